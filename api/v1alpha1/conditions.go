@@ -1,0 +1,112 @@
+package v1alpha1
+
+// ConditionReady sums up the other conditions of an object; every kind but MLPerfStorageJob has it.
+const ConditionReady = "Ready"
+
+// Conditions of a FileServer.
+const (
+	// FileServerServersAvailable: every data server serves with its present configuration.
+	FileServerServersAvailable = "ServersAvailable"
+	// FileServerNamespaceAvailable: at least one namespace server answers at the front door.
+	FileServerNamespaceAvailable = "NamespaceAvailable"
+	// FileServerStorageAvailable: every claim of every data server is bound, and large enough.
+	FileServerStorageAvailable = "StorageAvailable"
+	// FileServerConfigApplied: every data server has loaded the exports that the shares ask for.
+	FileServerConfigApplied = "ConfigApplied"
+)
+
+// Conditions of a FileShare.
+const (
+	// FileSharePlaced: every declared directory has an owner.
+	FileSharePlaced = "Placed"
+	// FileShareExported: every data server that owns directories of the share exports it.
+	FileShareExported = "Exported"
+	// FileShareJunctionsResolved: every recorded directory exists on its owner, and the namespace refers to it.
+	FileShareJunctionsResolved = "JunctionsResolved"
+)
+
+// Conditions of an MLPerfStorageJob.
+const (
+	// JobSucceeded is Unknown while the job runs; its reason tells the step.
+	JobSucceeded = "Succeeded"
+	// JobDatasetReady: the whole dataset is on the share.
+	JobDatasetReady = "DatasetReady"
+)
+
+// Reasons that several kinds use.
+const (
+	// ReasonReady: nothing is missing.
+	ReasonReady = "Ready"
+	// ReasonPending: the first pass has not finished.
+	ReasonPending = "Pending"
+	// ReasonProgressing: something that was asked for has not happened yet; the message says what.
+	ReasonProgressing = "Progressing"
+	// ReasonDeleting: the object is being deleted; the message says what it waits for.
+	ReasonDeleting = "Deleting"
+	// ReasonApplyFailed: the API server refused an object; the message quotes it.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonNameTaken: an object of the needed name exists and is not Howdah's.
+	ReasonNameTaken = "NameTaken"
+	// ReasonInvalidSpec: the specification has a fault that the schema can't see; the message names the field.
+	ReasonInvalidSpec = "InvalidSpec"
+)
+
+// Reasons of a FileServer's conditions.
+const (
+	// ReasonServersNotReady: some data servers do not serve; the message lists them with what each waits for.
+	ReasonServersNotReady = "ServersNotReady"
+	// ReasonNamespaceNotReady: no namespace server is ready.
+	ReasonNamespaceNotReady = "NamespaceNotReady"
+	// ReasonStorageClassNotFound: spec.storage.volumes.storageClassName names no StorageClass.
+	ReasonStorageClassNotFound = "StorageClassNotFound"
+	// ReasonClaimsPending: some claims are not bound.
+	ReasonClaimsPending = "ClaimsPending"
+	// ReasonExpansionRefused: spec.storage.volumes.size was raised and the StorageClass can't expand volumes.
+	ReasonExpansionRefused = "ExpansionRefused"
+	// ReasonConfigPending: some data servers have not loaded their newest exports.
+	ReasonConfigPending = "ConfigPending"
+	// ReasonTooFewNodes: fewer nodes are eligible than spec.replicas asks for.
+	ReasonTooFewNodes = "TooFewNodes"
+	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
+	ReasonScaleInRefused = "ScaleInRefused"
+	// ReasonInUse: the FileServer is being deleted and shares still use it.
+	ReasonInUse = "InUse"
+)
+
+// Reasons of a FileShare's conditions.
+const (
+	// ReasonFileServerNotFound: spec.fileServerName names no FileServer in the namespace.
+	ReasonFileServerNotFound = "FileServerNotFound"
+	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
+	ReasonFileServerNotReady = "FileServerNotReady"
+	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
+	ReasonPathConflict = "PathConflict"
+	// ReasonInvalidDirectories: spec.directories can't be expanded; the message names the pattern.
+	ReasonInvalidDirectories = "InvalidDirectories"
+	// ReasonDirectoryInUse: a directory left spec.directories and holds data, so it stays.
+	ReasonDirectoryInUse = "DirectoryInUse"
+	// ReasonExportsPending: some data servers do not export the share yet.
+	ReasonExportsPending = "ExportsPending"
+	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
+	ReasonDirectoriesPending = "DirectoriesPending"
+)
+
+// Reasons of an MLPerfStorageJob's conditions.
+const (
+	// ReasonFileShareNotFound: spec.shareName names no FileShare in the namespace.
+	ReasonFileShareNotFound = "FileShareNotFound"
+	// ReasonWaitingForShare: the share is not ready; the message repeats why.
+	ReasonWaitingForShare = "WaitingForShare"
+	// ReasonGeneratingDataset: client pods write the dataset.
+	ReasonGeneratingDataset = "GeneratingDataset"
+	// ReasonDatasetReady: the dataset is complete.
+	ReasonDatasetReady = "DatasetReady"
+	// ReasonRunning: client pods run the workload.
+	ReasonRunning = "Running"
+	// ReasonCompleted: the run ended and AU is at or above the limit.
+	ReasonCompleted = "Completed"
+	// ReasonUtilizationTooLow: the run ended and AU is below the limit.
+	ReasonUtilizationTooLow = "UtilizationTooLow"
+	// ReasonClientFailed: a client pod failed; the message says which and why.
+	ReasonClientFailed = "ClientFailed"
+)

@@ -1,0 +1,228 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DataServer is the record of one data server: its operator writes the spec
+// (what to export to whom), its instance manager the status (what ganesha has
+// loaded). Its generation is the configuration revision. Users read it, and don't write it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=dsrv,categories=nfs
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerName`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.address`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type DataServer struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	// spec is what the operator wants of the server.
+	// +required
+	Spec DataServerSpec `json:"spec,omitzero"`
+	// status is what the instance manager reports.
+	// +optional
+	Status DataServerStatus `json:"status,omitempty,omitzero"`
+}
+
+// DataServerSpec is what the operator wants of a data server.
+type DataServerSpec struct {
+	// fileServerName names the FileServer that the server belongs to.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +required
+	FileServerName string `json:"fileServerName,omitempty"`
+
+	// address is the one address that clients reach the server at; referrals carry it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Address string `json:"address,omitempty"`
+
+	// serverScope is ganesha's Server_Scope: the UID of the FileServer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
+	// +required
+	ServerScope string `json:"serverScope,omitempty"`
+
+	// leaseSeconds is ganesha's Lease_Lifetime in seconds.
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=120
+	// +required
+	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
+
+	// graceSeconds is ganesha's Grace_Period in seconds.
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=180
+	// +required
+	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+
+	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	// +required
+	Volumes *int32 `json:"volumes,omitempty"`
+
+	// namespaceServers are the addresses of the namespace servers. They may do
+	// everything on every export: they make and remove directories for clients.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isIP(c))",message="namespaceServers must be IP addresses"
+	// +listType=set
+	// +optional
+	NamespaceServers []string `json:"namespaceServers,omitempty"`
+
+	// exports are the shares to export, each once for every volume.
+	// +listType=map
+	// +listMapKey=shareName
+	// +kubebuilder:validation:MaxItems=1024
+	// +optional
+	Exports []ShareExport `json:"exports,omitempty"`
+
+	// removals are the names of deleted shares whose data is to be removed from the volumes.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=50
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +optional
+	Removals []string `json:"removals,omitempty"`
+}
+
+// ShareExport asks a data server to export a share. The pseudo path of volume V
+// is /<shareName>/<V>; the data is in /volumes/<V>/<shareName>.
+type ShareExport struct {
+	// shareName is the name of the FileShare.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +required
+	ShareName string `json:"shareName,omitempty"`
+
+	// owner is the numeric user id of the export's root.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	// +required
+	Owner *int64 `json:"owner,omitempty"`
+
+	// group is the numeric group id of the export's root.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	// +required
+	Group *int64 `json:"group,omitempty"`
+
+	// mode is the permission of the export's root, in octal.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
+	// +required
+	Mode string `json:"mode,omitempty"`
+
+	// access are the share's access rules, in order; the first that has the client's address counts.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +required
+	Access []AccessRule `json:"access,omitempty"`
+}
+
+// DataServerStatus is what the instance manager reports.
+// +kubebuilder:validation:MinProperties=1
+type DataServerStatus struct {
+	// conditions: Ready (ganesha answers, with its identity, and has loaded observedGeneration).
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that ganesha has loaded: every export of it serves.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// nodeName is the node that the server runs on.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+
+	// podIP is the address of the server's present pod.
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=43
+	// +optional
+	PodIP string `json:"podIP,omitempty"`
+
+	// exports are the exports that ganesha serves.
+	// +listType=map
+	// +listMapKey=shareName
+	// +kubebuilder:validation:MaxItems=1024
+	// +optional
+	Exports []ServedExport `json:"exports,omitempty"`
+
+	// removed are the entries of spec.removals whose data is gone.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=50
+	// +optional
+	Removed []string `json:"removed,omitempty"`
+
+	// volumes tells how full the volumes are, at most 60 s ago.
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Volumes []VolumeUsage `json:"volumes,omitempty"`
+}
+
+// ServedExport is a share that ganesha serves.
+type ServedExport struct {
+	// shareName is the name of the FileShare.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +required
+	ShareName string `json:"shareName,omitempty"`
+
+	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
+	// clients' file handles; their durable copy is beside the data.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +required
+	ExportIDs []int32 `json:"exportIDs,omitempty"`
+}
+
+// VolumeUsage tells how full a volume is.
+type VolumeUsage struct {
+	// index is the volume's number, from 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	// +required
+	Index *int32 `json:"index,omitempty"`
+
+	// totalBytes is the size of the file system in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	TotalBytes *int64 `json:"totalBytes,omitempty"`
+
+	// usedBytes is what is used of it in bytes, in steps of 1/64 of the size so that
+	// status does not change with every write.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	UsedBytes *int64 `json:"usedBytes,omitempty"`
+}
+
+// DataServerList is a list of DataServers.
+// +kubebuilder:object:root=true
+type DataServerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DataServer `json:"items"`
+}

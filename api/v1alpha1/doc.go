@@ -1,0 +1,15 @@
+// Package v1alpha1 is the contract of Howdah: its kinds, their validation, the
+// types and reasons of their conditions, and the keys of labels, annotations
+// and finalizers.
+//
+// Users write FileServer, FileShare and MLPerfStorageJob. DataServer and
+// ShareDirectory are records: the operator, the instance managers and the
+// namespace servers write them for each other (docs/design/records.md).
+//
+// The package imports apimachinery and k8s.io/api only.
+//
+// +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:ac:output:package="../applyconfiguration"
+// +groupName=howdah.io
+package v1alpha1

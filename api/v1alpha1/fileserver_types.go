@@ -1,0 +1,251 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FileServer is a set of NFS data servers spread over nodes, each with volumes
+// of its own, and the namespace servers that join them into one tree behind one address.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fsrv,categories=nfs
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Servers",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name must be at most 40 characters: pod, Service and label names are made from it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label that starts with a letter (no dots): Service names are made from it"
+type FileServer struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	// spec is what the user wants.
+	// +required
+	Spec FileServerSpec `json:"spec,omitzero"`
+	// status is what the operator sees.
+	// +optional
+	Status FileServerStatus `json:"status,omitempty,omitzero"`
+}
+
+// FileServerSpec is what the user wants of a FileServer.
+type FileServerSpec struct {
+	// replicas is the number of data servers. Unset means one for each eligible node,
+	// following the nodes as they come; data servers are never removed while they own directories.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// storage says where the data lives.
+	// +required
+	Storage FileServerStorage `json:"storage,omitzero"`
+
+	// placement restricts the nodes that data servers run on.
+	// +optional
+	Placement *FileServerPlacement `json:"placement,omitempty"`
+
+	// namespace configures the namespace servers.
+	// +optional
+	Namespace *NamespaceServers `json:"namespace,omitempty"`
+
+	// nfs tunes the NFS protocol.
+	// +optional
+	NFS *NFSOptions `json:"nfs,omitempty"`
+
+	// resources are the compute resources of each data server's container.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// FileServerStorage is a union of the storage back ends; exactly one is set, and it can't be exchanged later.
+// +kubebuilder:validation:ExactlyOneOf=volumes
+type FileServerStorage struct {
+	// volumes gives every data server PersistentVolumes of its own.
+	// +optional
+	Volumes *VolumesStorage `json:"volumes,omitempty"`
+}
+
+// VolumesStorage backs each data server with PersistentVolumeClaims.
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName can't be changed: volumes can't move to another class"
+// +kubebuilder:validation:XValidation:rule="(has(self.perServer) ? self.perServer : 1) == (has(oldSelf.perServer) ? oldSelf.perServer : 1)",message="perServer can't be changed: directories are placed on volumes"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size can't shrink: volumes can only grow"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
+type VolumesStorage struct {
+	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// size is the size of each volume. It can grow where the StorageClass allows expansion; it can't shrink.
+	// +required
+	Size resource.Quantity `json:"size,omitzero"`
+
+	// perServer is the number of volumes of each data server; unset means 1.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	// +optional
+	PerServer *int32 `json:"perServer,omitempty"`
+}
+
+// FileServerPlacement restricts the nodes that data servers run on.
+type FileServerPlacement struct {
+	// nodeSelector lists the labels that a node must have.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations lets data servers run on tainted nodes.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// NamespaceServers configures the namespace servers: small stateless NFSv4.1
+// servers that answer directories and refer clients to the data servers.
+type NamespaceServers struct {
+	// replicas is the number of namespace servers; unset means 2.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+}
+
+// NFSOptions tunes the NFS protocol.
+// +kubebuilder:validation:XValidation:rule="(has(self.graceSeconds) ? self.graceSeconds : 20) >= (has(self.leaseSeconds) ? self.leaseSeconds : 10)",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
+type NFSOptions struct {
+	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10.
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=120
+	// +optional
+	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
+
+	// graceSeconds is how long a restarted data server waits for clients to reclaim their
+	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=180
+	// +optional
+	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+}
+
+// FileServerStatus is what the operator sees of a FileServer.
+// +kubebuilder:validation:MinProperties=1
+type FileServerStatus struct {
+	// conditions: Ready, ServersAvailable, NamespaceAvailable, StorageAvailable, ConfigApplied.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the last complete pass.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the effective number of data servers wanted.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// readyReplicas is the number of data servers that serve.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// address is the address of the front door: the one that clients mount.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Address string `json:"address,omitempty"`
+
+	// servers lists the data servers.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Servers []FileServerServerStatus `json:"servers,omitempty"`
+
+	// capacity sums up the volumes of all data servers.
+	// +optional
+	Capacity *FileServerCapacity `json:"capacity,omitempty"`
+}
+
+// FileServerServerStatus is one data server as the operator sees it.
+type FileServerServerStatus struct {
+	// name is the name of the DataServer and of its pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// nodeName is the node that the server runs on.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+
+	// address is the address that referrals to this server carry.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Address string `json:"address,omitempty"`
+
+	// state is Serving, or what the server waits for. Clients must tolerate new values.
+	// +required
+	State ServerState `json:"state,omitempty"`
+
+	// configRevision is the generation of the DataServer that the server has loaded.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ConfigRevision *int64 `json:"configRevision,omitempty"`
+
+	// directories is the number of share directories that the server owns.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Directories *int32 `json:"directories,omitempty"`
+}
+
+// ServerState tells how far a data server is.
+// +kubebuilder:validation:Enum=Pending;Starting;Serving;Unavailable
+type ServerState string
+
+// States of a data server.
+const (
+	// ServerPending: no pod runs.
+	ServerPending ServerState = "Pending"
+	// ServerStarting: the pod runs and ganesha does not answer yet.
+	ServerStarting ServerState = "Starting"
+	// ServerServing: ganesha answers with its identity.
+	ServerServing ServerState = "Serving"
+	// ServerUnavailable: the server served before and does not now.
+	ServerUnavailable ServerState = "Unavailable"
+)
+
+// FileServerCapacity sums up volumes, in bytes.
+type FileServerCapacity struct {
+	// total is the size of all file systems in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	TotalBytes *int64 `json:"totalBytes,omitempty"`
+
+	// used is what is used of them in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	UsedBytes *int64 `json:"usedBytes,omitempty"`
+}
+
+// FileServerList is a list of FileServers.
+// +kubebuilder:object:root=true
+type FileServerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FileServer `json:"items"`
+}

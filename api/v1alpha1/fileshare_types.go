@@ -1,0 +1,285 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FileShare is a directory tree in the namespace of a FileServer.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fshare,categories=nfs
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerName`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Layout",type=string,JSONPath=`.spec.layout`
+// +kubebuilder:printcolumn:name="Directories",type=integer,JSONPath=`.status.directories.count`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: names of records and volumes are made from it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label (no dots): the share's directory on the volumes has this name"
+type FileShare struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	// spec is what the user wants.
+	// +required
+	Spec FileShareSpec `json:"spec,omitzero"`
+	// status is what the operator sees.
+	// +optional
+	Status FileShareStatus `json:"status,omitempty,omitzero"`
+}
+
+// FileShareSpec is what the user wants of a FileShare.
+// +kubebuilder:validation:XValidation:rule="self.fileServerName == oldSelf.fileServerName",message="fileServerName can't be changed: the data lives on that FileServer's volumes"
+// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; make a new share"
+// +kubebuilder:validation:XValidation:rule="(has(self.layout) ? self.layout : 'Distributed') == (has(oldSelf.layout) ? oldSelf.layout : 'Distributed')",message="layout can't be changed"
+// +kubebuilder:validation:XValidation:rule="(has(self.depth) ? self.depth : 1) == (has(oldSelf.depth) ? oldSelf.depth : 1)",message="depth can't be changed"
+// +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Single' || (!has(self.depth) && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
+type FileShareSpec struct {
+	// fileServerName names the FileServer, in the same Kubernetes namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +required
+	FileServerName string `json:"fileServerName,omitempty"`
+
+	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
+	// Paths of shares must not lie in one another.
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,4}$`
+	// +required
+	Path string `json:"path,omitempty"`
+
+	// layout tells how the share's data is laid out; unset means Distributed. Clients must tolerate new values.
+	// +kubebuilder:default=Distributed
+	// +optional
+	Layout ShareLayout `json:"layout,omitempty"`
+
+	// depth is the number of directory levels below the share's root at which directories
+	// are spread over the data servers; unset means 1. Directories above that level exist in the namespace only
+	// and hold nothing but directories.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4
+	// +optional
+	Depth *int32 `json:"depth,omitempty"`
+
+	// directories are made at once, each with as many path elements as depth. Shell brace
+	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
+	// A directory that leaves this list is removed only if it is empty.
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.all(d, !d.split('/').exists(e, e == '..' || e == '.' || e == ''))",message="directories must be relative paths without empty, '.' or '..' elements"
+	// +listType=set
+	// +optional
+	Directories []string `json:"directories,omitempty"`
+
+	// owner is the numeric user id of the share's root; unset means 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	// +optional
+	Owner *int64 `json:"owner,omitempty"`
+
+	// group is the numeric group id of the share's root; unset means 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	// +optional
+	Group *int64 `json:"group,omitempty"`
+
+	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
+	// +optional
+	Mode string `json:"mode,omitempty"`
+
+	// access lists who may use the share and how; the first rule that has the client's address counts,
+	// and a client in no rule does not see the share. Unset means that every client may
+	// read and write, and that root is not squashed.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Access []AccessRule `json:"access,omitempty"`
+
+	// reclaimPolicy tells what happens to the data on the volumes when the share is deleted; unset means Retain.
+	// Clients must tolerate new values.
+	// +kubebuilder:default=Retain
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+// ShareLayout tells how the data of a share is laid out.
+// +kubebuilder:validation:Enum=Distributed;Single
+type ShareLayout string
+
+// Layouts of a share.
+const (
+	// LayoutDistributed spreads the directories at the share's depth over the data servers.
+	LayoutDistributed ShareLayout = "Distributed"
+	// LayoutSingle keeps the whole share on one data server.
+	LayoutSingle ShareLayout = "Single"
+)
+
+// ReclaimPolicy tells what happens to a share's data when the share is deleted.
+// +kubebuilder:validation:Enum=Retain;Delete
+type ReclaimPolicy string
+
+// Reclaim policies.
+const (
+	// ReclaimRetain keeps the data; a share of the same name finds it again.
+	ReclaimRetain ReclaimPolicy = "Retain"
+	// ReclaimDelete removes the share's directory from every volume.
+	ReclaimDelete ReclaimPolicy = "Delete"
+)
+
+// AccessRule gives clients by address a way to use a share.
+type AccessRule struct {
+	// clients are CIDRs or single addresses. Pods are seen by the address of their node.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) || isIP(c))",message="clients must be CIDRs (10.0.0.0/8) or IP addresses"
+	// +listType=set
+	// +required
+	Clients []string `json:"clients,omitempty"`
+
+	// mode is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
+	// +optional
+	Mode AccessMode `json:"mode,omitempty"`
+
+	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
+	// +optional
+	Squash Squash `json:"squash,omitempty"`
+}
+
+// AccessMode tells what a client may do.
+// +kubebuilder:validation:Enum=ReadWrite;ReadOnly
+type AccessMode string
+
+// Access modes.
+const (
+	// AccessReadWrite lets clients read and write.
+	AccessReadWrite AccessMode = "ReadWrite"
+	// AccessReadOnly lets clients read.
+	AccessReadOnly AccessMode = "ReadOnly"
+)
+
+// Squash tells which users are mapped to nobody.
+// +kubebuilder:validation:Enum=None;Root;All
+type Squash string
+
+// Squash values, as ganesha's Squash option.
+const (
+	// SquashNone maps nobody.
+	SquashNone Squash = "None"
+	// SquashRoot maps uid 0.
+	SquashRoot Squash = "Root"
+	// SquashAll maps everybody.
+	SquashAll Squash = "All"
+)
+
+// FileShareStatus is what the operator sees of a FileShare.
+// +kubebuilder:validation:MinProperties=1
+type FileShareStatus struct {
+	// conditions: Ready, Placed, Exported, JunctionsResolved.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the last complete pass.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// mount tells how to mount the share.
+	// +optional
+	Mount *ShareMount `json:"mount,omitempty"`
+
+	// directories counts the directories of the share.
+	// +optional
+	Directories *ShareDirectories `json:"directories,omitempty"`
+}
+
+// ShareMount tells how to mount a share.
+type ShareMount struct {
+	// address is the address of the front door.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Address string `json:"address,omitempty"`
+
+	// path is the path to mount.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +required
+	Path string `json:"path,omitempty"`
+
+	// options are the recommended mount options.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	// +listType=atomic
+	// +required
+	Options []string `json:"options,omitempty"`
+
+	// command is a ready-made mount command.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Command string `json:"command,omitempty"`
+
+	// claimName is the PersistentVolumeClaim in this namespace that a pod can use.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ClaimName string `json:"claimName,omitempty"`
+}
+
+// ShareDirectories counts the directories of a share.
+type ShareDirectories struct {
+	// count is the number of directories that data servers own.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Count *int32 `json:"count,omitempty"`
+
+	// ready is how many of them exist on their owner.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Ready *int32 `json:"ready,omitempty"`
+
+	// perServer tells how many directories each data server owns.
+	// +listType=map
+	// +listMapKey=serverName
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	PerServer []ServerDirectories `json:"perServer,omitempty"`
+}
+
+// ServerDirectories is the number of directories of a share on one data server.
+type ServerDirectories struct {
+	// serverName is the name of the data server.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	ServerName string `json:"serverName,omitempty"`
+
+	// count is the number of directories.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Count *int32 `json:"count,omitempty"`
+}
+
+// FileShareList is a list of FileShares.
+// +kubebuilder:object:root=true
+type FileShareList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FileShare `json:"items"`
+}

@@ -1,0 +1,29 @@
+package v1alpha1
+
+// Keys of labels, annotations and finalizers that Howdah writes.
+const (
+	// FileServerLabel carries the name of the FileServer that an object belongs to.
+	FileServerLabel = "howdah.io/file-server"
+	// FileShareLabel carries the name of the FileShare that an object belongs to.
+	FileShareLabel = "howdah.io/file-share"
+	// DataServerLabel carries the name of the data server that an object belongs to.
+	DataServerLabel = "howdah.io/data-server"
+	// JobLabel carries the name of the MLPerfStorageJob that an object belongs to.
+	JobLabel = "howdah.io/mlperf-storage-job"
+	// ComponentLabel tells what an object is for: data-server, namespace-server, benchmark.
+	ComponentLabel = "app.kubernetes.io/component"
+
+	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
+	FileServerFinalizer = "howdah.io/file-server"
+	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.
+	FileShareFinalizer = "howdah.io/file-share"
+
+	// NFSPort is the TCP port of the namespace servers and of the data servers:
+	// a referral (fs_locations, RFC 8881 section 11.16) carries no port, so clients use this one.
+	NFSPort = 2049
+	// MetricsPort is the TCP port of ganesha's own Prometheus exporter (Monitoring_Port).
+	MetricsPort = 9587
+	// ManagerPort is the TCP port on which instance managers and namespace servers
+	// answer /healthz, /readyz and /metrics.
+	ManagerPort = 9588
+)

@@ -1,0 +1,343 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MLPerfStorageJob runs an MLPerf Storage workload over real mounts of a
+// FileShare and gives a verdict. Its spec can't be changed; make a new job for a new run.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mlps,categories=nfs
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
+// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload`
+// +kubebuilder:printcolumn:name="Accelerators",type=integer,JSONPath=`.spec.accelerator.count`
+// +kubebuilder:printcolumn:name="AU",type=string,JSONPath=`.status.result.auPercent`
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.result.verdict`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: pod names are made from it"
+type MLPerfStorageJob struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	// spec is what the user wants.
+	// +required
+	Spec MLPerfStorageJobSpec `json:"spec,omitzero"`
+	// status is what the operator sees.
+	// +optional
+	Status MLPerfStorageJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// MLPerfStorageJobSpec is what the user wants of a run.
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can't be changed once the job exists; delete it and make a new one"
+// +kubebuilder:validation:XValidation:rule="self.accelerator.count >= (has(self.clients) ? self.clients : 1) && self.accelerator.count % (has(self.clients) ? self.clients : 1) == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
+type MLPerfStorageJobSpec struct {
+	// shareName names the FileShare, in the same Kubernetes namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +required
+	ShareName string `json:"shareName,omitempty"`
+
+	// workload is the MLPerf Storage workload; unset means unet3d.
+	// +kubebuilder:default=unet3d
+	// +optional
+	Workload Workload `json:"workload,omitempty"`
+
+	// accelerator is what the run emulates.
+	// +required
+	Accelerator Accelerator `json:"accelerator,omitzero"`
+
+	// clients is the number of client pods, on distinct nodes; unset means 1.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	// +optional
+	Clients *int32 `json:"clients,omitempty"`
+
+	// mount configures the NFS mount of the clients.
+	// +optional
+	Mount *BenchmarkMount `json:"mount,omitempty"`
+
+	// engine is the load engine; unset means Native. Clients must tolerate new values.
+	// +kubebuilder:default=Native
+	// +optional
+	Engine Engine `json:"engine,omitempty"`
+
+	// dataset describes the data that is read.
+	// +optional
+	Dataset *Dataset `json:"dataset,omitempty"`
+
+	// epochs is how often the dataset is read in a run; unset means 5, as in MLPerf Storage.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	// +optional
+	Epochs *int32 `json:"epochs,omitempty"`
+
+	// readThreads is the number of readers of each accelerator; unset means 4.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	// +optional
+	ReadThreads *int32 `json:"readThreads,omitempty"`
+}
+
+// Workload is a workload of MLPerf Storage.
+// +kubebuilder:validation:Enum=unet3d
+type Workload string
+
+// WorkloadUnet3d is image segmentation: batches of 7 samples of about 147 MB.
+const WorkloadUnet3d Workload = "unet3d"
+
+// Engine is a load engine.
+// +kubebuilder:validation:Enum=Native
+type Engine string
+
+// EngineNative is Howdah's own engine, which reads as DLIO does.
+const EngineNative Engine = "Native"
+
+// Accelerator is what a run emulates.
+type Accelerator struct {
+	// type is the accelerator: H100 computes 0.323 s per step, A100 0.636 s (MLPerf Storage v1.0 and v2.0).
+	// +required
+	Type AcceleratorType `json:"type,omitempty"`
+
+	// count is the number of accelerators of all clients together.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	// +required
+	Count *int32 `json:"count,omitempty"`
+}
+
+// AcceleratorType is a type of accelerator.
+// +kubebuilder:validation:Enum=H100;A100
+type AcceleratorType string
+
+// Accelerator types.
+const (
+	// AcceleratorH100 computes 0.323 s per step of unet3d.
+	AcceleratorH100 AcceleratorType = "H100"
+	// AcceleratorA100 computes 0.636 s per step of unet3d.
+	AcceleratorA100 AcceleratorType = "A100"
+)
+
+// BenchmarkMount configures the NFS mount of the clients.
+type BenchmarkMount struct {
+	// nconnect is the number of TCP connections to each server; unset means 16.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	// +optional
+	Nconnect *int32 `json:"nconnect,omitempty"`
+}
+
+// Dataset describes the data that is read.
+type Dataset struct {
+	// samples is the number of files, one sample in each; unset means 42 for each accelerator.
+	// MLPerf asks for 3500 for each accelerator, and for five times the clients' memory.
+	// +kubebuilder:validation:Minimum=7
+	// +kubebuilder:validation:Maximum=10000000
+	// +optional
+	Samples *int32 `json:"samples,omitempty"`
+
+	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The
+	// standard deviation is scaled with it.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('4Ki')) >= 0",message="sampleSize must be at least 4Ki"
+	// +optional
+	SampleSize *resource.Quantity `json:"sampleSize,omitempty"`
+}
+
+// MLPerfStorageJobStatus is what the operator sees of a run.
+// +kubebuilder:validation:MinProperties=1
+type MLPerfStorageJobStatus struct {
+	// conditions: Succeeded (its reason is the present step), DatasetReady.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the last complete pass.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// progress tells how far the present step is, for people: "epoch 2/5, step 30/40".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Progress string `json:"progress,omitempty"`
+
+	// startTime is when the job began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the job ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// result is the outcome.
+	// +optional
+	Result *BenchmarkResult `json:"result,omitempty"`
+}
+
+// BenchmarkResult is the outcome of a run. Ratios are decimal strings.
+type BenchmarkResult struct {
+	// verdict is Passed if the mean AU is at or above 90 %. Clients must tolerate new values.
+	// +required
+	Verdict Verdict `json:"verdict,omitempty"`
+
+	// label tells what the result may be called. It is never an MLPerf result.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Label string `json:"label,omitempty"`
+
+	// engine is the load engine that ran.
+	// +required
+	Engine Engine `json:"engine,omitempty"`
+
+	// accelerators is the number of accelerators emulated.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Accelerators *int32 `json:"accelerators,omitempty"`
+
+	// auPercent is the mean accelerator utilization in percent, as DLIO computes it: "93.41".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +required
+	AUPercent string `json:"auPercent,omitempty"`
+
+	// samplesPerSecond is the mean over the epochs of the sum over the accelerators.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +required
+	SamplesPerSecond string `json:"samplesPerSecond,omitempty"`
+
+	// bytesPerSecond is the mean rate of bytes really read, of all clients.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
+
+	// bytesRead is the number of bytes read in the run.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	BytesRead *int64 `json:"bytesRead,omitempty"`
+
+	// perClient is the share of each client.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	// +optional
+	PerClient []ClientResult `json:"perClient,omitempty"`
+
+	// perServer is the share of each data server, from the servers' own counters.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	PerServer []ServerResult `json:"perServer,omitempty"`
+
+	// rules are the rules of MLPerf Storage that were looked at.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Rules []RuleResult `json:"rules,omitempty"`
+}
+
+// Verdict is the outcome of a run.
+// +kubebuilder:validation:Enum=Passed;Failed
+type Verdict string
+
+// Verdicts.
+const (
+	// VerdictPassed: AU is at or above the limit.
+	VerdictPassed Verdict = "Passed"
+	// VerdictFailed: AU is below the limit.
+	VerdictFailed Verdict = "Failed"
+)
+
+// ClientResult is the share of one client.
+type ClientResult struct {
+	// name is the name of the client pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// nodeName is the node that the client ran on.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+
+	// auPercent is the mean AU of the client's accelerators.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +required
+	AUPercent string `json:"auPercent,omitempty"`
+
+	// bytesPerSecond is the mean rate of bytes read by the client.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
+}
+
+// ServerResult is the share of one data server.
+type ServerResult struct {
+	// name is the name of the data server.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// bytesRead is the number of bytes of READ payload that ganesha counted during the run.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	BytesRead *int64 `json:"bytesRead,omitempty"`
+
+	// bytesPerSecond is the mean rate of them.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
+}
+
+// RuleResult tells whether a rule of MLPerf Storage was kept.
+type RuleResult struct {
+	// name is a short name of the rule.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// state is Kept or Broken. Clients must tolerate new values.
+	// +required
+	State RuleState `json:"state,omitempty"`
+
+	// message gives the figures.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	Message string `json:"message,omitempty"`
+}
+
+// RuleState tells whether a rule was kept.
+// +kubebuilder:validation:Enum=Kept;Broken
+type RuleState string
+
+// States of a rule.
+const (
+	// RuleKept: the run kept the rule.
+	RuleKept RuleState = "Kept"
+	// RuleBroken: the run broke the rule.
+	RuleBroken RuleState = "Broken"
+)
+
+// MLPerfStorageJobList is a list of MLPerfStorageJobs.
+// +kubebuilder:object:root=true
+type MLPerfStorageJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MLPerfStorageJob `json:"items"`
+}

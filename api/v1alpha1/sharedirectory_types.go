@@ -1,0 +1,121 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ShareDirectory is the durable record of one directory of a share: that it
+// exists, and which data server and volume own it. Its name is made from the
+// share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
+// Losing it is not losing data: it is written again from what is on the volumes.
+// Users read it, and don't write it.
+//
+// It has no status on purpose: all of it is a ledger entry that must survive a restore.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=sharedirectories,shortName=sdir,categories=nfs
+// +kubebuilder:printcolumn:name="Share",type=string,JSONPath=`.spec.shareName`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.serverName`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ShareDirectory struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	// spec is the record.
+	// +required
+	Spec ShareDirectorySpec `json:"spec,omitzero"`
+}
+
+// ShareDirectorySpec records one directory of a share.
+// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.shareName == oldSelf.shareName && self.fileServerName == oldSelf.fileServerName",message="fileServerName, shareName and path can't be changed: the record's name is made from them"
+// +kubebuilder:validation:XValidation:rule="has(self.serverName) == has(self.volume)",message="serverName and volume go together"
+type ShareDirectorySpec struct {
+	// fileServerName names the FileServer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +required
+	FileServerName string `json:"fileServerName,omitempty"`
+
+	// shareName names the FileShare.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +required
+	ShareName string `json:"shareName,omitempty"`
+
+	// path is the directory's path below the share's root, without a leading slash;
+	// "." is the root of a share of layout Single. Names are any that NFS clients may give.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self == '.' || !self.split('/').exists(e, e == '' || e == '.' || e == '..')",message="path must be relative, without empty, '.' or '..' elements"
+	// +required
+	Path string `json:"path,omitempty"`
+
+	// serverName is the data server that owns the directory. Unset: the directory is above the
+	// share's depth and exists in the namespace only.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ServerName string `json:"serverName,omitempty"`
+
+	// volume is the owner's volume that holds the directory.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	// +optional
+	Volume *int32 `json:"volume,omitempty"`
+
+	// owner is the numeric user id that the directory was made with.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	// +required
+	Owner *int64 `json:"owner,omitempty"`
+
+	// group is the numeric group id that the directory was made with.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	// +required
+	Group *int64 `json:"group,omitempty"`
+
+	// mode is the permission that the directory was made with, in octal.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
+	// +required
+	Mode string `json:"mode,omitempty"`
+
+	// state tells how far the directory is.
+	// +required
+	State DirectoryState `json:"state,omitempty"`
+
+	// renamedFrom is the path that the directory had, while state is Renaming.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	RenamedFrom string `json:"renamedFrom,omitempty"`
+}
+
+// DirectoryState tells how far a directory is.
+// +kubebuilder:validation:Enum=Creating;Ready;Removing;Renaming
+type DirectoryState string
+
+// States of a directory.
+const (
+	// DirectoryCreating: recorded, and not known to exist on its owner. Completed by a namespace server.
+	DirectoryCreating DirectoryState = "Creating"
+	// DirectoryReady: exists on its owner; the namespace refers to it.
+	DirectoryReady DirectoryState = "Ready"
+	// DirectoryRemoving: a removal was begun; it ends with the record gone, or Ready if the directory is not empty.
+	DirectoryRemoving DirectoryState = "Removing"
+	// DirectoryRenaming: the new name of a directory whose rename was begun; renamedFrom is the old.
+	DirectoryRenaming DirectoryState = "Renaming"
+)
+
+// ShareDirectoryList is a list of ShareDirectories.
+// +kubebuilder:object:root=true
+type ShareDirectoryList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ShareDirectory `json:"items"`
+}

@@ -1,0 +1,101 @@
+package naming
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"strconv"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// Values of v1alpha1.ComponentLabel.
+const (
+	ComponentDataServer      = "data-server"
+	ComponentNamespaceServer = "namespace-server"
+	ComponentBenchmark       = "benchmark"
+)
+
+// VolumesRoot is where a data server's pod has its volumes: VolumesRoot/0, VolumesRoot/1, and so on.
+const VolumesRoot = "/volumes"
+
+// FrontDoor is the Service of the namespace servers of a FileServer: the address that clients mount.
+func FrontDoor(fileServer string) string { return fileServer }
+
+// NamespaceServers is the Deployment, the PodDisruptionBudget, the ServiceAccount,
+// the Role, the RoleBinding and the Lease of a FileServer's namespace servers.
+func NamespaceServers(fileServer string) string { return fileServer + "-namespace" }
+
+// DataServers is the StatefulSet of a FileServer's data servers. Its pods are the data servers.
+func DataServers(fileServer string) string { return fileServer }
+
+// DataServerAccount is the ServiceAccount, Role, RoleBinding and PodDisruptionBudget of the data servers.
+func DataServerAccount(fileServer string) string { return fileServer + "-data" }
+
+// DataServer is one data server: its pod, its Service, its DataServer record and its host name.
+func DataServer(fileServer string, ordinal int32) string {
+	return fileServer + "-" + strconv.Itoa(int(ordinal))
+}
+
+// VolumeClaimTemplate is the claim template of a data server's volume.
+func VolumeClaimTemplate(volume int32) string { return "data-" + strconv.Itoa(int(volume)) }
+
+// VolumeClaim is the claim of a data server's volume, as the StatefulSet controller names it.
+func VolumeClaim(fileServer string, ordinal, volume int32) string {
+	return VolumeClaimTemplate(volume) + "-" + DataServer(fileServer, ordinal)
+}
+
+// ShareClaim is the ready-made claim of a share, in the share's Kubernetes namespace.
+func ShareClaim(share string) string { return share }
+
+// ShareVolume is the ready-made PersistentVolume of a share. PersistentVolumes have
+// no namespace, so the name has a hash of both names: "a-b"/"c" and "a"/"b-c" must differ.
+func ShareVolume(kubeNamespace, share string) string {
+	return "howdah-" + share + "-" + shortHash(kubeNamespace, share)
+}
+
+// Directory is the ShareDirectory record of a path of a share. Equal paths give equal
+// names, so that creating the record is the lock that makes a directory unique.
+// path is relative to the share's root; "." is the root itself.
+func Directory(share, path string) string { return share + "-" + shortHash(share, path) }
+
+// ExportPseudo is the pseudo path of a share's export on a data server: what
+// referrals point below and what a direct mount of a data server names.
+func ExportPseudo(share string, volume int32) string {
+	return "/" + share + "/" + strconv.Itoa(int(volume))
+}
+
+// ExportDirectory is where a data server has a share's data on a volume.
+func ExportDirectory(volumesRoot, share string, volume int32) string {
+	return path.Join(volumesRoot, strconv.Itoa(int(volume)), share)
+}
+
+// NamespaceServerIdentity is the server owner and scope (RFC 8881 section 2.10.4) of a
+// FileServer's namespace servers. It must differ from every data server's, or clients
+// would take them for one server and trunk.
+func NamespaceServerIdentity(fileServerUID string) string { return fileServerUID + "-namespace" }
+
+// DataServerOwner is ganesha's Server_Owner: unique for each data server and for ever.
+func DataServerOwner(fileServerUID string, ordinal int32) string {
+	return fileServerUID + "-" + strconv.Itoa(int(ordinal))
+}
+
+// SelectDataServers selects the pods and the records of a FileServer's data servers.
+func SelectDataServers(fileServer string) map[string]string {
+	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentDataServer}
+}
+
+// SelectNamespaceServers selects the pods of a FileServer's namespace servers.
+func SelectNamespaceServers(fileServer string) map[string]string {
+	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentNamespaceServer}
+}
+
+// shortHash is 80 bits of SHA-256 over the parts, in hexadecimal.
+func shortHash(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write([]byte(part))
+		sum.Write([]byte{0})
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:10])
+}
