@@ -10,6 +10,9 @@ var (
 	// GroupVersion is the group and version of every kind in this package.
 	GroupVersion = schema.GroupVersion{Group: "howdah.io", Version: "v1alpha1"}
 
+	// SchemeGroupVersion is GroupVersion under the name that generated code uses.
+	SchemeGroupVersion = GroupVersion
+
 	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 

@@ -123,13 +123,14 @@ func (t Table) Stop(name string, grace time.Duration) error {
 	if !ok {
 		return nil
 	}
-	if t.Alive(name) && grace > 0 {
+	// Seen once is enough: the number stays taken while its session has members.
+	leader := t.Alive(name)
+	if leader && grace > 0 {
 		_ = syscall.Kill(r.PID, syscall.SIGTERM)
 		for end := time.Now().Add(grace); time.Now().Before(end) && t.Alive(name); {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	leader := t.Alive(name)
 	err := killUntilGone(func() []int {
 		return t.session(r, leader)
 	})
