@@ -1,0 +1,31 @@
+// Command howdah is every role of Howdah in one binary: the operator, the
+// namespace server, the instance manager of a data server and the load engine.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker (-X main.version=...).
+var version = "dev"
+
+func main() {
+	root := &cobra.Command{
+		Use:           "howdah",
+		Short:         "Distributed NFS file services for Kubernetes",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: false,
+	}
+	root.AddCommand(
+		newOperatorCommand(),
+		newNamespaceCommand(),
+		newServerCommand(),
+		newBenchmarkCommand(),
+	)
+	if err := root.Execute(); err != nil {
+		os.Exit(1)
+	}
+}
