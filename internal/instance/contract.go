@@ -1,0 +1,67 @@
+package instance
+
+import "time"
+
+// What the pod of a data server must give the instance manager. The fileserver
+// controller builds the StatefulSet's pod template from these.
+const (
+	// RunDir has ganesha.conf and ganesha's pid file: an emptyDir, written anew at each start.
+	RunDir = "/run/ganesha"
+	// TempDir is for libraries that insist on one: an emptyDir.
+	TempDir = "/tmp"
+	// StateDir is ganesha's compiled-in state directory (NFS_V4_RECOV_ROOT of its
+	// build). It must be writable, but nothing in it needs to outlive the pod: the
+	// recovery records are in RecoveryDir, by ganesha's option RecoveryRoot.
+	StateDir = "/var/lib/nfs/ganesha"
+	// GaneshaBinary is ganesha in the server image.
+	GaneshaBinary = "/usr/bin/ganesha.nfsd"
+
+	// MetaDir is Howdah's own directory on each volume, beside the shares'
+	// directories. No share can have this name: share names start with a letter or digit.
+	MetaDir = ".howdah"
+	// RecoveryDir is the part of MetaDir of volume 0 that has ganesha's recovery
+	// records (RecoveryRoot). It is on a volume because a lost one lets another
+	// client take a lock that a client still holds; it is an option and not a
+	// subPath mount so that nothing is written to a volume before its marker is checked.
+	RecoveryDir = "ganesha"
+	// TrashDir is the part of MetaDir to which the data of removed shares is moved before it is deleted.
+	TrashDir = "trash"
+
+	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
+	// variables that the pod sets through the downward API (metadata.name,
+	// metadata.namespace, spec.nodeName, status.podIP). The DataServer record has the pod's name.
+	EnvDataServer = "POD_NAME"
+	EnvNamespace  = "POD_NAMESPACE"
+	EnvNodeName   = "NODE_NAME"
+	EnvPodIP      = "POD_IP"
+
+	// HealthPath is the liveness probe: ganesha answers RPC NULL. It stays good while ganesha is
+	// not meant to run yet and while it is being restarted with backoff for at most StartAllowance.
+	HealthPath = "/healthz"
+	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
+	// owner and scope, and has loaded a generation of the record.
+	ReadyPath = "/readyz"
+	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
+	MetricsPath = "/metrics"
+
+	// StopAllowance is how long the instance manager waits for ganesha after SIGTERM
+	// before it kills it. The pod's terminationGracePeriodSeconds must be longer.
+	StopAllowance = 20 * time.Second
+	// StartAllowance is how long ganesha may stay silent after it was started before liveness fails.
+	StartAllowance = 60 * time.Second
+)
+
+// Args starts the instance manager in the server image, whose entrypoint is the howdah binary.
+var Args = []string{"server"}
+
+// Capabilities are what the container needs after dropping ALL, with
+// runAsUser 0, allowPrivilegeEscalation false and a read-only root file system
+// (measured: without DAC_READ_SEARCH open_by_handle_at fails with EPERM; SETUID and SETGID
+// are for acting as the client's user; CHOWN, FOWNER and FSETID for its chown and
+// chmod; DAC_OVERRIDE for root without squash).
+var Capabilities = []string{
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "SETGID", "SETUID",
+}
+
+// WritableDirs are the emptyDirs that the read-only root file system needs, besides the volumes.
+var WritableDirs = []string{RunDir, TempDir, StateDir}

@@ -1,0 +1,9 @@
+// Package instance is the main process of a data server's container, `howdah
+// server`: it turns its DataServer record into ganesha.conf, prepares the
+// volumes, allocates Export_Ids and keeps them beside the data, starts,
+// supervises and reloads ganesha, answers the probes and reports the record's status.
+//
+// It decides what is on a data server's volumes and when ganesha is started,
+// reloaded and called ready. The text of the configuration is internal/ganesha's,
+// names are internal/naming's. It must not import controllers.
+package instance
