@@ -12,6 +12,13 @@ const (
 	JobLabel = "howdah.io/mlperf-storage-job"
 	// ComponentLabel tells what an object is for: data-server, namespace-server, benchmark.
 	ComponentLabel = "app.kubernetes.io/component"
+	// ManagedByLabel is ManagedBy on every object that Howdah makes.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of ManagedByLabel.
+	ManagedBy = "howdah"
+	// OwnerAnnotation carries kind/namespace/name of the object that an object was made for. It outlives
+	// what owner references do not: a restore from a backup, and kinds that must have no owner (claims, PersistentVolumes).
+	OwnerAnnotation = "howdah.io/owner"
 
 	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
 	FileServerFinalizer = "howdah.io/file-server"

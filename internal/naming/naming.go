@@ -80,6 +80,9 @@ func DataServerOwner(fileServerUID string, ordinal int32) string {
 	return fileServerUID + "-" + strconv.Itoa(int(ordinal))
 }
 
+// Owner is the value of v1alpha1.OwnerAnnotation on the objects made for an object of ours.
+func Owner(kind, kubeNamespace, name string) string { return kind + "/" + kubeNamespace + "/" + name }
+
 // SelectDataServers selects the pods and the records of a FileServer's data servers.
 func SelectDataServers(fileServer string) map[string]string {
 	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentDataServer}

@@ -1,0 +1,175 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// Applier writes the children of one controller's objects.
+type Applier struct {
+	client       client.Client
+	live         client.Reader
+	fieldManager string
+	written      *ledger
+}
+
+// New makes an Applier. c reads through the manager's cache and writes; live
+// reads past the cache (Manager.GetAPIReader): before an object is made it tells whether one of that name
+// exists that the cache leaves out because it lacks our labels. fieldManager names the controller, "howdah-fileserver".
+func New(c client.Client, live client.Reader, fieldManager string) *Applier {
+	return &Applier{client: c, live: live, fieldManager: fieldManager, written: newLedger()}
+}
+
+// Object is a desired child.
+type Object struct {
+	config  runtime.ApplyConfiguration
+	unowned bool
+}
+
+// Owned is a child that goes with its owner: it gets a controller reference. It
+// must be in the owner's Kubernetes namespace.
+func Owned(config runtime.ApplyConfiguration) Object { return Object{config: config} }
+
+// Unowned is a child without an owner reference: a kind without a namespace
+// (PersistentVolume), or one that must outlive its owner (a claim). Only Prune removes it.
+func Unowned(config runtime.ApplyConfiguration) Object { return Object{config: config, unowned: true} }
+
+// AllOwned makes children of apply configurations.
+func AllOwned[T runtime.ApplyConfiguration](configs ...T) []Object {
+	objects := make([]Object, 0, len(configs))
+	for _, config := range configs {
+		objects = append(objects, Owned(config))
+	}
+	return objects
+}
+
+// Apply makes the objects what they should be, in order, and goes on after an
+// error; it returns all errors joined. Each object gets the label and annotation that mark it as
+// Howdah's and as owner's. A *NameTaken error tells that an object of that name exists and is not owner's;
+// it was not touched. Nothing is sent for an object that is as it was after the last Apply.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, objects ...Object) error {
+	var errs []error
+	for _, object := range objects {
+		if err := a.applyOne(ctx, owner, object); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Object) error {
+	ownerGVK, err := apiutil.GVKForObject(owner, a.client.Scheme())
+	if err != nil {
+		return fmt.Errorf("owner of a child: %w", err)
+	}
+	desired, err := a.mark(owner, ownerGVK, object)
+	if err != nil {
+		return err
+	}
+	id := identify(desired)
+	digest, err := digestOf(desired)
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	present, err := a.find(ctx, desired)
+	if err != nil {
+		return fmt.Errorf("%s: reading it: %w", id, err)
+	}
+	if present != nil {
+		if taken := takenBy(id, present, owner, ownerGVK, object.unowned); taken != nil {
+			return taken
+		}
+		if a.written.unchanged(id, digest, present, a.fieldManager) {
+			return nil
+		}
+	}
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
+		client.FieldOwner(a.fieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("%s: applying it: %w", id, err)
+	}
+	a.written.record(id, digest, desired, a.fieldManager)
+	return nil
+}
+
+// find reads the object from the cache, and from the API server if the cache
+// has none: caches are restricted to our labels, and lag behind our own writes.
+func (a *Applier) find(ctx context.Context, desired *unstructured.Unstructured) (client.Object, error) {
+	present, err := a.newObject(desired.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(desired)
+	err = a.client.Get(ctx, key, present)
+	if apierrors.IsNotFound(err) {
+		err = a.live.Get(ctx, key, present)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return present, nil
+}
+
+// newObject is an empty object of the kind, typed, because caches hold typed objects.
+func (a *Applier) newObject(gvk schema.GroupVersionKind) (client.Object, error) {
+	object, err := a.client.Scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := object.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object", gvk)
+	}
+	return typed, nil
+}
+
+// mark copies the configuration and writes on it whose it is.
+func (a *Applier) mark(owner client.Object, ownerGVK schema.GroupVersionKind, object Object) (*unstructured.Unstructured, error) {
+	// Through JSON, as the API server will see it: runtime's converter does not
+	// know the embedded fields of controller-gen's apply configurations.
+	text, err := json.Marshal(object.config)
+	desired := &unstructured.Unstructured{}
+	if err == nil {
+		err = json.Unmarshal(text, &desired.Object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("child of %s %s: %w", ownerGVK.Kind, owner.GetName(), err)
+	}
+	desired.SetLabels(with(desired.GetLabels(), v1alpha1.ManagedByLabel, v1alpha1.ManagedBy))
+	desired.SetAnnotations(with(desired.GetAnnotations(), v1alpha1.OwnerAnnotation, ownerValue(owner, ownerGVK)))
+	if object.unowned {
+		return desired, nil
+	}
+	if desired.GetNamespace() != owner.GetNamespace() {
+		return nil, fmt.Errorf("%s: an owner reference can't reach from namespace %q to %q", identify(desired), desired.GetNamespace(), owner.GetNamespace())
+	}
+	desired.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerGVK)})
+	return desired, nil
+}
+
+func ownerValue(owner client.Object, ownerGVK schema.GroupVersionKind) string {
+	return naming.Owner(ownerGVK.Kind, owner.GetNamespace(), owner.GetName())
+}
+
+func with(values map[string]string, key, value string) map[string]string {
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[key] = value
+	return values
+}

@@ -1,0 +1,55 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Status writes the status of after as one merge patch against before, which
+// must be the object as it was read, unchanged. Nothing is sent if they are equal. The patch carries before's
+// resourceVersion: a conflict error means that the object moved on, and the pass is to be done again
+// (return it; the controller requeues).
+func Status(ctx context.Context, c client.Client, before, after client.Object) error {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Status().Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("writing the status of %s: %w", before.GetName(), err)
+	}
+	return nil
+}
+
+// AddFinalizer puts a finalizer on an object by a merge patch that touches
+// nothing else, so that a user's spec stays as it was written. It returns whether it had to.
+func AddFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) (bool, error) {
+	return patchFinalizers(ctx, c, object, finalizer, controllerutil.AddFinalizer)
+}
+
+// RemoveFinalizer takes a finalizer off an object. It returns whether it had
+// to; an object that is gone is no error.
+func RemoveFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) (bool, error) {
+	return patchFinalizers(ctx, c, object, finalizer, controllerutil.RemoveFinalizer)
+}
+
+func patchFinalizers(ctx context.Context, c client.Client, object client.Object, finalizer string,
+	change func(client.Object, string) bool,
+) (bool, error) {
+	after, ok := object.DeepCopyObject().(client.Object)
+	if !ok || !change(after, finalizer) {
+		return false, nil
+	}
+	// A merge patch replaces the whole list, so another writer's finalizer would be lost without the lock.
+	patch := client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("finalizer %s of %s: %w", finalizer, object.GetName(), err)
+	} else if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return true, nil
+}

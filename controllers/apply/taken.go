@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// NameTaken tells that an object has the name that a child needs and is not
+// ours to change. Its text says what to do; it has no generated names in it.
+type NameTaken struct {
+	// Kind, Namespace and Name are of the object in the way.
+	Kind, Namespace, Name string
+	// Leftover tells that it belongs to a deleted object of the owner's name and
+	// that Kubernetes' garbage collector will remove it: waiting helps.
+	Leftover bool
+	// Holder tells whose it is, for people.
+	Holder string
+}
+
+// Error implements error.
+func (e *NameTaken) Error() string {
+	what := e.Kind + " " + e.Name
+	if e.Namespace != "" {
+		what = e.Kind + " " + e.Namespace + "/" + e.Name
+	}
+	if e.Leftover {
+		return fmt.Sprintf("%s still belongs to %s, which was deleted; waiting for Kubernetes to remove it", what, e.Holder)
+	}
+	return fmt.Sprintf("%s exists and belongs to %s; Howdah needs that name and does not touch it: delete or rename it, or give this object another name", what, e.Holder)
+}
+
+// IsNameTaken finds a NameTaken in an error.
+func IsNameTaken(err error) (*NameTaken, bool) {
+	var taken *NameTaken
+	ok := errors.As(err, &taken)
+	return taken, ok
+}
+
+// takenBy tells whether present belongs to anything but owner; nil if it is owner's.
+//
+// An object without any controller is owner's if the marks say so: that is what
+// a restore from a backup or "kubectl delete --cascade=orphan" leaves behind.
+func takenBy(id identity, present, owner client.Object, ownerGVK schema.GroupVersionKind, unowned bool) error {
+	taken := &NameTaken{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	ours := present.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
+	mark := present.GetAnnotations()[v1alpha1.OwnerAnnotation]
+	controller := metav1.GetControllerOf(present)
+	switch {
+	case controller != nil && !unowned && ours && controller.UID == owner.GetUID():
+		return nil
+	case controller != nil && ours && controller.Kind == ownerGVK.Kind && controller.Name == owner.GetName():
+		taken.Leftover, taken.Holder = true, "an earlier "+controller.Kind+" "+controller.Name
+	case controller != nil:
+		taken.Holder = controller.Kind + " " + controller.Name
+	case ours && mark == ownerValue(owner, ownerGVK):
+		return nil
+	case ours && mark != "":
+		taken.Holder = mark
+	default:
+		taken.Holder = "somebody else (no label " + v1alpha1.ManagedByLabel + "=" + v1alpha1.ManagedBy + ")"
+		if ours {
+			taken.Holder = "somebody else (no annotation " + v1alpha1.OwnerAnnotation + ")"
+		}
+	}
+	return taken
+}

@@ -1,0 +1,153 @@
+package conditions
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// maxMessage bounds a message in bytes. The API allows 32768; nobody reads
+// that, and every change of it is written to every watcher.
+const maxMessage = 2048
+
+// True is a condition of the given type that holds.
+func True(conditionType, reason, message string) metav1.Condition {
+	return condition(conditionType, metav1.ConditionTrue, reason, message)
+}
+
+// False is a condition of the given type that does not hold.
+func False(conditionType, reason, message string) metav1.Condition {
+	return condition(conditionType, metav1.ConditionFalse, reason, message)
+}
+
+// Unknown is a condition of the given type of which nothing is known yet.
+func Unknown(conditionType, reason, message string) metav1.Condition {
+	return condition(conditionType, metav1.ConditionUnknown, reason, message)
+}
+
+func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: truncate(message)}
+}
+
+// Set writes conditions into a status. generation is that of the object they
+// were found for. The transition time moves to now only where the status of a
+// condition changes, so that a pass that finds what the last one found writes
+// nothing. It returns whether anything changed.
+func Set(into *[]metav1.Condition, generation int64, now time.Time, found ...metav1.Condition) bool {
+	changed := false
+	for _, c := range found {
+		c.ObservedGeneration = generation
+		c.LastTransitionTime = metav1.NewTime(now)
+		changed = meta.SetStatusCondition(into, c) || changed
+	}
+	return changed
+}
+
+// SetWithReady is Set of the conditions and of Ready, which sums up the given
+// ones in their order (see Summarize).
+func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, found ...metav1.Condition) bool {
+	changed := Set(into, generation, now, found...)
+	types := make([]string, 0, len(found))
+	for _, c := range found {
+		types = append(types, c.Type)
+	}
+	return Set(into, generation, now, Summarize(v1alpha1.ConditionReady, found, types...)) || changed
+}
+
+// Worst is one condition of the given type out of several findings: False goes
+// before Unknown and Unknown before True, and among equals the first in order.
+// Its message joins the messages of all findings that are as bad as the worst.
+// No findings give Unknown, Pending.
+func Worst(conditionType string, findings ...metav1.Condition) metav1.Condition {
+	if len(findings) == 0 {
+		return Unknown(conditionType, v1alpha1.ReasonPending, "not looked at yet")
+	}
+	worst := findings[0]
+	for _, f := range findings[1:] {
+		if badness(f.Status) > badness(worst.Status) {
+			worst = f
+		}
+	}
+	var messages []string
+	for _, f := range findings {
+		if f.Status == worst.Status && f.Message != "" {
+			messages = appendNew(messages, f.Message)
+		}
+	}
+	return condition(conditionType, worst.Status, worst.Reason, strings.Join(messages, "; "))
+}
+
+// Summarize is the condition of the given type that sums up the conditions of
+// the listed types, the most important first. A type that is missing counts as
+// Unknown. If all hold the result is True with reason Ready; otherwise it has the status and the
+// reason of the worst, and its message names each that is as bad with its message.
+func Summarize(conditionType string, conditions []metav1.Condition, types ...string) metav1.Condition {
+	var findings []metav1.Condition
+	for _, t := range types {
+		found := meta.FindStatusCondition(conditions, t)
+		switch {
+		case found == nil:
+			findings = append(findings, Unknown(t, v1alpha1.ReasonPending, t+": not looked at yet"))
+		case found.Status != metav1.ConditionTrue:
+			findings = append(findings, condition(t, found.Status, found.Reason, t+": "+found.Message))
+		}
+	}
+	if len(findings) == 0 && len(types) > 0 {
+		return True(conditionType, v1alpha1.ReasonReady, "everything that was asked for is there")
+	}
+	return Worst(conditionType, findings...)
+}
+
+// IsTrue tells whether the condition of the given type is there and holds.
+func IsTrue(conditions []metav1.Condition, conditionType string) bool {
+	return meta.IsStatusConditionTrue(conditions, conditionType)
+}
+
+// Message is the message of the condition of the given type, "" if it is missing.
+func Message(conditions []metav1.Condition, conditionType string) string {
+	if found := meta.FindStatusCondition(conditions, conditionType); found != nil {
+		return found.Message
+	}
+	return ""
+}
+
+// Reason is the reason of the condition of the given type, "" if it is missing.
+func Reason(conditions []metav1.Condition, conditionType string) string {
+	if found := meta.FindStatusCondition(conditions, conditionType); found != nil {
+		return found.Reason
+	}
+	return ""
+}
+
+func badness(status metav1.ConditionStatus) int {
+	switch status {
+	case metav1.ConditionTrue:
+		return 0
+	case metav1.ConditionFalse:
+		return 2
+	default:
+		return 1
+	}
+}
+
+func appendNew(list []string, s string) []string {
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+// truncate cuts a message to maxMessage bytes at a rune boundary.
+func truncate(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	const more = " …"
+	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+}
