@@ -1,0 +1,85 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+// Credentials are sent with a call as AUTH_SYS (RFC 5531 appendix A). The protocol carries at
+// most 16 GIDs: more are cut off.
+type Credentials struct {
+	UID, GID uint32
+	GIDs     []uint32
+}
+
+// MkdirOptions are the attributes of a new directory. Owner and Group unset: the caller's.
+type MkdirOptions struct {
+	// Mode has the permission bits, at most 07777. It is set as it is: there is no umask.
+	Mode         uint32
+	Owner, Group *uint32
+}
+
+// Attributes are what Stat tells of a file or directory. Owner and Group are numeric on the wire;
+// a server that sends a name gives NobodyID.
+type Attributes struct {
+	Type         nfsv4.NfsFtype4
+	Mode         uint32
+	Owner, Group uint32
+	FileID       uint64
+	// Size in bytes.
+	Size   uint64
+	Links  uint32
+	Change uint64
+	Modify time.Time
+	// FSIDMajor and FSIDMinor name the file system (the export).
+	FSIDMajor, FSIDMinor uint64
+}
+
+// IsDir is true for a directory.
+func (a Attributes) IsDir() bool { return a.Type == nfsv4.NF4DIR }
+
+// DirEntry is an entry of a directory.
+type DirEntry struct {
+	Name         string
+	IsDir        bool
+	Mode         uint32
+	Owner, Group uint32
+	FileID       uint64
+}
+
+// Identity is what a server calls itself (RFC 8881 section 2.10.4).
+type Identity struct {
+	Owner, Scope string
+}
+
+// NobodyID stands for an owner that is not a number.
+const NobodyID = 65534
+
+// StatusError is an operation that the server answered with an error.
+type StatusError struct {
+	// Op is the operation as RFC 8881 names it, such as "LOOKUP".
+	Op     string
+	Status nfsv4.Nfsstat4
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: %s", e.Op, StatusName(e.Status))
+}
+
+// IsStatus is true if err is or wraps a StatusError with one of the statuses.
+func IsStatus(err error, statuses ...nfsv4.Nfsstat4) bool {
+	var status *StatusError
+	return errors.As(err, &status) && slices.Contains(statuses, status.Status)
+}
+
+// StatusName is the name of a status, such as "NFS4ERR_EXIST", or its number.
+func StatusName(status nfsv4.Nfsstat4) string {
+	if name, ok := nfsv4.Nfsstat4_name[status]; ok {
+		return name
+	}
+	return fmt.Sprintf("NFS status %d", int32(status))
+}

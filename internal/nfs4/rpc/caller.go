@@ -1,0 +1,42 @@
+package rpc
+
+import (
+	"bytes"
+	"net/netip"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
+)
+
+// Caller is who sent a request: what AUTH_SYS claims, and from where.
+type Caller struct {
+	// Addr is the client's address as the connection has it, without a zone, IPv4 unmapped.
+	Addr netip.Addr
+	// UID, GID and GIDs are the credentials of AUTH_SYS (RFC 5531 appendix A). GIDs has at most 16.
+	UID, GID uint32
+	GIDs     []uint32
+	// Anonymous is true for AUTH_NONE: UID, GID and GIDs mean nothing then.
+	Anonymous bool
+}
+
+// authenticate decodes credentials. Any flavor but AUTH_NONE and AUTH_SYS, so also
+// RPCSEC_GSS, is AUTH_REJECTEDCRED: the credential may be sound but not for this server
+// (RFC 5531 section 9), and the Linux client falls back to AUTH_SYS on it.
+func authenticate(cred, verf *rpcv2.OpaqueAuth) (Caller, rpcv2.AuthStat) {
+	switch cred.Flavor {
+	case rpcv2.AUTH_NONE:
+		return Caller{Anonymous: true}, rpcv2.AUTH_OK
+	case rpcv2.AUTH_SYS:
+	default:
+		return Caller{}, rpcv2.AUTH_REJECTEDCRED
+	}
+	// RFC 5531 appendix A: the verifier of AUTH_SYS is AUTH_NONE.
+	if verf.Flavor != rpcv2.AUTH_NONE {
+		return Caller{}, rpcv2.AUTH_BADVERF
+	}
+	var parms rpcv2.AuthsysParms
+	body := bytes.NewReader(cred.Body)
+	if _, err := parms.ReadFrom(body); err != nil || body.Len() > 0 {
+		return Caller{}, rpcv2.AUTH_BADCRED
+	}
+	return Caller{UID: parms.Uid, GID: parms.Gid, GIDs: parms.Gids}, rpcv2.AUTH_OK
+}

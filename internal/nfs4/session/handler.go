@@ -1,0 +1,28 @@
+package session
+
+import (
+	"context"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+)
+
+// Handler does the operations of compounds that are not about sessions.
+type Handler interface {
+	// Begin is called once for each compound that has such an operation.
+	// ctx ends when the server shuts down or the client's connection is gone.
+	Begin(ctx context.Context, caller rpc.Caller) Compound
+}
+
+// Compound is the state of one compound: the current and the saved file handle.
+// It is used by one goroutine at a time.
+type Compound interface {
+	// Do does one operation. The result is of the operation's own type and carries its status
+	// (StatusOf); anything but NFS4_OK ends the compound. Fail makes a result for a status.
+	// Do is called only for operations of minor versions 1 and 2 that are not handled by this
+	// package: never for EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, DESTROY_CLIENTID,
+	// BIND_CONN_TO_SESSION, BACKCHANNEL_CTL, SET_SSV, SEQUENCE, RECLAIM_COMPLETE, TEST_STATEID,
+	// FREE_STATEID and ILLEGAL, nor for what only NFSv4.0 has.
+	Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4
+}
