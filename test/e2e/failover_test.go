@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+// watcher lists and walks the namespace and stays inside it, and writes the
+// longest time that one look took and the number of errors.
+const watcher = `cd /share/train || exit 1
+	max=0; errors=0; loops=0
+	while [ ! -e /tmp/stop ]; do
+		start=$(date +%s%N)
+		ls /share > /dev/null 2>>/tmp/errors || errors=$((errors+1))
+		ls . > /dev/null 2>>/tmp/errors || errors=$((errors+1))
+		cat 0/first > /dev/null 2>>/tmp/errors || errors=$((errors+1))
+		stat /tree/unet3d/train/1 > /dev/null 2>>/tmp/errors || errors=$((errors+1))
+		took=$(( ($(date +%s%N)-start)/1000000 )); [ $took -gt $max ] && max=$took
+		loops=$((loops+1)); sleep 0.1
+	done
+	echo $max $errors $loops`
+
+func namespacePods(ctx context.Context) []corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectNamespaceServers(fileServer)))).To(Succeed())
+	return list.Items
+}
+
+func namespaceServersReady(ctx context.Context) error {
+	ready := 0
+	for _, pod := range namespacePods(ctx) {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+				ready++
+			}
+		}
+	}
+	if ready < 2 {
+		return fmt.Errorf("%d namespace servers are ready", ready)
+	}
+	return nil
+}
+
+var _ = Describe("Namespace servers killed one after the other", Label("failover"), func() {
+	It("cost mounted clients a stall of at most 5 s and no error, and new mounts nothing", func(ctx SpecContext) {
+		type outcome struct {
+			output string
+			err    error
+		}
+		results := make(chan outcome, 2)
+		for _, pod := range []string{clientA, clientB} {
+			go func() {
+				output, err := c.Shell(ctx, pod, "rm -f /tmp/stop /tmp/errors; "+watcher)
+				results <- outcome{output, err}
+			}()
+		}
+		Eventually(ctx, namespaceServersReady).Should(Succeed())
+		for i, victim := range namespacePods(ctx) {
+			_, err := c.Kubectl(ctx, "delete", "pod", victim.Name, "--grace-period=0", "--force", "--wait=false")
+			Expect(err).NotTo(HaveOccurred())
+			name := fmt.Sprintf("newcomer-%d", i)
+			start := time.Now()
+			Expect(c.RunClient(ctx, cluster.ClientPod{Name: name, Claims: map[string]string{shareMount: share}, NodeSelector: map[string]string{}})).To(Succeed())
+			Expect(c.WaitPodReady(ctx, name)).To(Succeed())
+			Expect(shell(ctx, name, "cat /share/train/0/first")).To(Equal("seed\n"))
+			AddReportEntry(fmt.Sprintf("new pod that mounts after kill %d", i+1), time.Since(start).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+			_, err = c.Kubectl(ctx, "delete", "pod", name, "--grace-period=1", "--wait=false")
+			Expect(err).NotTo(HaveOccurred())
+			Eventually(ctx, namespaceServersReady).Should(Succeed())
+			// A client keeps to its server for as long as it lives: give it time to find the kill.
+			time.Sleep(6 * time.Second)
+		}
+		for _, pod := range []string{clientA, clientB} {
+			shell(ctx, pod, "touch /tmp/stop")
+		}
+		for range 2 {
+			result := <-results
+			Expect(result.err).NotTo(HaveOccurred())
+			var longest, errors, loops int
+			_, err := fmt.Sscan(strings.TrimSpace(result.output), &longest, &errors, &loops)
+			Expect(err).NotTo(HaveOccurred(), result.output)
+			AddReportEntry("longest stall of a mounted client", fmt.Sprintf("%d ms in %d loops", longest, loops), ReportEntryVisibilityAlways)
+			Expect(errors).To(BeZero(), "errors seen by a mounted client: %s", shell(ctx, clientA, "cat /tmp/errors"))
+			Expect(longest).To(BeNumerically("<=", 5000))
+			Expect(loops).To(BeNumerically(">", 20))
+		}
+	}, SpecTimeout(4*time.Minute))
+})

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recordsBelow gives the records of a share whose path starts with prefix, per data server.
+func recordsBelow(ctx SpecContext, shareName, prefix string) map[string][]string {
+	GinkgoHelper()
+	list := &v1alpha1.ShareDirectoryList{}
+	Expect(c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: shareName})).To(Succeed())
+	perServer := map[string][]string{}
+	for _, record := range list.Items {
+		if record.Spec.ServerName != "" && strings.HasPrefix(record.Spec.Path, prefix) {
+			perServer[record.Spec.ServerName] = append(perServer[record.Spec.ServerName], record.Spec.Path)
+		}
+	}
+	return perServer
+}
+
+var _ = Describe("A client's plain mkdir", Label("smoke"), func() {
+	It("spreads 12 directories over all servers, usable at once and from another node", func(ctx SpecContext) {
+		shell(ctx, clientA, `set -e
+			mkdir /share/spread
+			for i in 0 1 2 3 4 5 6 7 8 9 10 11; do mkdir /share/spread/$i; echo data-$i > /share/spread/$i/file; done`)
+		Expect(shell(ctx, clientB, `for i in 0 1 2 3 4 5 6 7 8 9 10 11; do cat /share/spread/$i/file; done`)).
+			To(Equal("data-0\ndata-1\ndata-2\ndata-3\ndata-4\ndata-5\ndata-6\ndata-7\ndata-8\ndata-9\ndata-10\ndata-11\n"))
+		perServer := recordsBelow(ctx, share, "spread/")
+		Expect(perServer).To(HaveLen(serverCount))
+		for server, directories := range perServer {
+			Expect(directories).To(HaveLen(12/serverCount), server)
+		}
+	}, SpecTimeout(time.Minute))
+
+	It("makes 2,000 directories from two clients at once, many of the same names: unique, balanced, complete", func(ctx SpecContext) {
+		const perClient, common = 1200, 400
+		shell(ctx, clientA, "mkdir /share/many")
+		// Both make 0..399; then each its own 800: 2,000 names in all.
+		start := time.Now()
+		script := `cd /share/many && made=0 && exist=0
+			for i in $(seq 0 %d) $(seq %d %d); do
+				if out=$(mkdir $i 2>&1); then made=$((made+1))
+				else case "$out" in *"File exists"*) exist=$((exist+1));; *) echo "$out" >&2; exit 1;; esac; fi
+			done; echo $made $exist`
+		outputs := make([]string, 2)
+		var wait sync.WaitGroup
+		for i, pod := range []string{clientA, clientB} {
+			wait.Go(func() {
+				defer GinkgoRecover()
+				first := common + i*(perClient-common)
+				outputs[i] = shell(ctx, pod, script, common-1, first, first+perClient-common-1)
+			})
+		}
+		wait.Wait()
+		elapsed := time.Since(start)
+
+		made, exist := 0, 0
+		for _, output := range outputs {
+			var m, e int
+			_, err := fmt.Sscan(output, &m, &e)
+			Expect(err).NotTo(HaveOccurred(), output)
+			made, exist = made+m, exist+e
+		}
+		Expect(made).To(Equal(2000), "every directory was made exactly once")
+		Expect(exist).To(Equal(common), "the second of two equal names got EEXIST")
+		Expect(strings.TrimSpace(shell(ctx, clientB, "ls /share/many | sort -u | wc -l"))).To(Equal("2000"))
+
+		perServer := recordsBelow(ctx, share, "many/")
+		Expect(perServer).To(HaveLen(serverCount))
+		for server, directories := range perServer {
+			Expect(len(directories)).To(BeNumerically("~", 2000/serverCount, 20), server)
+		}
+		AddReportEntry("2,400 mkdir by two clients", fmt.Sprintf("%s, %.0f per second", elapsed.Round(time.Second), 2400/elapsed.Seconds()), ReportEntryVisibilityAlways)
+	}, SpecTimeout(5*time.Minute))
+
+	It("gives the errno that a user expects", func(ctx SpecContext) {
+		const asUser = "setpriv --reuid 1000 --regid 1000 --clear-groups "
+		shell(ctx, clientA, "mkdir -m 0755 /share/rootonly && mkdir /share/rootonly/full && touch /share/rootonly/full/file && mkdir /share/rootonly/empty")
+		for what, tc := range map[string]struct{ pod, command, want string }{
+			"mkdir without permission":              {clientA, asUser + "mkdir /share/rootonly/mine", "Permission denied"},
+			"mkdir of a name that exists":           {clientA, "mkdir /share/rootonly/full", "File exists"},
+			"rmdir of a directory that holds data":  {clientB, "rmdir /share/rootonly/full", "Directory not empty"},
+			"rmdir without permission":              {clientB, asUser + "rmdir /share/rootonly/empty", "Permission denied"},
+			"a file created at namespace level":     {clientA, "touch /share/file", "Operation not permitted"},
+			"a file between the levels":             {clientA, "touch /share/rootonly/file", "Operation not permitted"},
+			"a directory made outside every share":  {clientA, "mkdir /tree/loose", "Read-only file system"},
+			"a directory that is not there":         {clientB, "ls /share/rootonly/none", "No such file or directory"},
+			"a rename across shares or directories": {clientB, "mv -T --no-copy /share/rootonly/empty /tree/empty", "ross-device link"},
+		} {
+			output, err := c.Shell(ctx, tc.pod, tc.command)
+			Expect(err).To(HaveOccurred(), "%s: %s", what, output)
+			Expect(err.Error()).To(ContainSubstring(tc.want), what)
+		}
+		Expect(shell(ctx, clientB, "rmdir /share/rootonly/empty && ls /share/rootonly")).To(Equal("full\n"))
+		Expect(shell(ctx, clientB, "mv -T /share/rootonly/full /share/rootonly/renamed && ls /share/rootonly/renamed")).To(Equal("file\n"))
+	}, SpecTimeout(time.Minute))
+})
+
+var _ = Describe("A client that enters many directories", Label("walk"), func() {
+	It("walks 640 directories", func(ctx SpecContext) {
+		shell(ctx, clientA, "mkdir /share/walk && cd /share/walk && mkdir $(seq 0 639)")
+		first := time.Now()
+		shell(ctx, clientB, "ls /share/walk/0")
+		entry := time.Since(first)
+
+		start := time.Now()
+		Expect(strings.TrimSpace(shell(ctx, clientB, "find /share/walk -mindepth 1 -type d | wc -l"))).To(Equal("640"))
+		elapsed := time.Since(start)
+		AddReportEntry("first entry into a directory, kubectl exec included", entry.Round(time.Millisecond).String(), ReportEntryVisibilityAlways)
+		AddReportEntry("walk over 640 directories", fmt.Sprintf("%s, %s each", elapsed.Round(100*time.Millisecond), (elapsed/640).Round(100*time.Microsecond)), ReportEntryVisibilityAlways)
+	}, SpecTimeout(4*time.Minute))
+})

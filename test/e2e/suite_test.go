@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+const (
+	serverCount = 3
+	fileServer  = "training"
+	share       = "unet3d"
+
+	clientA = "client-a"
+	clientB = "client-b"
+	// Where the client pods have the share, and the whole tree.
+	shareMount = "/share"
+	treeMount  = "/tree"
+	treeClaim  = "tree"
+)
+
+// options are the mount options of a share's ready-made volume; mounts that a
+// test makes itself use the same.
+var options = []string{"vers=4.1", "nconnect=16", "hard", "acdirmin=1", "acdirmax=2"}
+
+var c *cluster.Cluster
+
+// firstByte is the time from apply to the first byte read in a pod.
+var firstByte time.Duration
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(60 * time.Second)
+	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = 25 * time.Minute
+	reporter.Succinct = false
+	RunSpecs(t, "Howdah end to end", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	c, err = cluster.Connect(ctx, "howdah-e2e")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(3*time.Minute))
+
+	start := time.Now()
+	Expect(c.Create(ctx, newFileServer(fileServer, serverCount))).To(Succeed())
+	Expect(c.Create(ctx, newShare(share, "/unet3d", 2, "train/{0..5}"))).To(Succeed())
+	Eventually(ctx, func(ctx context.Context) error { return shareClaimBound(ctx, share) }).Should(Succeed())
+	Expect(c.RunClient(ctx, cluster.ClientPod{Name: "first-byte", Claims: map[string]string{shareMount: share}})).To(Succeed())
+	Expect(c.WaitPodReady(ctx, "first-byte")).To(Succeed())
+	// The pod may be up before the last declared directory; reading is what counts.
+	Eventually(ctx, func(ctx context.Context) (string, error) {
+		return c.Shell(ctx, "first-byte", "echo seed > /share/train/0/first && cat /share/train/0/first")
+	}).Should(Equal("seed\n"))
+	firstByte = time.Since(start)
+	Expect(c.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first-byte", Namespace: c.Namespace}})).To(Succeed())
+
+	Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, share) }).Should(Succeed())
+	Expect(c.NFSClaim(ctx, treeClaim, frontDoor(ctx), "/", options...)).To(Succeed())
+	Expect(c.WaitGone(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first-byte", Namespace: c.Namespace}})).To(Succeed())
+	for _, name := range []string{clientA, clientB} {
+		Expect(c.RunClient(ctx, cluster.ClientPod{Name: name, Claims: map[string]string{shareMount: share, treeMount: treeClaim}})).To(Succeed())
+	}
+	for _, name := range []string{clientA, clientB} {
+		Expect(c.WaitPodReady(ctx, name)).To(Succeed())
+	}
+}, NodeTimeout(5*time.Minute))
+
+// removeAll removes what the suite made, in the order that needs no waiting
+// for finalizers in vain: pods, shares, FileServers, then the namespace.
+func removeAll(ctx context.Context) {
+	GinkgoHelper()
+	grace := "--grace-period=1"
+	for _, args := range [][]string{
+		{"delete", "mlperfstoragejobs", "--all", "--timeout=60s"},
+		{"delete", "pods", "-l", cluster.ClientLabel, grace, "--timeout=60s"},
+		{"delete", "fileshares", "--all", "--timeout=60s"},
+		{"delete", "fileservers", "--all", "--timeout=60s"},
+		{"delete", "pvc", "--all", "--timeout=60s"},
+		{"delete", "pv", c.Namespace + "-" + treeClaim, "--ignore-not-found"},
+		{"delete", "namespace", c.Namespace, "--wait=false"},
+	} {
+		output, err := c.Kubectl(ctx, args...)
+		Expect(err).NotTo(HaveOccurred(), output)
+	}
+}
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if !report.Failed() || c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	dump(ctx)
+})
+
+// dump shows what a maintainer asks for first.
+func dump(ctx context.Context) {
+	for _, args := range [][]string{
+		{"get", "fileservers,fileshares,dataservers,mlperfstoragejobs,pods,pvc", "-o", "wide"},
+		{"get", "fileservers,fileshares,dataservers,mlperfstoragejobs", "-o", "yaml"},
+		{"get", "events", "--sort-by=.lastTimestamp"},
+		{"logs", "-l", v1alpha1.FileServerLabel, "--all-containers", "--prefix", "--tail=40"},
+		{"logs", "-n", "howdah-system", "-l", "app.kubernetes.io/name=howdah", "--prefix", "--tail=60"},
+	} {
+		output, err := c.Kubectl(ctx, args...)
+		fmt.Fprintf(GinkgoWriter, "--- kubectl %v (%v)\n%s\n", args, err, output)
+	}
+}
+
+func newFileServer(name string, replicas int32) *v1alpha1.FileServer {
+	return &v1alpha1.FileServer{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
+		Spec: v1alpha1.FileServerSpec{
+			Replicas: &replicas,
+			Storage:  v1alpha1.FileServerStorage{Volumes: &v1alpha1.VolumesStorage{Size: resource.MustParse("1Gi")}},
+		},
+	}
+}
+
+// newShare makes a share that everybody may write to.
+func newShare(name, path string, depth int32, directories ...string) *v1alpha1.FileShare {
+	return &v1alpha1.FileShare{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
+		Spec: v1alpha1.FileShareSpec{
+			FileServerName: fileServer,
+			Path:           path,
+			Depth:          &depth,
+			Directories:    directories,
+			Mode:           "0777",
+		},
+	}
+}
+
+func shareReady(ctx context.Context, name string) error {
+	object := &v1alpha1.FileShare{}
+	if err := c.Get(ctx, name, object); err != nil {
+		return err
+	}
+	return cluster.Expect(object.Status.Conditions, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+func shareClaimBound(ctx context.Context, name string) error {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := c.Get(ctx, name, claim); err != nil {
+		return err
+	}
+	if claim.Status.Phase != corev1.ClaimBound {
+		return fmt.Errorf("claim %s is %s", name, claim.Status.Phase)
+	}
+	return nil
+}
+
+func frontDoor(ctx context.Context) string {
+	GinkgoHelper()
+	object := &v1alpha1.FileServer{}
+	Expect(c.Get(ctx, fileServer, object)).To(Succeed())
+	Expect(object.Status.Address).NotTo(BeEmpty())
+	return object.Status.Address
+}
+
+// shell runs a script in a pod and gives its output; a script that fails fails the spec.
+func shell(ctx context.Context, pod, script string, args ...any) string {
+	GinkgoHelper()
+	output, err := c.Shell(ctx, pod, fmt.Sprintf(script, args...))
+	Expect(err).NotTo(HaveOccurred())
+	return output
+}
