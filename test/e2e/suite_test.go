@@ -144,13 +144,7 @@ func newShare(name, path string, depth int32, directories ...string) *v1alpha1.F
 	}
 }
 
-func shareReady(ctx context.Context, name string) error {
-	object := &v1alpha1.FileShare{}
-	if err := c.Get(ctx, name, object); err != nil {
-		return err
-	}
-	return cluster.Expect(object.Status.Conditions, v1alpha1.ConditionReady, metav1.ConditionTrue)
-}
+func shareReady(ctx context.Context, name string) error { return c.ShareReady(ctx, name) }
 
 func shareClaimBound(ctx context.Context, name string) error {
 	claim := &corev1.PersistentVolumeClaim{}
