@@ -23,6 +23,8 @@ const (
 	FileShareExported = "Exported"
 	// FileShareJunctionsResolved: every recorded directory exists on its owner, and the namespace refers to it.
 	FileShareJunctionsResolved = "JunctionsResolved"
+	// FileShareClaimAvailable: the ready-made PersistentVolume and its claim exist.
+	FileShareClaimAvailable = "ClaimAvailable"
 )
 
 // Conditions of an MLPerfStorageJob.

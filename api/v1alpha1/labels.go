@@ -19,6 +19,18 @@ const (
 	// OwnerAnnotation carries kind/namespace/name of the object that an object was made for. It outlives
 	// what owner references do not: a restore from a backup, and kinds that must have no owner (claims, PersistentVolumes).
 	OwnerAnnotation = "howdah.io/owner"
+	// DeclaredAnnotation is DeclaredTrue on the ShareDirectory of a directory that its share's spec.directories asks for, or once did.
+	DeclaredAnnotation = "howdah.io/declared"
+	// DeclaredTrue is the value of DeclaredAnnotation.
+	DeclaredTrue = "true"
+	// RequestedByAnnotation is RequestedByOperator on a ShareDirectory in state Removing whose removal the operator asked for,
+	// because the directory left spec.directories: no client waits for it, so whoever completes removals does it at once. It stays
+	// when the directory turns out to hold data and the record goes back to Ready; that is how the operator knows.
+	RequestedByAnnotation = "howdah.io/requested-by"
+	// RequestedByOperator is the value of RequestedByAnnotation.
+	RequestedByOperator = "operator"
+	// RequestedAtAnnotation is when the operator last asked for that removal (RFC 3339): it asks again, at a slow pace.
+	RequestedAtAnnotation = "howdah.io/requested-at"
 
 	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
 	FileServerFinalizer = "howdah.io/file-server"
