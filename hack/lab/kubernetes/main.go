@@ -55,7 +55,7 @@ func main() {
 
 // runKubectl does what cmd/kubectl does: its errors have their own exit codes.
 func runKubectl() {
-	_ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
+	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)
 	}

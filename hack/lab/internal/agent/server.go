@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Serve answers requests until the listener is closed.
@@ -46,6 +48,8 @@ func execute(conn net.Conn, out *framer, args []string) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = out.stream(frameStdout), out.stream(frameStderr)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// A command may leave a daemon that keeps its output open; don't wait for that.
+	cmd.WaitDelay = time.Second
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 126, err
@@ -53,11 +57,13 @@ func execute(conn net.Conn, out *framer, args []string) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 127, err
 	}
-	go feed(conn, stdin, cmd.Process.Pid)
+	var ended atomic.Bool
+	go feed(conn, stdin, cmd.Process.Pid, &ended)
 	err = cmd.Wait()
+	ended.Store(true)
 	var exit *exec.ExitError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return 0, nil
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode(), nil
@@ -70,13 +76,15 @@ func execute(conn net.Conn, out *framer, args []string) (int, error) {
 
 // feed hands the host's input to the command, and ends the command's session
 // when the host hangs up, so that an interrupted `lab exec` leaves nothing.
-func feed(conn net.Conn, stdin io.WriteCloser, pid int) {
+func feed(conn net.Conn, stdin io.WriteCloser, pid int, ended *atomic.Bool) {
 	for {
 		kind, data, err := readFrame(conn)
 		switch {
 		case err != nil:
 			stdin.Close()
-			_ = syscall.Kill(-pid, syscall.SIGKILL)
+			if !ended.Load() {
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
+			}
 			return
 		case kind == frameStdin:
 			_, _ = stdin.Write(data) // A command that stopped reading is its own affair.

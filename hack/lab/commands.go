@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/howdah/howdah/hack/lab/internal/cache"
+	"github.com/howdah/howdah/hack/lab/internal/lab"
+	"github.com/howdah/howdah/hack/lab/internal/plan"
+)
+
+// newFlags returns a flag set with --name, which nearly every command has.
+func newFlags(command string) (*flag.FlagSet, *string) {
+	flags := flag.NewFlagSet("lab "+command, flag.ExitOnError)
+	return flags, flags.String("name", plan.DefaultName, "the lab's name; labs of different names run side by side")
+}
+
+// openLocked opens a lab and keeps other commands from changing it meanwhile.
+func openLocked(name string, work func(*lab.Lab) error) error {
+	l, err := lab.Open(name, say)
+	if err != nil {
+		return err
+	}
+	lock, err := l.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	// Only now is the state nobody else's.
+	if l, err = lab.Open(name, say); err != nil {
+		return err
+	}
+	return work(l)
+}
+
+func up(args []string) error {
+	flags, name := newFlags("up")
+	nodes := flags.Int("nodes", 3, "number of nodes")
+	caps := flags.String("nic-cap", "0", "Mbit/s, both ways: one number for all nodes, or node1=160,node2=160")
+	memory := flags.String("memory", "1500M", "memory of a node")
+	_ = flags.Parse(args) // ExitOnError.
+	limits, err := plan.ParseCaps(*caps, *nodes)
+	if err != nil {
+		return err
+	}
+	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits}
+	if err := settings.Validate(); err != nil {
+		return err
+	}
+	c, base, err := fillCache()
+	if err != nil {
+		return err
+	}
+	return openLocked(*name, func(l *lab.Lab) error {
+		if err := l.Up(settings, c, base); err != nil {
+			return err
+		}
+		path, err := l.Kubeconfig()
+		if err != nil {
+			return err
+		}
+		say("lab %s is up: export KUBECONFIG=%s", *name, path)
+		return nil
+	})
+}
+
+func down(args []string) error {
+	flags, name := newFlags("down")
+	_ = flags.Parse(args)
+	return openLocked(*name, func(l *lab.Lab) error {
+		if err := l.Down(); err != nil {
+			return err
+		}
+		l.Forget()
+		say("lab %s is gone", *name)
+		return nil
+	})
+}
+
+func env(args []string) error {
+	flags, name := newFlags("env")
+	_ = flags.Parse(args)
+	l, err := lab.Open(*name, say)
+	if err != nil {
+		return err
+	}
+	path, err := l.Kubeconfig()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("export KUBECONFIG=%s\n", path)
+	return nil
+}
+
+func status(args []string) error {
+	flags, name := newFlags("status")
+	_ = flags.Parse(args)
+	names := []string{*name}
+	if !isSet(flags, "name") {
+		names = lab.List()
+	}
+	if len(names) == 0 {
+		fmt.Println("no lab is up")
+	}
+	for _, name := range names {
+		l, err := lab.Open(name, say)
+		if err != nil {
+			return err
+		}
+		if err := l.Status(os.Stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isSet(flags *flag.FlagSet, name string) bool {
+	found := false
+	flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string     { return strings.Join(*l, ",") }
+func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+
+func load(args []string) error {
+	flags, name := newFlags("load")
+	var archives, nodes list
+	flags.Var(&archives, "archive", "docker-archive to load; may be repeated, further ones may follow as arguments")
+	flags.Var(&nodes, "node", "only into this node; may be repeated")
+	_ = flags.Parse(args)
+	archives = append(archives, flags.Args()...)
+	if len(archives) == 0 {
+		return errors.New("load: no --archive")
+	}
+	return openLocked(*name, func(l *lab.Lab) error { return l.Load(archives, nodes) })
+}
+
+func execute(args []string) error {
+	flags, name := newFlags("exec")
+	_ = flags.Parse(args)
+	rest := flags.Args()
+	if len(rest) == 0 {
+		return errors.New("exec: want NODE -- COMMAND")
+	}
+	node, command := rest[0], rest[1:]
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return errors.New("exec: no command")
+	}
+	l, err := lab.Open(*name, say)
+	if err != nil {
+		return err
+	}
+	client, err := l.Agent(node)
+	if err != nil {
+		return err
+	}
+	return client.Run(command, os.Stdin, os.Stdout, os.Stderr)
+}
+
+func killNode(args []string) error {
+	return onNode("kill-node", args, (*lab.Lab).KillNode)
+}
+
+func startNode(args []string) error {
+	return onNode("start-node", args, (*lab.Lab).StartNode)
+}
+
+func onNode(command string, args []string, do func(*lab.Lab, string) error) error {
+	flags, name := newFlags(command)
+	_ = flags.Parse(args)
+	if flags.NArg() != 1 {
+		return fmt.Errorf("%s: want one node", command)
+	}
+	return openLocked(*name, func(l *lab.Lab) error {
+		if !l.Exists() {
+			return fmt.Errorf("%w: %s", plan.ErrNoLab, *name)
+		}
+		return do(l, flags.Arg(0))
+	})
+}
+
+func openCache(work func(*cache.Cache) error) error {
+	source := os.Getenv("HOWDAH_LAB_SOURCE")
+	if source == "" {
+		return errors.New("run hack/lab/lab: it says where the sources are")
+	}
+	c, lock, err := cache.Open(source, say)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return work(c)
+}
+
+// fillCache makes what is missing of everything that `up` needs.
+func fillCache() (filled *cache.Cache, base string, err error) {
+	err = openCache(func(c *cache.Cache) error {
+		filled = c
+		for _, step := range []func() error{c.InstallPackages, c.Programs, c.RootFS} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		base, err = c.Base()
+		return err
+	})
+	return filled, base, err
+}
+
+func build(args []string) error {
+	flags, _ := newFlags("build")
+	_ = flags.Parse(args)
+	c, base, err := fillCache()
+	if err != nil {
+		return err
+	}
+	say("%s is filled; base disk %s", c.Dir, base)
+	return nil
+}
+
+func assets(args []string) error {
+	flags, _ := newFlags("assets")
+	_ = flags.Parse(args)
+	return openCache(func(c *cache.Cache) error {
+		dir, err := c.Assets()
+		if err != nil {
+			return err
+		}
+		fmt.Println(dir)
+		return nil
+	})
+}
+
+func images([]string) error { return errors.New("not yet") }

@@ -1,0 +1,170 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/howdah/howdah/hack/lab/internal/guest"
+	"github.com/howdah/howdah/hack/lab/internal/image"
+	"github.com/howdah/howdah/hack/lab/internal/plan"
+	"github.com/howdah/howdah/hack/lab/internal/sys"
+	"github.com/howdah/howdah/hack/lab/internal/uml"
+)
+
+// Images that every node has from the start, besides guest.PauseImage.
+const (
+	CoreDNSImage     = "docker.io/howdah-lab/coredns:v1.15.0"
+	ProvisionerImage = "docker.io/howdah-lab/provisioner:1"
+)
+
+const (
+	baseSize   = "24G" // Sparse: it takes what is in it.
+	bakeMemory = 1200
+	bakeLimit  = 3 * time.Minute
+)
+
+// nodePrograms are copied into the base disk.
+var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "hyperkube"}
+
+// Base makes the disk that all nodes start from and returns its path. The name
+// says what is in it: labs that run keep the one they started with.
+func (c *Cache) Base() (string, error) {
+	archives, err := c.systemImages()
+	if err != nil {
+		return "", err
+	}
+	inputs := archives
+	for _, name := range nodePrograms {
+		inputs = append(inputs, c.Bin(name))
+	}
+	sum, err := hashFiles(append(inputs, c.Path("stamps", "rootfs"))...)
+	if err != nil {
+		return "", err
+	}
+	stamp := hash(sum, baseSize, recipe, labInit)
+	path := c.Path("base-" + stamp[:12] + ".img")
+	err = c.ensure(product{
+		name:  "base-disk",
+		files: []string{path},
+		stamp: stamp,
+		make:  func() error { return c.bake(path, archives) },
+	})
+	return path, err
+}
+
+// systemImages assembles the images of the cluster's own pods.
+func (c *Cache) systemImages() ([]string, error) {
+	specs := map[string]image.Spec{
+		"pause":   {Name: guest.PauseImage, Files: map[string]string{"pause": c.Bin("pause")}, Entrypoint: []string{"/pause"}, User: "65535"},
+		"coredns": {Name: CoreDNSImage, Files: map[string]string{"coredns": c.Bin("coredns")}, Entrypoint: []string{"/coredns"}},
+		"provisioner": {
+			Name: ProvisionerImage, Files: map[string]string{"provisioner": c.Bin("provisioner")}, Entrypoint: []string{"/provisioner"},
+		},
+	}
+	var archives []string
+	for _, name := range []string{"pause", "coredns", "provisioner"} {
+		file := c.Path("images", "system", name+".tar")
+		if err := image.Write(specs[name], file); err != nil {
+			return nil, err
+		}
+		archives = append(archives, file)
+	}
+	return archives, nil
+}
+
+// bake makes a file system out of the root folder and boots it once, so that
+// containerd itself imports the images, with the kernel that will use them.
+func (c *Cache) bake(path string, archives []string) error {
+	work := c.Path("tmp", "bake")
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	share := filepath.Join(work, "share")
+	if err := c.fillShare(share, archives); err != nil {
+		return err
+	}
+	if err := sys.WriteFile(filepath.Join(c.RootDir(), "sbin/lab-init"), []byte(labInit), 0o755); err != nil {
+		return err
+	}
+	disk := filepath.Join(work, "base.img")
+	if err := sys.Run("truncate", "-s", baseSize, disk); err != nil {
+		return err
+	}
+	// With lazy initialisation every node would spend its first minute zeroing
+	// tables into its copy-on-write layer.
+	if err := sys.Run("mkfs.ext4", "-q", "-F", "-d", c.RootDir(), "-N", "400000", "-m", "0",
+		"-E", "lazy_itable_init=0,lazy_journal_init=0", "-J", "size=32", disk); err != nil {
+		return err
+	}
+	spec := uml.Spec{Root: c.RootDir(), Dir: work, Base: disk, Memory: bakeMemory, Name: "bake"}
+	console := filepath.Join(work, "console.log")
+	if err := runToEnd(spec, console); err != nil {
+		return err
+	}
+	if !sys.Exists(filepath.Join(share, "baked")) {
+		text, _ := os.ReadFile(console)
+		logged, _ := os.ReadFile(filepath.Join(share, "logs", "containerd.log"))
+		return fmt.Errorf("the node that prepares the disk failed; its console:\n%s\ncontainerd:\n%s", text, logged)
+	}
+	return os.Rename(disk, path)
+}
+
+func (c *Cache) fillShare(share string, archives []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	files := map[string]string{filepath.Join(share, "bin", "guest"): self}
+	for _, name := range nodePrograms {
+		files[filepath.Join(share, "programs", name)] = c.Bin(name)
+	}
+	for _, archive := range archives {
+		files[filepath.Join(share, "inbox", filepath.Base(archive))] = archive
+	}
+	for to, from := range files {
+		if err := sys.LinkOrCopy(from, to); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(share, "logs"), 0o755); err != nil {
+		return err
+	}
+	config, err := json.Marshal(guest.Config{Instance: "bake", Bake: true, Node: plan.Node{Name: "bake"}})
+	if err != nil {
+		return err
+	}
+	return sys.WriteFile(filepath.Join(share, "config.json"), config, 0o644)
+}
+
+// runToEnd runs a machine until it switches itself off.
+func runToEnd(spec uml.Spec, console string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args, err := spec.Args()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(console)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(bakeLimit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer timer.Stop()
+	_ = cmd.Wait() // UML's exit status says nothing about the guest; the caller looks for its result.
+	return nil
+}

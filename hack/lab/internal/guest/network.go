@@ -1,0 +1,67 @@
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/howdah/howdah/hack/lab/internal/plan"
+)
+
+const uplink = "vec0"
+
+func setUpNetwork(config Config) error {
+	if err := run("ip", "link", "set", "lo", "up"); err != nil || config.Bake {
+		return err
+	}
+	address := fmt.Sprintf("%s/%d", config.Node.IP, plan.NodeMask)
+	commands := [][]string{
+		{"ip", "addr", "replace", address, "dev", uplink},
+		{"ip", "link", "set", uplink, "up"},
+		// No way out of the lab, but a packet to a service address must find a route
+		// before kube-proxy's rules get to rewrite it.
+		{"ip", "route", "replace", "default", "via", plan.APIServerIP},
+	}
+	for _, peer := range config.Peers {
+		if peer.Name != config.Node.Name {
+			commands = append(commands, []string{"ip", "route", "replace", peer.PodCIDR, "via", peer.IP})
+		}
+	}
+	for _, command := range commands {
+		if err := run(command...); err != nil {
+			return err
+		}
+	}
+	return writePodNetwork(config.Node)
+}
+
+// writePodNetwork is the CNI configuration: one bridge and one range per node,
+// and plain routes between the nodes. Nothing is masqueraded, so that a server
+// in a pod sees the address of its client.
+func writePodNetwork(node plan.Node) error {
+	config := map[string]any{
+		"cniVersion": "1.0.0",
+		"name":       "lab",
+		"plugins": []any{
+			map[string]any{
+				"type":             "bridge",
+				"bridge":           "cni0",
+				"isDefaultGateway": true,
+				"hairpinMode":      true,
+				"ipam": map[string]any{
+					"type":   "host-local",
+					"ranges": [][]map[string]string{{{"subnet": node.PodCIDR}}},
+				},
+			},
+			map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
+		},
+	}
+	data, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll("/etc/cni/net.d", 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile("/etc/cni/net.d/10-lab.conflist", data, 0o644)
+}

@@ -1,0 +1,135 @@
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/howdah/howdah/hack/lab/internal/image"
+	"github.com/howdah/howdah/hack/lab/internal/plan"
+)
+
+// PauseImage is what holds a pod's namespaces; it is baked into every node.
+const PauseImage = "docker.io/howdah-lab/pause:1"
+
+// IDLabel is the label of an image in containerd with the id that its archive
+// gave it.
+const IDLabel = "howdah-lab/id"
+
+const (
+	containerdConfig = "/etc/containerd/config.toml"
+	kubeletConfig    = "/etc/kubelet.yaml"
+)
+
+func containerdCommand() []string {
+	return []string{"/usr/local/bin/containerd", "--config", containerdConfig}
+}
+
+func kubeletCommand(node plan.Node) []string {
+	return []string{
+		"/usr/local/bin/kubelet",
+		"--config=" + kubeletConfig,
+		"--kubeconfig=" + filepath.Join(Share, "kubelet.kubeconfig"),
+		"--hostname-override=" + node.Name,
+		"--node-ip=" + node.IP,
+		"--v=1",
+	}
+}
+
+func proxyCommand(node plan.Node) []string {
+	return []string{
+		"/usr/local/bin/kube-proxy",
+		"--kubeconfig=" + filepath.Join(Share, "kube-proxy.kubeconfig"),
+		"--hostname-override=" + node.Name,
+		"--proxy-mode=iptables",
+		"--cluster-cidr=" + plan.PodCIDR,
+		"--v=1",
+	}
+}
+
+func writeServiceConfigs(config Config) error {
+	if err := writeContainerdConfig(); err != nil {
+		return err
+	}
+	text := fmt.Sprintf(kubeletTemplate, Share, config.Node.IP, plan.ClusterDNS, plan.ClusterDomain)
+	return os.WriteFile(kubeletConfig, []byte(text), 0o644)
+}
+
+func writeContainerdConfig() error {
+	if err := os.MkdirAll(filepath.Dir(containerdConfig), 0o755); err != nil {
+		return err
+	}
+	text := fmt.Sprintf(containerdTemplate, PauseImage)
+	return os.WriteFile(containerdConfig, []byte(text), 0o644)
+}
+
+const containerdTemplate = `version = 3
+
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'overlayfs'
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = '%s'
+
+[plugins.'io.containerd.cri.v1.runtime']
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = 'runc'
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = 'io.containerd.runc.v2'
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+        BinaryName = '/usr/sbin/runc'
+        SystemdCgroup = false
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ['/usr/lib/cni']
+    conf_dir = '/etc/cni/net.d'
+`
+
+// Images come by ` + "`lab load`" + ` alone, so kubelet must never collect one to make
+// room; the disk thresholds are low because the disks are sparse files.
+const kubeletTemplate = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true}
+  x509: {clientCAFile: %[1]s/ca.crt}
+authorization: {mode: Webhook}
+tlsCertFile: %[1]s/kubelet.crt
+tlsPrivateKeyFile: %[1]s/kubelet.key
+address: %[2]s
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: cgroupfs
+failSwapOn: false
+clusterDNS: [%[3]s]
+clusterDomain: %[4]s
+resolvConf: /etc/kubelet-resolv.conf
+imageGCHighThresholdPercent: 100
+imageGCLowThresholdPercent: 99
+evictionHard:
+  memory.available: 50Mi
+  nodefs.available: 1%%
+  nodefs.inodesFree: 1%%
+  imagefs.available: 1%%
+serializeImagePulls: false
+syncFrequency: 10s
+`
+
+// archiveNames reads the image id and the names out of a docker-archive.
+func archiveNames(path string) (id string, names []string, err error) {
+	summary, err := image.Summarize(path)
+	if err != nil {
+		return "", nil, err
+	}
+	return summary.ID, summary.Names, nil
+}
+
+// Loaded reports whether every name of the archive is here with the image id.
+func Loaded(id string, names []string) bool {
+	for _, name := range names {
+		out, err := exec.Command("ctr", "-n", "k8s.io", "images", "ls", "name=="+name).Output()
+		if err != nil || !strings.Contains(string(out), IDLabel+"="+id) {
+			return false
+		}
+	}
+	return true
+}
