@@ -55,19 +55,19 @@ type DataServerSpec struct {
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=120
 	// +required
-	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
+	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
 	// graceSeconds is ganesha's Grace_Period in seconds.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +required
-	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+	GraceSeconds int32 `json:"graceSeconds,omitempty"`
 
 	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +required
-	Volumes *int32 `json:"volumes,omitempty"`
+	Volumes int32 `json:"volumes,omitempty"`
 
 	// namespaceServers are the addresses of the namespace servers. They may do
 	// everything on every export: they make and remove directories for clients.
@@ -136,7 +136,7 @@ type ShareExport struct {
 // DataServerStatus is what the instance manager reports.
 // +kubebuilder:validation:MinProperties=1
 type DataServerStatus struct {
-	// conditions: Ready (ganesha answers, with its identity, and has loaded observedGeneration).
+	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration).
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8

@@ -40,7 +40,7 @@ type FileServerSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
-	Replicas *int32 `json:"replicas,omitempty"`
+	Replicas int32 `json:"replicas,omitempty"`
 
 	// storage says where the data lives.
 	// +required
@@ -68,7 +68,7 @@ type FileServerSpec struct {
 type FileServerStorage struct {
 	// volumes gives every data server PersistentVolumes of its own.
 	// +optional
-	Volumes *VolumesStorage `json:"volumes,omitempty"`
+	Volumes VolumesStorage `json:"volumes,omitempty,omitzero"`
 }
 
 // VolumesStorage backs each data server with PersistentVolumeClaims.
@@ -81,17 +81,17 @@ type VolumesStorage struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	StorageClassName *string `json:"storageClassName,omitempty"`
+	StorageClassName string `json:"storageClassName,omitempty"`
 
 	// size is the size of each volume. It can grow where the StorageClass allows expansion; it can't shrink.
 	// +required
-	Size resource.Quantity `json:"size,omitzero"`
+	Size *resource.Quantity `json:"size,omitempty"`
 
 	// perServer is the number of volumes of each data server; unset means 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +optional
-	PerServer *int32 `json:"perServer,omitempty"`
+	PerServer int32 `json:"perServer,omitempty"`
 }
 
 // FileServerPlacement restricts the nodes that data servers run on.
@@ -115,7 +115,7 @@ type NamespaceServers struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	// +optional
-	Replicas *int32 `json:"replicas,omitempty"`
+	Replicas int32 `json:"replicas,omitempty"`
 }
 
 // NFSOptions tunes the NFS protocol.
@@ -125,20 +125,20 @@ type NFSOptions struct {
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=120
 	// +optional
-	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
+	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
 	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional
-	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+	GraceSeconds int32 `json:"graceSeconds,omitempty"`
 }
 
 // FileServerStatus is what the operator sees of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
-	// conditions: Ready, ServersAvailable, NamespaceAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, NamespaceAvailable, StorageAvailable, ConfigApplied.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -175,7 +175,7 @@ type FileServerStatus struct {
 
 	// capacity sums up the volumes of all data servers.
 	// +optional
-	Capacity *FileServerCapacity `json:"capacity,omitempty"`
+	Capacity FileServerCapacity `json:"capacity,omitempty,omitzero"`
 }
 
 // FileServerServerStatus is one data server as the operator sees it.
@@ -231,12 +231,12 @@ const (
 
 // FileServerCapacity sums up volumes, in bytes.
 type FileServerCapacity struct {
-	// total is the size of all file systems in bytes.
+	// totalBytes is the size of all file systems in bytes.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
 
-	// used is what is used of them in bytes.
+	// usedBytes is what is used of them in bytes.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	UsedBytes *int64 `json:"usedBytes,omitempty"`

@@ -63,7 +63,7 @@ type FileShareSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4
 	// +optional
-	Depth *int32 `json:"depth,omitempty"`
+	Depth int32 `json:"depth,omitempty"`
 
 	// directories are made at once, each with as many path elements as depth. Shell brace
 	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
@@ -186,7 +186,7 @@ const (
 // FileShareStatus is what the operator sees of a FileShare.
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
-	// conditions: Ready, Placed, Exported, JunctionsResolved.
+	// conditions are Ready, Placed, Exported, JunctionsResolved.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -200,11 +200,11 @@ type FileShareStatus struct {
 
 	// mount tells how to mount the share.
 	// +optional
-	Mount *ShareMount `json:"mount,omitempty"`
+	Mount ShareMount `json:"mount,omitempty,omitzero"`
 
 	// directories counts the directories of the share.
 	// +optional
-	Directories *ShareDirectories `json:"directories,omitempty"`
+	Directories ShareDirectories `json:"directories,omitempty,omitzero"`
 }
 
 // ShareMount tells how to mount a share.

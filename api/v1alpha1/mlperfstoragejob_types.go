@@ -55,7 +55,7 @@ type MLPerfStorageJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	// +optional
-	Clients *int32 `json:"clients,omitempty"`
+	Clients int32 `json:"clients,omitempty"`
 
 	// mount configures the NFS mount of the clients.
 	// +optional
@@ -74,13 +74,13 @@ type MLPerfStorageJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
-	Epochs *int32 `json:"epochs,omitempty"`
+	Epochs int32 `json:"epochs,omitempty"`
 
 	// readThreads is the number of readers of each accelerator; unset means 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
 	// +optional
-	ReadThreads *int32 `json:"readThreads,omitempty"`
+	ReadThreads int32 `json:"readThreads,omitempty"`
 }
 
 // Workload is a workload of MLPerf Storage.
@@ -107,7 +107,7 @@ type Accelerator struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
 	// +required
-	Count *int32 `json:"count,omitempty"`
+	Count int32 `json:"count,omitempty"`
 }
 
 // AcceleratorType is a type of accelerator.
@@ -128,7 +128,7 @@ type BenchmarkMount struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +optional
-	Nconnect *int32 `json:"nconnect,omitempty"`
+	Nconnect int32 `json:"nconnect,omitempty"`
 }
 
 // Dataset describes the data that is read.
@@ -138,7 +138,7 @@ type Dataset struct {
 	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=10000000
 	// +optional
-	Samples *int32 `json:"samples,omitempty"`
+	Samples int32 `json:"samples,omitempty"`
 
 	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The
 	// standard deviation is scaled with it.
@@ -150,7 +150,7 @@ type Dataset struct {
 // MLPerfStorageJobStatus is what the operator sees of a run.
 // +kubebuilder:validation:MinProperties=1
 type MLPerfStorageJobStatus struct {
-	// conditions: Succeeded (its reason is the present step), DatasetReady.
+	// conditions are Succeeded (its reason is the present step), DatasetReady.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -178,7 +178,7 @@ type MLPerfStorageJobStatus struct {
 
 	// result is the outcome.
 	// +optional
-	Result *BenchmarkResult `json:"result,omitempty"`
+	Result BenchmarkResult `json:"result,omitempty,omitzero"`
 }
 
 // BenchmarkResult is the outcome of a run. Ratios are decimal strings.
@@ -200,7 +200,7 @@ type BenchmarkResult struct {
 	// accelerators is the number of accelerators emulated.
 	// +kubebuilder:validation:Minimum=1
 	// +required
-	Accelerators *int32 `json:"accelerators,omitempty"`
+	Accelerators int32 `json:"accelerators,omitempty"`
 
 	// auPercent is the mean accelerator utilization in percent, as DLIO computes it: "93.41".
 	// +kubebuilder:validation:MinLength=1

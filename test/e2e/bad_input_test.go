@@ -58,9 +58,9 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 
 	It("in FileServers is explained and touches nothing", func(ctx SpecContext) {
 		By("a StorageClass that does not exist")
-		class := "no-such-class"
+		const class = "no-such-class"
 		classless := newFileServer("classless", 1)
-		classless.Spec.Storage.Volumes.StorageClassName = &class
+		classless.Spec.Storage.Volumes.StorageClassName = class
 		Expect(c.Create(ctx, classless)).To(Succeed())
 		Eventually(ctx, conditionsOf(ctx, classless)).Should(And(ContainSubstring(v1alpha1.ReasonStorageClassNotFound), ContainSubstring(class)))
 		Expect(c.Delete(ctx, classless)).To(Succeed())
@@ -69,8 +69,8 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		present := &v1alpha1.FileServer{}
 		Expect(c.Get(ctx, fileServer, present)).To(Succeed())
 		for want, change := range map[string]func(*v1alpha1.FileServer){
-			"size can't shrink": func(f *v1alpha1.FileServer) { f.Spec.Storage.Volumes.Size = resource.MustParse("512Mi") },
-			"spec.replicas":     func(f *v1alpha1.FileServer) { f.Spec.Replicas = new(int32) },
+			"size can't shrink": func(f *v1alpha1.FileServer) { f.Spec.Storage.Volumes.Size = new(resource.MustParse("512Mi")) },
+			"spec.replicas":     func(f *v1alpha1.FileServer) { f.Spec.Replicas = -1 },
 		} {
 			changed := present.DeepCopy()
 			change(changed)
@@ -78,15 +78,13 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		}
 
 		By("fewer servers than own directories")
-		one := int32(1)
 		changed := present.DeepCopy()
-		changed.Spec.Replicas = &one
+		changed.Spec.Replicas = 1
 		Expect(c.Patch(ctx, changed, client.MergeFrom(present))).To(Succeed())
 		Eventually(ctx, conditionsOf(ctx, present)).Should(And(ContainSubstring(v1alpha1.ReasonScaleInRefused), ContainSubstring("training-2")))
-		three := int32(serverCount)
 		Expect(c.Get(ctx, fileServer, present)).To(Succeed())
 		changed = present.DeepCopy()
-		changed.Spec.Replicas = &three
+		changed.Spec.Replicas = serverCount
 		Expect(c.Patch(ctx, changed, client.MergeFrom(present))).To(Succeed())
 
 		By("deletion while shares use it")

@@ -24,10 +24,10 @@ var _ = Describe("An MLPerfStorageJob", Label("mlperf"), func() {
 			ObjectMeta: metav1.ObjectMeta{Name: "unet3d", Namespace: c.Namespace},
 			Spec: v1alpha1.MLPerfStorageJobSpec{
 				ShareName:   share,
-				Accelerator: v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: &accelerators},
-				Clients:     &clients,
-				Dataset:     &v1alpha1.Dataset{Samples: &samples, SampleSize: &size},
-				Epochs:      &epochs,
+				Accelerator: v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: accelerators},
+				Clients:     clients,
+				Dataset:     &v1alpha1.Dataset{Samples: samples, SampleSize: &size},
+				Epochs:      epochs,
 			},
 		})).To(Succeed())
 		job := &v1alpha1.MLPerfStorageJob{}
@@ -42,7 +42,7 @@ var _ = Describe("An MLPerfStorageJob", Label("mlperf"), func() {
 		})).To(Succeed())
 
 		result := job.Status.Result
-		Expect(result).NotTo(BeNil(), fmt.Sprint(job.Status.Conditions))
+		Expect(result).NotTo(BeZero(), fmt.Sprint(job.Status.Conditions))
 		Expect(result.PerClient).To(HaveLen(int(clients)))
 		Expect(result.PerClient[0].NodeName).NotTo(Equal(result.PerClient[1].NodeName))
 		Expect(result.PerServer).To(HaveLen(serverCount))

@@ -37,7 +37,7 @@ var _ = Describe("Shares that come and go under mounted clients", Label("shares"
 
 		By("a second share, of layout Single")
 		single := newShare("scratch", "/scratch", 1)
-		single.Spec.Depth, single.Spec.Layout = nil, v1alpha1.LayoutSingle
+		single.Spec.Depth, single.Spec.Layout = 0, v1alpha1.LayoutSingle
 		Expect(c.Create(ctx, single.DeepCopy())).To(Succeed())
 		Eventually(ctx, func() error { return shareReady(ctx, "scratch") }).Should(Succeed())
 		seen := time.Now()

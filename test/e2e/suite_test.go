@@ -124,8 +124,8 @@ func newFileServer(name string, replicas int32) *v1alpha1.FileServer {
 	return &v1alpha1.FileServer{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
 		Spec: v1alpha1.FileServerSpec{
-			Replicas: &replicas,
-			Storage:  v1alpha1.FileServerStorage{Volumes: &v1alpha1.VolumesStorage{Size: resource.MustParse("1Gi")}},
+			Replicas: replicas,
+			Storage:  v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
 		},
 	}
 }
@@ -137,7 +137,7 @@ func newShare(name, path string, depth int32, directories ...string) *v1alpha1.F
 		Spec: v1alpha1.FileShareSpec{
 			FileServerName: fileServer,
 			Path:           path,
-			Depth:          &depth,
+			Depth:          depth,
 			Directories:    directories,
 			Mode:           "0777",
 		},

@@ -81,8 +81,8 @@ func (b *bench) createShare(ctx context.Context, name string, servers int32) err
 	if err := b.Create(ctx, &v1alpha1.FileServer{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Namespace},
 		Spec: v1alpha1.FileServerSpec{
-			Replicas:  &servers,
-			Storage:   v1alpha1.FileServerStorage{Volumes: &v1alpha1.VolumesStorage{Size: resource.MustParse("1Gi")}},
+			Replicas:  servers,
+			Storage:   v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
 			Placement: &v1alpha1.FileServerPlacement{NodeSelector: map[string]string{nodeLabel: "server"}},
 		},
 	}); err != nil {

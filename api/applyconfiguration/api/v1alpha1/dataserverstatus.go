@@ -13,7 +13,7 @@ import (
 //
 // DataServerStatus is what the instance manager reports.
 type DataServerStatusApplyConfiguration struct {
-	// conditions: Ready (ganesha answers, with its identity, and has loaded observedGeneration).
+	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that ganesha has loaded: every export of it serves.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -9,9 +9,9 @@ package v1alpha1
 //
 // FileServerCapacity sums up volumes, in bytes.
 type FileServerCapacityApplyConfiguration struct {
-	// total is the size of all file systems in bytes.
+	// totalBytes is the size of all file systems in bytes.
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
-	// used is what is used of them in bytes.
+	// usedBytes is what is used of them in bytes.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // FileShareStatus is what the operator sees of a FileShare.
 type FileShareStatusApplyConfiguration struct {
-	// conditions: Ready, Placed, Exported, JunctionsResolved.
+	// conditions are Ready, Placed, Exported, JunctionsResolved.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
