@@ -11,7 +11,8 @@ import (
 // Handler does the operations of compounds that are not about sessions.
 type Handler interface {
 	// Begin is called once for each compound that has such an operation.
-	// ctx ends when the server shuts down or the client's connection is gone.
+	// ctx ends when the server shuts down. It does not end with the client's connection:
+	// the client will ask for the result again on another one, and must get it.
 	Begin(ctx context.Context, caller rpc.Caller) Compound
 }
 

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Config is what a Server needs. Handler, Owner and Scope are required.
+type Config struct {
+	Handler Handler
+	// Owner and Scope are the server owner's major ID and the server scope (RFC 8881
+	// section 2.10.4), each of 1 to 1024 bytes. Clients take servers of the same owner for one.
+	Owner, Scope string
+	// Lease is how long a client may be silent; default 60 s. It must be what the Handler
+	// gives as the attribute lease_time. Clients are dropped after twice that.
+	Lease  time.Duration
+	Limits Limits
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+	// Random gives the IDs; default crypto/rand. It is read under a lock.
+	Random io.Reader
+	Logger *slog.Logger
+}
+
+// Limits is what clients may make the server hold. The zero value of a field means its default.
+type Limits struct {
+	// Clients with a confirmed or unconfirmed client ID; default 4096.
+	Clients int
+	// Sessions of all clients; default 4096.
+	Sessions int
+	// SessionsPerClient; default 16.
+	SessionsPerClient int
+	// Slots of a session; default and most 64.
+	Slots int
+	// Operations of a compound; default 64.
+	Operations int
+	// RequestBytes and ResponseBytes with RPC headers; default 256 KiB each. RequestBytes must
+	// not be above rpc.Limits.MessageBytes.
+	RequestBytes, ResponseBytes int
+	// CachedResponseBytes is kept for each slot; default 2 KiB, enough for every
+	// operation that changes something.
+	CachedResponseBytes int
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, field := range []struct {
+		value  *int
+		preset int
+	}{
+		{&l.Clients, 4096}, {&l.Sessions, 4096}, {&l.SessionsPerClient, 16}, {&l.Slots, maxSlots}, {&l.Operations, 64},
+		{&l.RequestBytes, 256 << 10}, {&l.ResponseBytes, 256 << 10}, {&l.CachedResponseBytes, 2 << 10},
+	} {
+		if *field.value <= 0 {
+			*field.value = field.preset
+		}
+	}
+	l.Slots = min(l.Slots, maxSlots)
+	return l
+}
+
+const (
+	// maxSlots keeps a session's slot table small; the Linux client asks for 64.
+	maxSlots = 64
+	// opaqueLimit is NFS4_OPAQUE_LIMIT of RFC 8881 section 3.1.
+	opaqueLimit = 1024
+	// defaultLease is what most NFSv4 servers use or stay below.
+	defaultLease = 60 * time.Second
+)
+
+// Server is the session layer. It implements rpc.Handler.
+type Server struct {
+	handler      Handler
+	owner, scope []byte
+	lease        time.Duration
+	limits       Limits
+	now          func() time.Time
+	random       io.Reader
+	log          *slog.Logger
+	hash         maphash.Seed
+	boot         uint32
+
+	mu         sync.Mutex
+	counter    uint32
+	clients    map[uint64]*clientRecord
+	confirmed  map[string]*clientRecord
+	tentative  map[string]*clientRecord
+	sessions   map[sessionID]*session
+	lastExpiry time.Time
+}
+
+// Stats are the numbers of the moment.
+type Stats struct {
+	Clients, ConfirmedClients, Sessions int
+}
+
+// New makes a server with no clients.
+func New(config Config) (*Server, error) {
+	s := &Server{
+		handler: config.Handler, owner: []byte(config.Owner), scope: []byte(config.Scope), lease: config.Lease,
+		limits: config.Limits.withDefaults(), now: config.Now, random: config.Random, log: config.Logger,
+		hash:    maphash.MakeSeed(),
+		clients: map[uint64]*clientRecord{}, confirmed: map[string]*clientRecord{}, tentative: map[string]*clientRecord{},
+		sessions: map[sessionID]*session{},
+	}
+	for name, id := range map[string][]byte{"owner": s.owner, "scope": s.scope} {
+		if len(id) == 0 || len(id) > opaqueLimit {
+			return nil, fmt.Errorf("the server's %s has %d bytes: give it 1 to %d", name, len(id), opaqueLimit)
+		}
+	}
+	if s.handler == nil {
+		return nil, errors.New("a session server needs a handler for operations on files")
+	}
+	if s.lease <= 0 {
+		s.lease = defaultLease
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.random == nil {
+		s.random = rand.Reader
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	// Two servers behind one address, or one before and after its restart, must never give
+	// out the same client ID: a client that meets both would hang on NFS4ERR_SEQ_MISORDERED.
+	var boot [4]byte
+	if _, err := io.ReadFull(s.random, boot[:]); err != nil {
+		return nil, fmt.Errorf("read random bytes for client IDs: %w", err)
+	}
+	s.boot = binary.BigEndian.Uint32(boot[:])
+	s.lastExpiry = s.now()
+	return s, nil
+}
+
+// Stats returns the numbers of the moment.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{Clients: len(s.clients), ConfirmedClients: len(s.confirmed), Sessions: len(s.sessions)}
+}
+
+// Expire drops clients whose lease is over. It is also done as requests come in, so
+// calling it only frees memory earlier.
+func (s *Server) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+}
+
+// expire drops the clients that were silent for twice the lease, and unconfirmed
+// ones after one lease (RFC 8881 section 18.35.4).
+func (s *Server) expire() {
+	now := s.now()
+	s.lastExpiry = now
+	for _, c := range s.clients {
+		if c.expired(now, s.lease) {
+			s.log.Debug("A client's lease is over", "clientid", c.id, "confirmed", c.isConfirmed)
+			s.drop(c)
+		}
+	}
+}
+
+// expireSometimes keeps the cost of expiry out of most requests.
+func (s *Server) expireSometimes() {
+	if s.now().Sub(s.lastExpiry) >= s.lease/2 {
+		s.expire()
+	}
+}

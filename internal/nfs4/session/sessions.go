@@ -1,0 +1,154 @@
+package session
+
+import (
+	"io"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+type sessionID = [nfsv4.NFS4_SESSIONID_SIZE]byte
+
+// session is a fore channel with its slots. There is no back channel: nothing is delegated.
+type session struct {
+	id       sessionID
+	client   *clientRecord
+	fore     nfsv4.ChannelAttrs4
+	slots    []slot
+	inFlight int
+}
+
+const (
+	// minRequestBytes and minResponseBytes hold a SEQUENCE and some operations with RPC
+	// headers; less is NFS4ERR_TOOSMALL (RFC 8881 section 18.36.3).
+	minRequestBytes  = 256
+	minResponseBytes = 256
+	createFlags      = nfsv4.CREATE_SESSION4_FLAG_PERSIST | nfsv4.CREATE_SESSION4_FLAG_CONN_BACK_CHAN | nfsv4.CREATE_SESSION4_FLAG_CONN_RDMA
+)
+
+// createSession is RFC 8881 section 18.36; the steps are those of 18.36.4.
+func (s *Server) createSession(caller principal, args *nfsv4.CreateSession4args) nfsv4.NfsResop4 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireSometimes()
+	// 1. Client record lookup.
+	c := s.clients[args.CsaClientid]
+	if c != nil && c.expired(s.now(), s.lease) {
+		s.drop(c)
+		c = nil
+	}
+	if c == nil {
+		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_STALE_CLIENTID)
+	}
+	// 2. Sequence ID processing.
+	if c.lastResult != nil && args.CsaSequence == c.lastSequence {
+		return c.lastResult
+	}
+	if args.CsaSequence != c.lastSequence+1 {
+		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_SEQ_MISORDERED)
+	}
+	// 3. Client ID confirmation. A foreign principal must not use up the sequence ID.
+	if c.principal != caller && !c.isConfirmed {
+		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_CLID_INUSE)
+	}
+	// 4. Session creation. The Linux client counts its sequence ID up on any answer
+	// but NFS4ERR_DELAY, so errors take the slot too.
+	result := s.makeSession(c, args)
+	c.lastSequence++
+	c.lastResult = result
+	return result
+}
+
+func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) nfsv4.NfsResop4 {
+	fore, status := s.negotiate(args)
+	if status == nfsv4.NFS4_OK && (len(s.sessions) >= s.limits.Sessions || len(c.sessions) >= s.limits.SessionsPerClient) {
+		s.log.Warn("A session was refused: too many sessions", "clientid", c.id, "ofClient", len(c.sessions), "inTotal", len(s.sessions))
+		status = nfsv4.NFS4ERR_NOSPC
+	}
+	var id sessionID
+	if status == nfsv4.NFS4_OK {
+		if _, err := io.ReadFull(s.random, id[:]); err != nil {
+			s.log.Error("No random bytes for a session ID", "error", err)
+			status = nfsv4.NFS4ERR_SERVERFAULT
+		}
+	}
+	if status != nfsv4.NFS4_OK {
+		return FailNumber(nfsv4.OP_CREATE_SESSION, status)
+	}
+	s.confirm(c)
+	made := &session{id: id, client: c, fore: fore, slots: make([]slot, fore.CaMaxrequests)}
+	s.sessions[id] = made
+	c.sessions[id] = made
+	back := args.CsaBackChanAttrs
+	back.CaRdmaIrd = nil
+	return &nfsv4.NfsResop4_OP_CREATE_SESSION{OpcreateSession: &nfsv4.CreateSession4res_NFS4_OK{CsrResok4: nfsv4.CreateSession4resok{
+		// Flags: not persistent, no back channel, no RDMA.
+		CsrSessionid: id, CsrSequence: args.CsaSequence, CsrFlags: 0,
+		CsrForeChanAttrs: fore, CsrBackChanAttrs: back,
+	}}}
+}
+
+// confirm makes a record the one of its owner: an older one was of the client
+// before its restart and goes with all its sessions.
+func (s *Server) confirm(c *clientRecord) {
+	c.renewed = s.now()
+	if c.isConfirmed {
+		return
+	}
+	if old := s.confirmed[c.owner]; old != nil {
+		s.drop(old)
+	}
+	delete(s.tentative, c.owner)
+	c.isConfirmed = true
+	s.confirmed[c.owner] = c
+}
+
+// negotiate lowers what the client asks for to what the server grants; it
+// may never be raised (RFC 8881 section 18.36.3).
+func (s *Server) negotiate(args *nfsv4.CreateSession4args) (nfsv4.ChannelAttrs4, nfsv4.Nfsstat4) {
+	asked := args.CsaForeChanAttrs
+	switch {
+	case args.CsaFlags&^createFlags != 0, asked.CaMaxrequests == 0, asked.CaMaxoperations == 0:
+		return asked, nfsv4.NFS4ERR_INVAL
+	case asked.CaMaxrequestsize < minRequestBytes, asked.CaMaxresponsesize < minResponseBytes:
+		return asked, nfsv4.NFS4ERR_TOOSMALL
+	}
+	granted := nfsv4.ChannelAttrs4{
+		CaMaxrequestsize:  min(asked.CaMaxrequestsize, uint32(s.limits.RequestBytes)),
+		CaMaxresponsesize: min(asked.CaMaxresponsesize, uint32(s.limits.ResponseBytes)),
+		CaMaxoperations:   min(asked.CaMaxoperations, uint32(s.limits.Operations)),
+		CaMaxrequests:     min(asked.CaMaxrequests, uint32(s.limits.Slots)),
+	}
+	granted.CaMaxresponsesizeCached = min(asked.CaMaxresponsesizeCached, uint32(s.limits.CachedResponseBytes), granted.CaMaxresponsesize)
+	return granted, nfsv4.NFS4_OK
+}
+
+// destroySession is RFC 8881 section 18.37. With SP4_NONE anyone who knows the
+// ID may do it, and only the client does: it is random.
+func (s *Server) destroySession(id sessionID) nfsv4.Nfsstat4 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doomed := s.sessions[id]
+	if doomed == nil {
+		return nfsv4.NFS4ERR_BADSESSION
+	}
+	delete(s.sessions, id)
+	delete(doomed.client.sessions, id)
+	return nfsv4.NFS4_OK
+}
+
+// bindConnection is RFC 8881 section 18.34. With SP4_NONE every connection that sends a
+// SEQUENCE is bound by that (section 2.10.3.1), so there is nothing to remember.
+func (s *Server) bindConnection(args *nfsv4.BindConnToSession4args) nfsv4.NfsResop4 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.sessions[args.BctsaSessid] == nil:
+		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_BADSESSION)
+	case args.BctsaDir != nfsv4.CDFC4_FORE && args.BctsaDir != nfsv4.CDFC4_FORE_OR_BOTH:
+		// The answer would have to be a back channel, and there is none.
+		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_INVAL)
+	}
+	return &nfsv4.NfsResop4_OP_BIND_CONN_TO_SESSION{OpbindConnToSession: &nfsv4.BindConnToSession4res_NFS4_OK{
+		BctsrResok4: nfsv4.BindConnToSession4resok{BctsrSessid: args.BctsaSessid, BctsrDir: nfsv4.CDFS4_FORE},
+	}}
+}
