@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/cache"
@@ -241,4 +242,48 @@ func assets(args []string) error {
 	})
 }
 
-func images([]string) error { return errors.New("not yet") }
+// images builds the project's images and prints their archives, one a line.
+func images(args []string) error {
+	flags, _ := newFlags("images")
+	root := flags.String("context", filepath.Join(os.Getenv("HOWDAH_LAB_SOURCE"), "../.."), "folder that the images are built from")
+	dockerfile := flags.String("file", "", "Dockerfile (default: the one in the context)")
+	target := flags.String("target", "", "stage to build (default: howdah and server)")
+	tag := flags.String("tag", "", "the image's name; wants --target")
+	var buildArgs list
+	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
+	_ = flags.Parse(args)
+	builds := []cache.Build{{Target: "howdah", Tag: "howdah/howdah:dev"}, {Target: "server", Tag: "howdah/server:dev"}}
+	if (*target == "") != (*tag == "") {
+		return errors.New("images: --target and --tag go together")
+	}
+	if *target != "" {
+		builds = []cache.Build{{Target: *target, Tag: *tag}}
+	}
+	dir, err := filepath.Abs(*root)
+	if err != nil {
+		return err
+	}
+	if *dockerfile == "" {
+		*dockerfile = filepath.Join(dir, "Dockerfile")
+	}
+	file, err := filepath.Abs(*dockerfile)
+	if err != nil {
+		return err
+	}
+	return openCache(func(c *cache.Cache) error {
+		for _, step := range []func() error{c.InstallPackages, c.BaseImages} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		for _, b := range builds {
+			b.Context, b.Dockerfile, b.Args = dir, file, buildArgs
+			archive, err := c.Image(b)
+			if err != nil {
+				return err
+			}
+			fmt.Println(archive)
+		}
+		return nil
+	})
+}

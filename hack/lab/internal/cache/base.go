@@ -34,27 +34,22 @@ var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "hyp
 // Base makes the disk that all nodes start from and returns its path. The name
 // says what is in it: labs that run keep the one they started with.
 func (c *Cache) Base() (string, error) {
-	archives, err := c.systemImages()
-	if err != nil {
-		return "", err
+	var parts []string
+	for _, name := range []string{"hyperkube", "containerd", "coredns", "provisioner", "pause", "rootfs"} {
+		stamp, err := os.ReadFile(c.Path("stamps", name))
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, string(stamp))
 	}
-	inputs := archives
-	for _, name := range nodePrograms {
-		inputs = append(inputs, c.Bin(name))
-	}
-	sum, err := hashFiles(append(inputs, c.Path("stamps", "rootfs"))...)
-	if err != nil {
-		return "", err
-	}
-	stamp := hash(sum, baseSize, recipe, labInit)
+	stamp := hash(append(parts, baseSize, recipe, labInit)...)
 	path := c.Path("base-" + stamp[:12] + ".img")
-	err = c.ensure(product{
+	return path, c.ensure(product{
 		name:  "base-disk",
 		files: []string{path},
 		stamp: stamp,
-		make:  func() error { return c.bake(path, archives) },
+		make:  func() error { return c.bake(path) },
 	})
-	return path, err
 }
 
 // systemImages assembles the images of the cluster's own pods.
@@ -79,7 +74,11 @@ func (c *Cache) systemImages() ([]string, error) {
 
 // bake makes a file system out of the root folder and boots it once, so that
 // containerd itself imports the images, with the kernel that will use them.
-func (c *Cache) bake(path string, archives []string) error {
+func (c *Cache) bake(path string) error {
+	archives, err := c.systemImages()
+	if err != nil {
+		return err
+	}
 	work := c.Path("tmp", "bake")
 	if err := os.RemoveAll(work); err != nil {
 		return err

@@ -1,0 +1,122 @@
+package cache
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/howdah/howdah/hack/lab/internal/image"
+	"github.com/howdah/howdah/hack/lab/internal/sys"
+)
+
+// Build is one image of the project.
+type Build struct {
+	Dockerfile string
+	Context    string
+	Target     string
+	Tag        string
+	Args       []string // NAME=VALUE
+}
+
+// Image builds the image if its inputs have changed and returns its archive.
+func (c *Cache) Image(b Build) (string, error) {
+	inputs, err := b.inputs()
+	if err != nil {
+		return "", err
+	}
+	sum, err := hashTree(b.Context, inputs)
+	if err != nil {
+		return "", err
+	}
+	var bases strings.Builder
+	for _, name := range []string{"image-debian", "image-golang", "image-distroless"} {
+		stamp, _ := os.ReadFile(c.Path("stamps", name)) // BaseImages has just made it.
+		bases.Write(stamp)
+	}
+	// Two tags of one target must not take turns in one file.
+	name := "image-" + b.Target + "-" + hash(b.Context, b.Tag)[:8]
+	archive := c.Path("images", name+".tar")
+	err = c.ensure(product{
+		name:  name,
+		files: []string{archive},
+		stamp: hash(append([]string{sum, bases.String(), b.Target, b.Tag}, b.Args...)...),
+		make:  func() error { return c.makeImage(b, archive) },
+	})
+	return archive, err
+}
+
+func (c *Cache) makeImage(b Build, archive string) error {
+	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64",
+		"--file", b.Dockerfile, "--target", b.Target, "--tag", b.Tag}
+	for _, arg := range b.Args {
+		args = append(args, "--build-arg", arg)
+	}
+	if _, err := c.buildah(append(args, b.Context)...); err != nil {
+		return err
+	}
+	temp := archive + ".tmp"
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(temp); err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if _, err := c.buildah("push", b.Tag, "docker-archive:"+temp+":"+image.FullName(b.Tag)); err != nil {
+		return err
+	}
+	return os.Rename(temp, archive)
+}
+
+// inputs lists the files that a build may read: what git tracks or would track,
+// less what .dockerignore keeps out.
+func (b Build) inputs() ([]string, error) {
+	cmd := exec.Command("git", "-C", b.Context, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+	out, err := sys.Capture(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("inputs of %s: %w", b.Target, err)
+	}
+	ignore, err := readIgnore(filepath.Join(b.Context, ".dockerignore"))
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, file := range strings.Split(out, "\x00") {
+		if file != "" && !ignore.match(file) {
+			files = append(files, file)
+		}
+	}
+	dockerfile, err := filepath.Rel(b.Context, b.Dockerfile)
+	if err != nil {
+		return nil, err
+	}
+	return append(files, dockerfile), nil
+}
+
+// hashTree sums up files by name and content. A file that git tracks may have
+// been removed; its absence counts too, by its not being there.
+func hashTree(root string, files []string) (string, error) {
+	var parts []string
+	for _, file := range files {
+		path := filepath.Join(root, file)
+		info, err := os.Lstat(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if !info.Mode().IsRegular() {
+			parts = append(parts, file)
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, file, info.Mode().String(), string(data))
+	}
+	return hash(parts...), nil
+}
