@@ -2,13 +2,91 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/howdah/howdah/controllers"
+	"github.com/howdah/howdah/controllers/desired"
 )
 
+// leaderElectionID is the Lease of the active operator.
+const leaderElectionID = "howdah-operator"
+
+type operatorOptions struct {
+	images          desired.Images
+	watchNamespaces []string
+	metricsAddress  string
+	healthAddress   string
+	leaderElect     bool
+	leaderNamespace string
+	logLevel        slog.Level
+}
+
 func newOperatorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:  "operator",
-		RunE: func(*cobra.Command, []string) error { return errors.New("this role is not built yet") },
+	var o operatorOptions
+	command := &cobra.Command{
+		Use:   "operator",
+		Short: "Run the operator: FileServers, FileShares and MLPerfStorageJobs become what they describe",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return runOperator(o) },
 	}
+	flags := command.Flags()
+	flags.StringVar(&o.images.Server, "server-image", "", "image of the data servers (nfs-ganesha and howdah)")
+	flags.StringVar(&o.images.Howdah, "howdah-image", "", "image of the namespace servers and of benchmarks (howdah alone)")
+	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, separated by commas; empty means all")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators act")
+	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty means the pod's own")
+	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest level to log: DEBUG, INFO, WARN or ERROR")
+	return command
+}
+
+func runOperator(o operatorOptions) error {
+	if o.images.Server == "" || o.images.Howdah == "" {
+		return errors.New("--server-image and --howdah-image are required: data servers and namespace servers run them")
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Cache:                   controllers.CacheOptions(o.watchNamespaces),
+		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:  o.healthAddress,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: o.leaderNamespace,
+		// The process ends with the manager, so a successor need not wait for the lease to run out.
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return fmt.Errorf("starting the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	ctx := ctrl.SetupSignalHandler()
+	if err := controllers.SetupWithManager(ctx, mgr, controllers.Options{Images: o.images, Clock: clock.RealClock{}}); err != nil {
+		return err
+	}
+	ctrl.Log.WithName("operator").Info("starting", "version", version, "serverImage", o.images.Server, "howdahImage", o.images.Howdah)
+	return mgr.Start(ctx)
 }

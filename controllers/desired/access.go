@@ -1,0 +1,53 @@
+package desired
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// dataServerAccess lets data servers read their own FileServer's records and
+// report their state, and nothing else. The API server's escalation check means that the operator
+// must hold every permission that is given here; see the RBAC markers of controllers/fileserver.
+func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
+	name := naming.DataServerAccount(in.name())
+	names := in.dataServerNames()
+	return account(in, name, naming.SelectDataServers(in.name()),
+		// An empty list of names would mean every name. It is never used: without data servers there is no pod either.
+		rule(v1alpha1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
+		rule(v1alpha1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
+	)
+}
+
+// namespaceServerAccess lets namespace servers read the shares and servers, keep
+// the records of directories, and elect a keeper.
+func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
+	name := naming.NamespaceServers(in.name())
+	return account(in, name, naming.SelectNamespaceServers(in.name()),
+		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
+		rule(v1alpha1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
+		rule(v1alpha1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
+		// Creation can't be restricted by name.
+		rule(coordinationv1.GroupName, "leases", nil, "create"),
+		rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update", "patch"),
+	)
+}
+
+func rule(group, resource string, names []string, verbs ...string) *rbacv1ac.PolicyRuleApplyConfiguration {
+	return rbacv1ac.PolicyRule().WithAPIGroups(group).WithResources(resource).WithResourceNames(names...).WithVerbs(verbs...)
+}
+
+func account(in FileServerInput, name string, selector map[string]string, rules ...*rbacv1ac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
+	return []runtime.ApplyConfiguration{
+		corev1ac.ServiceAccount(name, in.namespace()).WithLabels(labels(selector)),
+		rbacv1ac.Role(name, in.namespace()).WithLabels(labels(selector)).WithRules(rules...),
+		rbacv1ac.RoleBinding(name, in.namespace()).WithLabels(labels(selector)).
+			WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
+			WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(name).WithNamespace(in.namespace())),
+	}
+}

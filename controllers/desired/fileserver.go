@@ -1,0 +1,124 @@
+package desired
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// Values for what a FileServer leaves unset.
+const (
+	// DefaultNamespaceReplicas is two, so that one can go at any time.
+	DefaultNamespaceReplicas = 2
+	// DefaultPerServer is the number of volumes of each data server.
+	DefaultPerServer = 1
+	// DefaultLeaseSeconds and DefaultGraceSeconds keep a restart short; RFC 8881
+	// section 8.4.2 wants the grace period at least as long as the lease.
+	DefaultLeaseSeconds = 10
+	DefaultGraceSeconds = 20
+)
+
+// nameLabel tells which program an object is part of (the recommended label of Kubernetes).
+const (
+	nameLabel = "app.kubernetes.io/name"
+	nameValue = "howdah"
+)
+
+// Images are the images that pods run.
+type Images struct {
+	// Server has nfs-ganesha and howdah: data servers.
+	Server string
+	// Howdah has howdah alone: namespace servers and benchmarks.
+	Howdah string
+}
+
+// FileServerInput is all that the children of a FileServer are made from.
+type FileServerInput struct {
+	FileServer *v1alpha1.FileServer
+	Images     Images
+	// Replicas is the number of data servers, decided.
+	Replicas int32
+	// StorageClassName and TemplateSize are those of the claim templates: of the
+	// StatefulSet that exists, because Kubernetes refuses to change them, else of the specification.
+	// Without a StorageClassName there is no StatefulSet: its pods could only wait.
+	StorageClassName string
+	TemplateSize     resource.Quantity
+	// Addresses are the cluster addresses of the data servers' Services, by data
+	// server; those that have none yet are missing.
+	Addresses map[string]string
+	// NamespaceAddresses are the addresses of the pods of the namespace servers.
+	NamespaceAddresses []string
+	// Shares are the FileShares of this FileServer, those being deleted included, in any order.
+	Shares []v1alpha1.FileShare
+}
+
+// FileServer is every child of a FileServer, in the order to apply them: what
+// others refer to comes first. All of them are to be owned by the FileServer.
+func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
+	children := dataServerAccess(in)
+	children = append(children, namespaceServerAccess(in)...)
+	children = append(children, FrontDoorService(in))
+	for ordinal := range in.Replicas {
+		children = append(children, DataServerService(in, ordinal))
+	}
+	for ordinal := range in.Replicas {
+		children = append(children, DataServer(in, ordinal))
+	}
+	children = append(children, dataServerBudget(in), namespaceServerBudget(in))
+	if in.StorageClassName != "" {
+		children = append(children, DataServers(in))
+	}
+	return append(children, NamespaceServers(in))
+}
+
+// labels are those of a child of a FileServer. The managed-by label is among them
+// although the applier sets it: pods and claims are made from templates.
+func labels(selector map[string]string) map[string]string {
+	all := map[string]string{
+		nameLabel:               nameValue,
+		v1alpha1.ManagedByLabel: v1alpha1.ManagedBy,
+	}
+	maps.Copy(all, selector)
+	return all
+}
+
+func (in FileServerInput) name() string      { return in.FileServer.Name }
+func (in FileServerInput) namespace() string { return in.FileServer.Namespace }
+
+func (in FileServerInput) perServer() int32 { return PerServer(in.FileServer) }
+
+// PerServer is the effective number of volumes of each data server.
+func PerServer(fs *v1alpha1.FileServer) int32 {
+	if n := fs.Spec.Storage.Volumes.PerServer; n != 0 {
+		return n
+	}
+	return DefaultPerServer
+}
+
+// VolumeSize is the size of each volume.
+func VolumeSize(fs *v1alpha1.FileServer) resource.Quantity {
+	if size := fs.Spec.Storage.Volumes.Size; size != nil {
+		return *size
+	}
+	return resource.Quantity{} // The schema requires it.
+}
+
+// NamespaceReplicas is the effective number of namespace servers.
+func NamespaceReplicas(fs *v1alpha1.FileServer) int32 {
+	if n := fs.Spec.Namespace; n != nil && n.Replicas != 0 {
+		return n.Replicas
+	}
+	return DefaultNamespaceReplicas
+}
+
+func (in FileServerInput) dataServerNames() []string {
+	names := make([]string, 0, in.Replicas)
+	for ordinal := range in.Replicas {
+		names = append(names, naming.DataServer(in.name(), ordinal))
+	}
+	return names
+}

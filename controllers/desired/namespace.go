@@ -1,0 +1,75 @@
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// nonRoot is the user of the namespace servers: they own no file anywhere.
+const nonRoot = 65532
+
+// nodeLostSeconds is how long a namespace server stays on a node that does not
+// answer. It keeps nothing, so a new one elsewhere is better at once; 300 s is Kubernetes' default.
+const nodeLostSeconds = 10
+
+// NamespaceServers is the Deployment of the namespace servers. A new one is ready
+// before an old one goes, so that clients always find a server.
+func NamespaceServers(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration {
+	selector := naming.SelectNamespaceServers(in.name())
+	return appsv1ac.Deployment(naming.NamespaceServers(in.name()), in.namespace()).
+		WithLabels(labels(selector)).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(NamespaceReplicas(in.FileServer)).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
+			WithStrategy(appsv1ac.DeploymentStrategy().
+				WithType(appsv1.RollingUpdateDeploymentStrategyType).
+				WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
+					WithMaxUnavailable(intstr.FromInt32(0)).
+					WithMaxSurge(intstr.FromInt32(1)))).
+			WithTemplate(corev1ac.PodTemplateSpec().
+				WithLabels(labels(selector)).
+				WithSpec(namespaceServerPod(in, selector))))
+}
+
+func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {
+	spread, affinity := apart(selector)
+	lost := func(key string) *corev1ac.TolerationApplyConfiguration {
+		return corev1ac.Toleration().WithKey(key).WithOperator(corev1.TolerationOpExists).
+			WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(nodeLostSeconds)
+	}
+	return corev1ac.PodSpec().
+		WithServiceAccountName(naming.NamespaceServers(in.name())).
+		WithAutomountServiceAccountToken(true).
+		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(10).
+		WithTolerations(lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)).
+		WithTopologySpreadConstraints(spread).
+		WithAffinity(affinity).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithContainers(corev1ac.Container().
+			WithName(serverContainer).
+			WithImage(in.Images.Howdah).
+			WithArgs("namespace", "--file-server="+in.name()).
+			WithEnv(downwardEnv()...).
+			WithPorts(podPorts(false)...).
+			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 3)).
+			WithReadinessProbe(probe(instance.ReadyPath, 1, 2, 2)).
+			WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("10m"),
+				corev1.ResourceMemory: resource.MustParse("32Mi"),
+			})).
+			WithSecurityContext(corev1ac.SecurityContext().
+				WithAllowPrivilegeEscalation(false).
+				WithReadOnlyRootFilesystem(true).
+				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+}

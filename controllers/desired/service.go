@@ -1,0 +1,66 @@
+package desired
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// frontDoorAffinitySeconds is how long a client's connections go to one namespace
+// server after the last was made: longer than a client that was cut off takes to come back.
+const frontDoorAffinitySeconds = 10800
+
+// Names of ports.
+const (
+	portNFS     = "nfs"
+	portMetrics = "metrics"
+	portManager = "manager"
+)
+
+// FrontDoorService is the address that clients mount. All connections of a
+// client (nconnect) must reach the same namespace server, because a session's
+// connections belong to one server (RFC 8881 section 2.10.3); so it has affinity.
+func FrontDoorService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
+	selector := naming.SelectNamespaceServers(in.name())
+	return corev1ac.Service(naming.FrontDoor(in.name()), in.namespace()).
+		WithLabels(labels(selector)).
+		WithSpec(corev1ac.ServiceSpec().
+			WithType(corev1.ServiceTypeClusterIP).
+			WithSelector(selector).
+			WithSessionAffinity(corev1.ServiceAffinityClientIP).
+			WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().
+				WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(frontDoorAffinitySeconds))).
+			WithPorts(servicePort(portNFS, v1alpha1.NFSPort)))
+}
+
+// DataServerService is the one stable address of a data server. It publishes the
+// pod before it is ready: there is no other server to send a client to, so taking the
+// address away only turns a wait into refused connections and adds the time for the
+// network to learn of readiness to every restart. Clients know a server by its
+// identity, not by its address, and wait out its grace period.
+func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
+	server := naming.DataServer(in.name(), ordinal)
+	selector := naming.SelectDataServers(in.name())
+	meta := labels(selector)
+	meta[v1alpha1.DataServerLabel] = server
+	selector = maps.Clone(selector)
+	selector[appsv1.StatefulSetPodNameLabel] = server
+	return corev1ac.Service(server, in.namespace()).
+		WithLabels(meta).
+		WithSpec(corev1ac.ServiceSpec().
+			WithType(corev1.ServiceTypeClusterIP).
+			WithSelector(selector).
+			WithPublishNotReadyAddresses(true).
+			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
+}
+
+func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguration {
+	return corev1ac.ServicePort().WithName(name).WithPort(port).WithProtocol(corev1.ProtocolTCP).
+		WithTargetPort(intstr.FromString(name))
+}

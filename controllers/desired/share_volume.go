@@ -1,0 +1,102 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// unknownCapacity is what a share's volume shows while nobody knows its FileServer's size.
+var unknownCapacity = resource.MustParse("1Ti")
+
+// claimRequest is what a share's claim asks for. NFS keeps nobody to it; it is
+// small because Kubernetes lets no claim of a static volume change it, refuses to bind a claim that asks for
+// more than the volume shows, and counts it against quotas, while the volume shows the whole FileServer's size.
+var claimRequest = resource.MustParse("1Mi")
+
+// ShareInput is all that a share's volume and claim are made from.
+type ShareInput struct {
+	Share *v1alpha1.FileShare
+	// Address is the front door's.
+	Address string
+	// CapacityBytes is the size of the FileServer in bytes; 0 means unknown.
+	CapacityBytes int64
+	// PresentReference is the claimRef of the volume that exists, nil if there is none.
+	PresentReference *corev1.ObjectReference
+	// ClaimUID is that of the claim that exists, "" if there is none.
+	ClaimUID types.UID
+}
+
+// ShareVolume is the ready-made PersistentVolume of a share. It has no owner
+// (the kind has no namespace) and goes when the share does; its data does not go with it.
+func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
+	capacity := unknownCapacity
+	if in.CapacityBytes > 0 {
+		capacity = *resource.NewQuantity(in.CapacityBytes, resource.BinarySI)
+	}
+	return corev1ac.PersistentVolume(naming.ShareVolume(in.Share.Namespace, in.Share.Name)).
+		WithLabels(labels(SelectShare(in.Share))).
+		WithSpec(corev1ac.PersistentVolumeSpec().
+			WithCapacity(corev1.ResourceList{corev1.ResourceStorage: capacity}).
+			WithAccessModes(shareAccessModes()...).
+			WithPersistentVolumeReclaimPolicy(corev1.PersistentVolumeReclaimRetain).
+			WithStorageClassName("").
+			WithVolumeMode(corev1.PersistentVolumeFilesystem).
+			WithMountOptions(MountOptions()...).
+			WithNFS(corev1ac.NFSVolumeSource().WithServer(in.Address).WithPath(in.Share.Spec.Path)).
+			WithClaimRef(claimReference(in)))
+}
+
+// claimReference binds the volume to the share's claim and to no other.
+//
+// claimRef is atomic for server-side apply, and Kubernetes completes it with the
+// claim's UID when it binds. So a reference that is completed for the claim that exists is
+// repeated as it is: leaving the UID out would unbind the claim, over and over. One with another UID is of a
+// claim that was deleted; written without it, the volume binds to the new claim.
+func claimReference(in ShareInput) *corev1ac.ObjectReferenceApplyConfiguration {
+	reference := corev1ac.ObjectReference().
+		WithAPIVersion("v1").
+		WithKind("PersistentVolumeClaim").
+		WithNamespace(in.Share.Namespace).
+		WithName(naming.ShareClaim(in.Share.Name))
+	present := in.PresentReference
+	if present == nil || present.UID == "" || present.UID != in.ClaimUID ||
+		present.Namespace != in.Share.Namespace || present.Name != naming.ShareClaim(in.Share.Name) {
+		return reference
+	}
+	reference.WithUID(present.UID)
+	if present.ResourceVersion != "" {
+		reference.WithResourceVersion(present.ResourceVersion)
+	}
+	return reference
+}
+
+// ShareClaim is the ready-made claim of a share. It goes with the share, but not while a pod uses it.
+func ShareClaim(in ShareInput) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	return corev1ac.PersistentVolumeClaim(naming.ShareClaim(in.Share.Name), in.Share.Namespace).
+		WithLabels(labels(SelectShare(in.Share))).
+		WithSpec(corev1ac.PersistentVolumeClaimSpec().
+			WithAccessModes(shareAccessModes()...).
+			WithResources(corev1ac.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: claimRequest})).
+			// Empty, not unset: unset would let the cluster's default class provision a volume.
+			WithStorageClassName("").
+			WithVolumeMode(corev1.PersistentVolumeFilesystem).
+			WithVolumeName(naming.ShareVolume(in.Share.Namespace, in.Share.Name)))
+}
+
+func shareAccessModes() []corev1.PersistentVolumeAccessMode {
+	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadOnlyMany}
+}
+
+// SelectShare selects the objects that were made for a share.
+func SelectShare(share *v1alpha1.FileShare) map[string]string {
+	return map[string]string{
+		v1alpha1.FileServerLabel: share.Spec.FileServerName,
+		v1alpha1.FileShareLabel:  share.Name,
+	}
+}

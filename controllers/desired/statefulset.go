@@ -1,0 +1,128 @@
+package desired
+
+import (
+	"path"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// serverContainer is the name of the one container of a server's pod.
+const serverContainer = "server"
+
+// DataServers is the StatefulSet of the data servers. They start at once, not one
+// after the other, because none needs another. Claims outlive them in every case: Howdah never deletes data by deleting a server.
+func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
+	selector := naming.SelectDataServers(in.name())
+	spec := appsv1ac.StatefulSetSpec().
+		WithReplicas(in.Replicas).
+		WithPodManagementPolicy(appsv1.ParallelPodManagement).
+		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.RollingUpdateStatefulSetStrategyType)).
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
+		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
+			WithWhenDeleted(appsv1.RetainPersistentVolumeClaimRetentionPolicyType).
+			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType)).
+		WithTemplate(corev1ac.PodTemplateSpec().
+			WithLabels(labels(selector)).
+			WithSpec(dataServerPod(in, selector)))
+	for volume := range in.perServer() {
+		spec.WithVolumeClaimTemplates(claimTemplate(in, selector, volume))
+	}
+	return appsv1ac.StatefulSet(naming.DataServers(in.name()), in.namespace()).
+		WithLabels(labels(selector)).
+		WithSpec(spec)
+}
+
+func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {
+	spread, affinity := apart(selector)
+	pod := corev1ac.PodSpec().
+		WithServiceAccountName(naming.DataServerAccount(in.name())).
+		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(int64((instance.StopAllowance + 10*time.Second) / time.Second)).
+		WithTopologySpreadConstraints(spread).
+		WithAffinity(affinity).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithContainers(dataServerContainer(in))
+	if placement := in.FileServer.Spec.Placement; placement != nil {
+		if placement.NodeSelector != nil {
+			pod.WithNodeSelector(placement.NodeSelector)
+		}
+		pod.WithTolerations(tolerations(placement.Tolerations)...)
+	}
+	for i := range instance.WritableDirs {
+		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
+	}
+	return pod
+}
+
+func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {
+	capabilities := make([]corev1.Capability, 0, len(instance.Capabilities))
+	for _, c := range instance.Capabilities {
+		capabilities = append(capabilities, corev1.Capability(c))
+	}
+	container := corev1ac.Container().
+		WithName(serverContainer).
+		WithImage(in.Images.Server).
+		WithArgs(instance.Args...).
+		WithEnv(downwardEnv()...).
+		WithPorts(podPorts(true)...).
+		// A server under full load answers late, and killing it then makes things worse: be slow to.
+		WithLivenessProbe(probe(instance.HealthPath, 10, 5, 6)).
+		WithReadinessProbe(probe(instance.ReadyPath, 2, 5, 3)).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithRunAsUser(0).
+			WithAllowPrivilegeEscalation(false).
+			WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(capabilities...)))
+	if in.FileServer.Spec.Resources != nil {
+		container.WithResources(resources(in.FileServer.Spec.Resources))
+	}
+	for i, dir := range instance.WritableDirs {
+		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
+	}
+	for volume := range in.perServer() {
+		container.WithVolumeMounts(corev1ac.VolumeMount().
+			WithName(naming.VolumeClaimTemplate(volume)).
+			WithMountPath(path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))))
+	}
+	return container
+}
+
+func writableName(i int) string { return "writable-" + strconv.Itoa(i) }
+
+// claimTemplate marks the claims as ours by annotation, since they carry no owner
+// reference: a FileServer that is made again under its old name finds them.
+func claimTemplate(in FileServerInput, selector map[string]string, volume int32) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	// The constructor of the apply configuration wants a namespace, and a template has none.
+	claim := &corev1ac.PersistentVolumeClaimApplyConfiguration{}
+	return claim.
+		WithName(naming.VolumeClaimTemplate(volume)).
+		WithLabels(labels(selector)).
+		WithAnnotations(map[string]string{
+			v1alpha1.OwnerAnnotation: naming.Owner("FileServer", in.namespace(), in.name()),
+		}).
+		WithSpec(corev1ac.PersistentVolumeClaimSpec().
+			WithAccessModes(corev1.ReadWriteOnce).
+			WithStorageClassName(in.StorageClassName).
+			WithResources(corev1ac.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: in.TemplateSize})))
+}
+
+// GrownClaim is an existing claim of a FileServer with its size raised; it says
+// nothing else about the claim. It is not to be owned.
+func GrownClaim(in FileServerInput, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	return corev1ac.PersistentVolumeClaim(name, in.namespace()).
+		WithSpec(corev1ac.PersistentVolumeClaimSpec().
+			WithResources(corev1ac.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: VolumeSize(in.FileServer)})))
+}

@@ -1,0 +1,194 @@
+package fileserver
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// maxReplicas is the schema's limit of spec.replicas; nodes can be more.
+const maxReplicas = 64
+
+// decision is what a pass wants, and what it has to say about it.
+type decision struct {
+	input desired.FileServerInput
+	// eligible is the number of nodes that data servers may run on.
+	eligible int32
+	// growClaims are the claims to raise to the size in the specification, sorted.
+	growClaims []string
+	// storage is nil unless storage is at fault, by the specification or the cluster.
+	storage *metav1.Condition
+	// refused is nil unless something that the specification asks for is not done.
+	refused *metav1.Condition
+}
+
+func decide(o *observed, images desired.Images) decision {
+	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
+	replicas, refused := decideReplicas(o, d.eligible)
+	storage := decideStorage(o)
+	d.refused, d.storage, d.growClaims = refused, storage.fault, storage.grow
+	d.input = desired.FileServerInput{
+		FileServer:         o.fileServer,
+		Images:             images,
+		Replicas:           replicas,
+		StorageClassName:   storage.className,
+		TemplateSize:       storage.templateSize,
+		Addresses:          o.addresses(),
+		NamespaceAddresses: namespaceAddresses(o.namespacePods),
+		Shares:             o.shares,
+	}
+	return d
+}
+
+// decideReplicas is the effective number of data servers. It never takes one
+// away that owns directories: their data is on its volumes, and nowhere else.
+// If the specification leaves it open it follows the nodes up, and not down:
+// a node that is gone for an hour must not cost a server.
+func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
+	existing := int32(0)
+	if o.statefulSet != nil && o.statefulSet.Spec.Replicas != nil {
+		existing = *o.statefulSet.Spec.Replicas
+	}
+	needed := o.ownersNeed()
+	wanted := o.fileServer.Spec.Replicas
+	switch {
+	case wanted == 0:
+		return min(max(eligible, existing, needed), maxReplicas), nil
+	case wanted >= needed:
+		return wanted, nil
+	}
+	refused := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonScaleInRefused,
+		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories: %s; remove these directories, or set spec.replicas to %d or more",
+			wanted, o.describeOwners(wanted), needed))
+	return max(existing, needed), &refused
+}
+
+// ownersNeed is the lowest number of replicas that keeps every server that owns directories.
+func (o *observed) ownersNeed() int32 {
+	needed := int32(0)
+	for server := range o.directories {
+		if ordinal, ok := ordinalOf(o.fileServer.Name, server); ok {
+			needed = max(needed, ordinal+1)
+		}
+	}
+	return needed
+}
+
+// describeOwners names the directories of the servers from the ordinal on: a few, and how many there are.
+func (o *observed) describeOwners(from int32) string {
+	var servers []string
+	for server := range o.directories {
+		if ordinal, ok := ordinalOf(o.fileServer.Name, server); ok && ordinal >= from {
+			servers = append(servers, server)
+		}
+	}
+	slices.Sort(servers)
+	count := int32(0)
+	var named []string
+	for _, server := range servers {
+		count += o.directories[server]
+		for _, path := range o.directoryPaths[server] {
+			named = append(named, path+" on "+server)
+		}
+	}
+	named = named[:min(len(named), maxPaths)]
+	text := strings.Join(named, ", ")
+	if more := int(count) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more (%d in all)", more, count)
+	}
+	return text
+}
+
+// ordinalOf reads a data server's name backwards.
+func ordinalOf(fileServer, server string) (int32, bool) {
+	digits, ok := strings.CutPrefix(server, fileServer+"-")
+	if !ok {
+		return 0, false
+	}
+	ordinal, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || ordinal < 0 || naming.DataServer(fileServer, int32(ordinal)) != server {
+		return 0, false
+	}
+	return int32(ordinal), true
+}
+
+// countEligible counts the nodes that the scheduler would consider for a data
+// server, as far as selectors, taints and cordons go.
+func countEligible(nodes []corev1.Node, placement *v1alpha1.FileServerPlacement) int32 {
+	count := int32(0)
+	for i := range nodes {
+		if isEligible(&nodes[i], placement) {
+			count++
+		}
+	}
+	return count
+}
+
+func isEligible(node *corev1.Node, placement *v1alpha1.FileServerPlacement) bool {
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
+		return false
+	}
+	var tolerations []corev1.Toleration
+	if placement != nil {
+		tolerations = placement.Tolerations
+		for key, value := range placement.NodeSelector {
+			if have, ok := node.Labels[key]; !ok || have != value {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated(&taint, tolerations)
+	})
+}
+
+// isTolerated follows the API's rules for tolerations
+// (https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/).
+func isTolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+			return false
+		}
+		switch t.Operator {
+		case corev1.TolerationOpExists:
+			return true
+		case corev1.TolerationOpEqual, "":
+			return t.Key != "" && t.Value == taint.Value
+		default:
+			return false
+		}
+	})
+}
+
+func (o *observed) addresses() map[string]string {
+	addresses := map[string]string{}
+	for name, service := range o.services {
+		if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
+			addresses[name] = ip
+		}
+	}
+	return addresses
+}
+
+// namespaceAddresses are those of the pods that run or are about to; a pod that
+// is being stopped may still be completing a client's mkdir.
+func namespaceAddresses(pods []corev1.Pod) []string {
+	var addresses []string
+	for i := range pods {
+		phase := pods[i].Status.Phase
+		if pods[i].Status.PodIP != "" && phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			addresses = append(addresses, pods[i].Status.PodIP)
+		}
+	}
+	slices.Sort(addresses)
+	return addresses
+}

@@ -1,0 +1,175 @@
+package fileserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// observed is all that a pass knows. The maps and slices hold what is in the
+// cache; nothing in them is changed.
+type observed struct {
+	fileServer *v1alpha1.FileServer
+	// shares are the FileShares of the FileServer, sorted by name, those being deleted included.
+	shares  []v1alpha1.FileShare
+	nodes   []corev1.Node
+	classes []storagev1.StorageClass
+	// statefulSet is nil if there is none.
+	statefulSet *appsv1.StatefulSet
+	services    map[string]corev1.Service
+	dataServers map[string]v1alpha1.DataServer
+	// pods are those of the data servers.
+	pods           map[string]corev1.Pod
+	namespacePods  []corev1.Pod
+	claims         map[string]corev1.PersistentVolumeClaim
+	directories    map[string]int32
+	directoryPaths map[string][]string
+}
+
+// maxPaths bounds how many paths of directories are kept for messages, for each server.
+const maxPaths = 5
+
+func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
+	o := &observed{fileServer: fs}
+	in := client.InNamespace(fs.Namespace)
+	steps := []struct {
+		what string
+		read func() error
+	}{
+		{"FileShares", func() error { return o.readShares(ctx, r.Client, in) }},
+		{"Nodes", func() error {
+			var list corev1.NodeList
+			err := r.List(ctx, &list, client.UnsafeDisableDeepCopy)
+			o.nodes = list.Items
+			return err
+		}},
+		{"StorageClasses", func() error {
+			var list storagev1.StorageClassList
+			err := r.List(ctx, &list, client.UnsafeDisableDeepCopy)
+			o.classes = list.Items
+			slices.SortFunc(o.classes, func(a, b storagev1.StorageClass) int { return strings.Compare(a.Name, b.Name) })
+			return err
+		}},
+		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
+		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
+		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
+		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
+		{"PersistentVolumeClaims", func() error { return o.readClaims(ctx, r.Client, in) }},
+		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
+	}
+	for _, step := range steps {
+		if err := step.read(); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", step.what, err)
+		}
+	}
+	return o, nil
+}
+
+// ours selects what was made for a FileServer.
+func ours(fileServer string) client.MatchingLabels {
+	return client.MatchingLabels{v1alpha1.FileServerLabel: fileServer, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+}
+
+func (o *observed) readShares(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list v1alpha1.FileShareList
+	if err := c.List(ctx, &list, in, client.MatchingFields{shareFileServerIndex: o.fileServer.Name}); err != nil {
+		return err
+	}
+	o.shares = list.Items
+	slices.SortFunc(o.shares, func(a, b v1alpha1.FileShare) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (o *observed) readStatefulSet(ctx context.Context, c client.Client) error {
+	var set appsv1.StatefulSet
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.fileServer.Namespace, Name: naming.DataServers(o.fileServer.Name)}, &set)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	// A StatefulSet of that name that is not ours is no source of facts; the applier reports it.
+	if err == nil && set.Labels[v1alpha1.FileServerLabel] == o.fileServer.Name {
+		o.statefulSet = &set
+	}
+	return err
+}
+
+func (o *observed) readServices(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list corev1.ServiceList
+	err := c.List(ctx, &list, in, ours(o.fileServer.Name))
+	o.services = byName(list.Items, func(s *corev1.Service) string { return s.Name })
+	return err
+}
+
+func (o *observed) readDataServers(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list v1alpha1.DataServerList
+	err := c.List(ctx, &list, in, ours(o.fileServer.Name))
+	o.dataServers = byName(list.Items, func(s *v1alpha1.DataServer) string { return s.Name })
+	return err
+}
+
+func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list corev1.PodList
+	if err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name))); err != nil {
+		return err
+	}
+	o.pods = byName(list.Items, func(p *corev1.Pod) string { return p.Name })
+	list = corev1.PodList{}
+	if err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectNamespaceServers(o.fileServer.Name))); err != nil {
+		return err
+	}
+	o.namespacePods = list.Items
+	slices.SortFunc(o.namespacePods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (o *observed) readClaims(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list corev1.PersistentVolumeClaimList
+	err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name)))
+	o.claims = byName(list.Items, func(p *corev1.PersistentVolumeClaim) string { return p.Name })
+	return err
+}
+
+// readDirectories counts the directories of each data server. There can be tens
+// of thousands, so they are not copied out of the cache.
+func (o *observed) readDirectories(ctx context.Context, c client.Client, in client.InNamespace) error {
+	var list v1alpha1.ShareDirectoryList
+	err := c.List(ctx, &list, in, client.MatchingLabels{v1alpha1.FileServerLabel: o.fileServer.Name}, client.UnsafeDisableDeepCopy)
+	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
+	for i := range list.Items {
+		spec := &list.Items[i].Spec
+		if spec.ServerName == "" {
+			continue
+		}
+		o.directories[spec.ServerName]++
+		o.directoryPaths[spec.ServerName] = smallest(o.directoryPaths[spec.ServerName], spec.ShareName+":"+spec.Path)
+	}
+	return err
+}
+
+// smallest keeps the first maxPaths values in order, whatever order they come in.
+func smallest(kept []string, value string) []string {
+	at, _ := slices.BinarySearch(kept, value)
+	if at == maxPaths {
+		return kept
+	}
+	kept = slices.Insert(kept, at, value)
+	return kept[:min(len(kept), maxPaths)]
+}
+
+func byName[T any](items []T, name func(*T) string) map[string]T {
+	named := make(map[string]T, len(items))
+	for i := range items {
+		named[name(&items[i])] = items[i]
+	}
+	return named
+}

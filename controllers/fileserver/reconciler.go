@@ -1,0 +1,121 @@
+package fileserver
+
+import (
+	"context"
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/desired"
+)
+
+// FieldManager is the name that this controller applies under.
+const FieldManager = "howdah-fileserver"
+
+// What the controller itself does:
+//
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers/status,verbs=get;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers/finalizers,verbs=update
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares;sharedirectories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=statefulsets;deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//
+// What it gives to servers (controllers/desired, access.go), and therefore must have:
+//
+// +kubebuilder:rbac:groups=howdah.io,resources=dataservers/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;patch
+
+// Reconciler turns FileServers into their children.
+type Reconciler struct {
+	client.Client
+	Applier *apply.Applier
+	Images  desired.Images
+	Clock   clock.PassiveClock
+	Events  events.EventRecorder
+}
+
+// Reconcile is one pass over a FileServer.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var fs v1alpha1.FileServer
+	if err := r.Get(ctx, request.NamespacedName, &fs); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if fs.DeletionTimestamp == nil {
+		// The patch brings the next pass: what follows must see the finalizer.
+		if added, err := apply.AddFinalizer(ctx, r.Client, &fs, v1alpha1.FileServerFinalizer); added || err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	o, err := r.observe(ctx, &fs)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isReleased(o) {
+		return ctrl.Result{}, r.release(ctx, o)
+	}
+	d := decide(o, r.Images)
+	applied := r.apply(ctx, o, d)
+	after := fs.DeepCopy()
+	after.Status = report(o, d, applied, r.Clock.Now())
+	return ctrl.Result{}, errors.Join(applied, apply.Status(ctx, r.Client, &fs, after))
+}
+
+// prunable are the kinds of children of which there can be one too many.
+func prunable() []client.ObjectList {
+	return []client.ObjectList{
+		&corev1.ServiceList{}, &v1alpha1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
+		&policyv1.PodDisruptionBudgetList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
+	}
+}
+
+// apply makes the children what they should be. Nothing is pruned after an
+// error: what is missing may be missing because of it.
+func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
+	children := apply.AllOwned(desired.FileServer(d.input)...)
+	claims := make([]apply.Object, 0, len(d.growClaims))
+	for _, name := range d.growClaims {
+		claims = append(claims, apply.Unowned(desired.GrownClaim(d.input, name)))
+	}
+	if err := r.Applier.Apply(ctx, o.fileServer, append(claims, children...)...); err != nil {
+		return err
+	}
+	keep := children
+	if o.statefulSet != nil && d.input.StorageClassName == "" {
+		// Without a class there is no StatefulSet to keep, but one that exists has data behind it.
+		return nil
+	}
+	_, err := r.Applier.Prune(ctx, o.fileServer, keep, prunable(), ours(o.fileServer.Name))
+	return err
+}
+
+// release lets a FileServer go. Its children follow by their owner references; its claims stay.
+func (r *Reconciler) release(ctx context.Context, o *observed) error {
+	removed, err := apply.RemoveFinalizer(ctx, r.Client, o.fileServer, v1alpha1.FileServerFinalizer)
+	if err != nil || !removed {
+		return err
+	}
+	if text := farewell(o); text != "" {
+		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "ClaimsRetained", "Delete", "%s", text)
+		ctrl.LoggerFrom(ctx).Info("FileServer deleted", "remains", text)
+	}
+	return nil
+}

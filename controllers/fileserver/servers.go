@@ -1,0 +1,180 @@
+package fileserver
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// serverReport is one data server for the status, and why it does not serve.
+type serverReport struct {
+	status v1alpha1.FileServerServerStatus
+	waits  string
+	// config is "" if the newest exports are loaded, else how far it is.
+	config string
+}
+
+func reportServers(o *observed, d decision) []serverReport {
+	reports := make([]serverReport, 0, d.input.Replicas)
+	for ordinal := range d.input.Replicas {
+		reports = append(reports, reportServer(o, naming.DataServer(o.fileServer.Name, ordinal)))
+	}
+	return reports
+}
+
+func reportServer(o *observed, name string) serverReport {
+	pod, hasPod := o.pods[name]
+	record := o.dataServers[name]
+	r := serverReport{status: v1alpha1.FileServerServerStatus{
+		Name:           name,
+		NodeName:       pod.Spec.NodeName,
+		Address:        record.Spec.Address,
+		ConfigRevision: record.Status.ObservedGeneration,
+	}}
+	count := o.directories[name]
+	r.status.Directories = &count
+	r.status.State, r.waits = serverState(&pod, hasPod, &record)
+	if loaded := record.Status.ObservedGeneration; loaded == nil {
+		r.config = "nothing loaded yet"
+	} else if *loaded != record.Generation {
+		r.config = fmt.Sprintf("revision %d loaded, %d wanted", *loaded, record.Generation)
+	}
+	return r
+}
+
+// serverState tells how far a data server is, and what it waits for. The pod's
+// readiness counts beside what the server says of itself: of a lost node the last word stays "ready".
+func serverState(pod *corev1.Pod, hasPod bool, record *v1alpha1.DataServer) (v1alpha1.ServerState, string) {
+	saysReady := conditions.IsTrue(record.Status.Conditions, v1alpha1.ConditionReady)
+	running := hasPod && pod.Status.Phase == corev1.PodRunning
+	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {
+		return v1alpha1.ServerServing, ""
+	}
+	waits := podWaits(pod, hasPod)
+	if waits == "" && running {
+		waits = "ganesha does not answer yet"
+		if message := conditions.Message(record.Status.Conditions, v1alpha1.ConditionReady); message != "" && !saysReady {
+			waits = message
+		}
+	}
+	switch {
+	case record.Status.ObservedGeneration != nil:
+		return v1alpha1.ServerUnavailable, waits
+	case running:
+		return v1alpha1.ServerStarting, waits
+	}
+	return v1alpha1.ServerPending, waits
+}
+
+func podReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == conditionType {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// podWaits is what keeps a pod from running: the scheduler's words, or the
+// kubelet's reason. Restart counts and times are left out, because they would change the message with every pass.
+func podWaits(pod *corev1.Pod, hasPod bool) string {
+	switch {
+	case !hasPod:
+		return "its pod is not made yet"
+	case pod.DeletionTimestamp != nil:
+		return "its pod is being stopped"
+	}
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status != corev1.ConditionTrue {
+		return "not scheduled: " + strings.TrimSpace(c.Message)
+	}
+	if pod.Spec.NodeName == "" {
+		return "not scheduled yet"
+	}
+	for i := range pod.Status.ContainerStatuses {
+		state := pod.Status.ContainerStatuses[i].State
+		switch {
+		case state.Waiting != nil && state.Waiting.Reason != "":
+			return describeWaiting(state.Waiting)
+		case state.Terminated != nil:
+			return fmt.Sprintf("its container ended with code %d (%s)", state.Terminated.ExitCode, state.Terminated.Reason)
+		}
+	}
+	if pod.Status.Phase == corev1.PodPending {
+		return "its container is being made"
+	}
+	return ""
+}
+
+// describeWaiting quotes the kubelet only where its words do not change from try to try.
+func describeWaiting(waiting *corev1.ContainerStateWaiting) string {
+	switch waiting.Reason {
+	case "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError":
+		return waiting.Reason + ": " + waiting.Message
+	}
+	return waiting.Reason
+}
+
+func servingCount(reports []serverReport) int32 {
+	count := int32(0)
+	for _, r := range reports {
+		if r.status.State == v1alpha1.ServerServing {
+			count++
+		}
+	}
+	return count
+}
+
+// capacity sums up the volumes of the servers; empty if none has reported.
+func capacity(o *observed, reports []serverReport) v1alpha1.FileServerCapacity {
+	var total, used int64
+	known := false
+	for _, r := range reports {
+		record := o.dataServers[r.status.Name]
+		for _, volume := range record.Status.Volumes {
+			known = true
+			total += deref(volume.TotalBytes)
+			used += deref(volume.UsedBytes)
+		}
+	}
+	if !known {
+		return v1alpha1.FileServerCapacity{}
+	}
+	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
+}
+
+func deref(v *int64) int64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// namespaceReady counts the namespace servers that are ready, and tells what the others wait for.
+func namespaceReady(o *observed) (ready, wanted int32, waits []string) {
+	wanted = desired.NamespaceReplicas(o.fileServer)
+	for i := range o.namespacePods {
+		pod := &o.namespacePods[i]
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if podReady(pod) {
+			ready++
+			continue
+		}
+		if w := podWaits(pod, true); w != "" {
+			waits = append(waits, w)
+		}
+	}
+	return ready, wanted, waits
+}

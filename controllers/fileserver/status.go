@@ -1,0 +1,131 @@
+package fileserver
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// report is the status that follows from what was observed and decided, and from
+// the outcome of applying it. previous gives the transition times.
+func report(o *observed, d decision, applied error, now time.Time) v1alpha1.FileServerStatus {
+	fs := o.fileServer
+	servers := reportServers(o, d)
+	status := *fs.Status.DeepCopy()
+	replicas, ready := d.input.Replicas, servingCount(servers)
+	status.Replicas, status.ReadyReplicas = &replicas, &ready
+	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
+	status.Capacity = capacity(o, servers)
+	status.Servers = nil
+	for _, s := range servers {
+		status.Servers = append(status.Servers, s.status)
+	}
+	parts := []metav1.Condition{
+		storageCondition(o, d),
+		serversCondition(d, servers),
+		namespaceCondition(o),
+		configCondition(servers),
+	}
+	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
+	conditions.Set(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
+	if applied == nil {
+		generation := fs.Generation
+		status.ObservedGeneration = &generation
+	}
+	return status
+}
+
+// readyCondition puts what the specification asks for and does not get before
+// the state of the parts: only the user can help there.
+func readyCondition(o *observed, d decision, applied error, parts []metav1.Condition) metav1.Condition {
+	var findings []metav1.Condition
+	if inUse := inUseCondition(o); inUse != nil {
+		findings = append(findings, *inUse)
+	}
+	if applied != nil {
+		reason := v1alpha1.ReasonApplyFailed
+		if _, ok := apply.IsNameTaken(applied); ok {
+			reason = v1alpha1.ReasonNameTaken
+		}
+		findings = append(findings, conditions.False(v1alpha1.ConditionReady, reason, applied.Error()))
+	}
+	if d.refused != nil {
+		findings = append(findings, *d.refused)
+	}
+	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
+		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable,
+		v1alpha1.FileServerNamespaceAvailable, v1alpha1.FileServerConfigApplied))
+	return conditions.Worst(v1alpha1.ConditionReady, findings...)
+}
+
+func serversCondition(d decision, servers []serverReport) metav1.Condition {
+	const conditionType = v1alpha1.FileServerServersAvailable
+	var waiting []string
+	for _, s := range servers {
+		if s.status.State != v1alpha1.ServerServing {
+			waiting = append(waiting, fmt.Sprintf("%s is %s (%s)", s.status.Name, s.status.State, s.waits))
+		}
+	}
+	serving := fmt.Sprintf("%d of %d data servers serve", len(servers)-len(waiting), len(servers))
+	few := ""
+	if d.eligible < d.input.Replicas {
+		few = fmt.Sprintf("; %d nodes are eligible for %d data servers (spec.placement, cordons and taints count)", d.eligible, d.input.Replicas)
+	}
+	switch {
+	case len(servers) == 0:
+		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes,
+			"spec.replicas is unset and no node is eligible for a data server (spec.placement, cordons and taints count)")
+	case len(waiting) == 0:
+		return conditions.True(conditionType, v1alpha1.ReasonReady, serving+few)
+	case few != "":
+		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
+	}
+	return conditions.False(conditionType, v1alpha1.ReasonServersNotReady, serving+": "+conditions.List(waiting, maxPaths))
+}
+
+func namespaceCondition(o *observed) metav1.Condition {
+	const conditionType = v1alpha1.FileServerNamespaceAvailable
+	ready, wanted, waits := namespaceReady(o)
+	message := fmt.Sprintf("%d of %d namespace servers are ready", ready, wanted)
+	if len(waits) > 0 {
+		slices.Sort(waits)
+		message += ": " + conditions.List(slices.Compact(waits), maxPaths)
+	}
+	if ready == 0 {
+		return conditions.False(conditionType, v1alpha1.ReasonNamespaceNotReady, message)
+	}
+	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
+}
+
+func configCondition(servers []serverReport) metav1.Condition {
+	const conditionType = v1alpha1.FileServerConfigApplied
+	var behind []string
+	for _, s := range servers {
+		if s.config != "" {
+			behind = append(behind, s.status.Name+": "+s.config)
+		}
+	}
+	if len(behind) == 0 && len(servers) > 0 {
+		return conditions.True(conditionType, v1alpha1.ReasonReady, "every data server has loaded its newest exports")
+	}
+	return conditions.False(conditionType, v1alpha1.ReasonConfigPending,
+		fmt.Sprintf("%d of %d data servers have not loaded their newest exports: %s", len(behind), len(servers), conditions.List(behind, maxPaths)))
+}
+
+// claimNames are the claims of a FileServer that exist, sorted.
+func claimNames(claims map[string]corev1.PersistentVolumeClaim) []string {
+	names := make([]string, 0, len(claims))
+	for name := range claims {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

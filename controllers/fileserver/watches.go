@@ -1,0 +1,152 @@
+package fileserver
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// shareFileServerIndex finds the FileShares of a FileServer.
+const shareFileServerIndex = "fileserver.spec.fileServerName"
+
+const (
+	// directoryDelay gathers the directories that clients make in bursts into one pass.
+	directoryDelay = time.Second
+	// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
+	maxBackoff = 30 * time.Second
+)
+
+// SetupWithManager registers the controller, its watches and its index.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, shareFileServerIndex, func(o client.Object) []string {
+		if share, ok := o.(*v1alpha1.FileShare); ok {
+			return []string{share.Spec.FileServerName}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("fileserver").
+		// Every status write of our own would bring another pass without this; deletion raises the generation.
+		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.Service{}).
+		Owns(&v1alpha1.DataServer{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.Role{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
+		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+func requestFor(object client.Object, fileServer string) []reconcile.Request {
+	if fileServer == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: fileServer}}}
+}
+
+func byLabel(_ context.Context, object client.Object) []reconcile.Request {
+	return requestFor(object, object.GetLabels()[v1alpha1.FileServerLabel])
+}
+
+func byShare(_ context.Context, object client.Object) []reconcile.Request {
+	share, ok := object.(*v1alpha1.FileShare)
+	if !ok {
+		return nil
+	}
+	return requestFor(share, share.Spec.FileServerName)
+}
+
+func byDirectory(object client.Object) []reconcile.Request {
+	directory, ok := object.(*v1alpha1.ShareDirectory)
+	if !ok {
+		return nil
+	}
+	return requestFor(directory, directory.Spec.FileServerName)
+}
+
+// every maps cluster-wide facts to all FileServers.
+func (r *Reconciler) every(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list v1alpha1.FileServerList
+	if err := r.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing FileServers")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// delayed puts requests into the queue after a while; those that come meanwhile are the same one.
+func delayed(requests func(client.Object) []reconcile.Request, delay time.Duration) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(q queue, object client.Object) {
+		for _, request := range requests(object) {
+			q.AddAfter(request, delay)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(q, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object) },
+	}
+}
+
+// ownerChanged lets pass what changes how many directories a server owns.
+func ownerChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.ShareDirectory)
+		after, ok2 := e.ObjectNew.(*v1alpha1.ShareDirectory)
+		return ok && ok2 && before.Spec.ServerName != after.Spec.ServerName
+	}}
+}
+
+// eligibilityChanged lets pass what changes whether a node can have data servers;
+// a node's heartbeat does not.
+func eligibilityChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		return ok && ok2 && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
+			!maps.Equal(before.Labels, after.Labels) ||
+			!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b corev1.Taint) bool {
+				return equality.Semantic.DeepEqual(a, b)
+			}))
+	}}
+}

@@ -1,0 +1,98 @@
+// Package controllers wires the controllers of all kinds into one manager. It
+// decides what the manager's cache holds, and nothing else.
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/fileserver"
+)
+
+// Options are what all controllers share.
+type Options struct {
+	// Images are the images of the pods that controllers make. Required.
+	Images desired.Images
+	// Clock gives the times of conditions. Required.
+	Clock clock.PassiveClock
+}
+
+// Scheme has every kind that controllers use.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// CacheOptions restrict the cache to what Howdah has made (the managed-by
+// label, which pod templates must set as well), so that a big cluster's other
+// objects cost nothing. watchNamespaces empty means all. Managed fields stay: the
+// applier reads them. Nodes are the exception, since nothing is applied to them and each lists its images.
+func CacheOptions(watchNamespaces []string) cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Node{}:                  {Transform: slimNode},
+		&corev1.Pod{}:                   ours,
+		&corev1.Service{}:               ours,
+		&corev1.ConfigMap{}:             ours,
+		&corev1.ServiceAccount{}:        ours,
+		&corev1.PersistentVolume{}:      ours,
+		&corev1.PersistentVolumeClaim{}: ours,
+		&appsv1.StatefulSet{}:           ours,
+		&appsv1.Deployment{}:            ours,
+		&policyv1.PodDisruptionBudget{}: ours,
+		&rbacv1.Role{}:                  ours,
+		&rbacv1.RoleBinding{}:           ours,
+	}}
+	if len(watchNamespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range watchNamespaces {
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return options
+}
+
+func slimNode(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		node.ManagedFields = nil
+		node.Status.Images = nil
+	}
+	return object, nil
+}
+
+// SetupWithManager registers every controller.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	applier := func(fieldManager string) *apply.Applier {
+		return apply.New(mgr.GetClient(), mgr.GetAPIReader(), fieldManager)
+	}
+	if err := (&fileserver.Reconciler{
+		Client:  mgr.GetClient(),
+		Applier: applier(fileserver.FieldManager),
+		Images:  options.Images,
+		Clock:   options.Clock,
+		Events:  mgr.GetEventRecorder(fileserver.FieldManager),
+	}).SetupWithManager(ctx, mgr); err != nil {
+		return fmt.Errorf("controller of FileServers: %w", err)
+	}
+	return nil
+}
