@@ -1,0 +1,82 @@
+package builders
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// NodeBuilder makes a Node.
+type NodeBuilder struct{ object corev1.Node }
+
+// Node starts a node that takes any pod.
+func Node(name string) *NodeBuilder {
+	return &NodeBuilder{corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}}
+}
+
+// Label adds a label.
+func (b *NodeBuilder) Label(key, value string) *NodeBuilder {
+	b.object.Labels[key] = value
+	return b
+}
+
+// Taint adds a taint.
+func (b *NodeBuilder) Taint(key, value string, effect corev1.TaintEffect) *NodeBuilder {
+	b.object.Spec.Taints = append(b.object.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
+	return b
+}
+
+// Cordoned makes it unschedulable.
+func (b *NodeBuilder) Cordoned() *NodeBuilder {
+	b.object.Spec.Unschedulable = true
+	return b
+}
+
+// Build is the object.
+func (b *NodeBuilder) Build() *corev1.Node { return b.object.DeepCopy() }
+
+// StorageClassBuilder makes a StorageClass.
+type StorageClassBuilder struct{ object storagev1.StorageClass }
+
+// StorageClass starts a class that can't expand.
+func StorageClass(name string) *StorageClassBuilder {
+	return &StorageClassBuilder{storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "test.howdah.io/none"}}
+}
+
+// Expandable lets its volumes grow.
+func (b *StorageClassBuilder) Expandable() *StorageClassBuilder {
+	yes := true
+	b.object.AllowVolumeExpansion = &yes
+	return b
+}
+
+// Default makes it the cluster's default.
+func (b *StorageClassBuilder) Default() *StorageClassBuilder {
+	b.object.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+	return b
+}
+
+// Build is the object.
+func (b *StorageClassBuilder) Build() *storagev1.StorageClass { return b.object.DeepCopy() }
+
+// ShareDirectory makes the record of a ready directory of a share of a FileServer.
+func ShareDirectory(namespace, fileServer, share, path, server string) *v1alpha1.ShareDirectory {
+	zero, volume := int64(0), int32(0)
+	return &v1alpha1.ShareDirectory{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ShareDirectory"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: naming.Directory(share, path),
+			Labels: map[string]string{
+				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share, v1alpha1.DataServerLabel: server,
+				v1alpha1.ManagedByLabel: v1alpha1.ManagedBy,
+			},
+		},
+		Spec: v1alpha1.ShareDirectorySpec{
+			FileServerName: fileServer, ShareName: share, Path: path, ServerName: server, Volume: &volume,
+			Owner: &zero, Group: &zero, Mode: "0755", State: v1alpha1.DirectoryReady,
+		},
+	}
+}

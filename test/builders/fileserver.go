@@ -1,0 +1,96 @@
+package builders
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// FileServerBuilder makes a FileServer.
+type FileServerBuilder struct{ object v1alpha1.FileServer }
+
+// FileServer starts one with volumes of 1Gi of the default StorageClass.
+func FileServer(namespace, name string) *FileServerBuilder {
+	size := resource.MustParse("1Gi")
+	return &FileServerBuilder{v1alpha1.FileServer{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileServer"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.FileServerSpec{Storage: v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: &size}}},
+	}}
+}
+
+// Replicas sets the number of data servers.
+func (b *FileServerBuilder) Replicas(n int32) *FileServerBuilder {
+	b.object.Spec.Replicas = n
+	return b
+}
+
+// UID sets the UID, for tests without an API server.
+func (b *FileServerBuilder) UID(uid string) *FileServerBuilder {
+	b.object.UID = types.UID(uid)
+	return b
+}
+
+// Class sets the StorageClass.
+func (b *FileServerBuilder) Class(name string) *FileServerBuilder {
+	b.object.Spec.Storage.Volumes.StorageClassName = name
+	return b
+}
+
+// Size sets the size of each volume.
+func (b *FileServerBuilder) Size(size string) *FileServerBuilder {
+	quantity := resource.MustParse(size)
+	b.object.Spec.Storage.Volumes.Size = &quantity
+	return b
+}
+
+// PerServer sets the number of volumes of each server.
+func (b *FileServerBuilder) PerServer(n int32) *FileServerBuilder {
+	b.object.Spec.Storage.Volumes.PerServer = n
+	return b
+}
+
+// NodeSelector restricts the nodes.
+func (b *FileServerBuilder) NodeSelector(key, value string) *FileServerBuilder {
+	b.placement().NodeSelector = map[string]string{key: value}
+	return b
+}
+
+// Tolerate lets servers run on tainted nodes.
+func (b *FileServerBuilder) Tolerate(toleration corev1.Toleration) *FileServerBuilder {
+	b.placement().Tolerations = append(b.placement().Tolerations, toleration)
+	return b
+}
+
+func (b *FileServerBuilder) placement() *v1alpha1.FileServerPlacement {
+	if b.object.Spec.Placement == nil {
+		b.object.Spec.Placement = &v1alpha1.FileServerPlacement{}
+	}
+	return b.object.Spec.Placement
+}
+
+// NamespaceReplicas sets the number of namespace servers.
+func (b *FileServerBuilder) NamespaceReplicas(n int32) *FileServerBuilder {
+	b.object.Spec.Namespace = &v1alpha1.NamespaceServers{Replicas: n}
+	return b
+}
+
+// NFS sets the lease and the grace period, in seconds.
+func (b *FileServerBuilder) NFS(lease, grace int32) *FileServerBuilder {
+	b.object.Spec.NFS = &v1alpha1.NFSOptions{LeaseSeconds: lease, GraceSeconds: grace}
+	return b
+}
+
+// Resources sets the requests of each data server.
+func (b *FileServerBuilder) Resources(cpu, memory string) *FileServerBuilder {
+	b.object.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+	}}
+	return b
+}
+
+// Build is the object.
+func (b *FileServerBuilder) Build() *v1alpha1.FileServer { return b.object.DeepCopy() }

@@ -1,0 +1,79 @@
+package builders
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// FileShareBuilder makes a FileShare.
+type FileShareBuilder struct{ object v1alpha1.FileShare }
+
+// FileShare starts one of a FileServer, with its own name as path.
+func FileShare(namespace, name, fileServer string) *FileShareBuilder {
+	return &FileShareBuilder{v1alpha1.FileShare{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileShare"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/" + name},
+	}}
+}
+
+// Path sets the place in the namespace.
+func (b *FileShareBuilder) Path(path string) *FileShareBuilder {
+	b.object.Spec.Path = path
+	return b
+}
+
+// Single makes the share one directory on one server.
+func (b *FileShareBuilder) Single() *FileShareBuilder {
+	b.object.Spec.Layout = v1alpha1.LayoutSingle
+	return b
+}
+
+// Depth sets the level at which directories are spread.
+func (b *FileShareBuilder) Depth(n int32) *FileShareBuilder {
+	b.object.Spec.Depth = n
+	return b
+}
+
+// Directories declares directories.
+func (b *FileShareBuilder) Directories(patterns ...string) *FileShareBuilder {
+	b.object.Spec.Directories = patterns
+	return b
+}
+
+// Owner sets user, group and mode of the root.
+func (b *FileShareBuilder) Owner(user, group int64, mode string) *FileShareBuilder {
+	b.object.Spec.Owner, b.object.Spec.Group, b.object.Spec.Mode = &user, &group, mode
+	return b
+}
+
+// Access adds a rule.
+func (b *FileShareBuilder) Access(mode v1alpha1.AccessMode, squash v1alpha1.Squash, clients ...string) *FileShareBuilder {
+	b.object.Spec.Access = append(b.object.Spec.Access, v1alpha1.AccessRule{Clients: clients, Mode: mode, Squash: squash})
+	return b
+}
+
+// ReclaimPolicy tells what happens to the data.
+func (b *FileShareBuilder) ReclaimPolicy(policy v1alpha1.ReclaimPolicy) *FileShareBuilder {
+	b.object.Spec.ReclaimPolicy = policy
+	return b
+}
+
+// Created sets the creation time, for tests without an API server.
+func (b *FileShareBuilder) Created(at time.Time) *FileShareBuilder {
+	b.object.CreationTimestamp = metav1.NewTime(at)
+	return b
+}
+
+// Deleting marks the object as being deleted, for tests without an API server.
+func (b *FileShareBuilder) Deleting(at time.Time) *FileShareBuilder {
+	deletion := metav1.NewTime(at)
+	b.object.DeletionTimestamp = &deletion
+	return b
+}
+
+// Build is the object.
+func (b *FileShareBuilder) Build() *v1alpha1.FileShare { return b.object.DeepCopy() }
