@@ -1,0 +1,132 @@
+package ganesha
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	defaultPort           = 2049
+	defaultMonitoringPort = 9587
+	// FilesystemMajor is the first half of every Filesystem_Id; the second is the
+	// Export_Id. Ganesha's pseudo file system is 152.152, so the major must not be 152.
+	FilesystemMajor = 1
+)
+
+// Render writes the configuration file. The same model gives the same bytes. It
+// fails, and writes nothing, if a value can't be carried safely or contradicts another.
+func Render(config Config) (string, error) {
+	if err := config.check(); err != nil {
+		return "", fmt.Errorf("ganesha configuration: %w", err)
+	}
+	var w writer
+	w.line("# Written by howdah; changes are overwritten.")
+	w.core(config)
+	w.nfsv4(config)
+	// Compiled in and active by default, which is an error without a keytab.
+	w.block("NFS_KRB5", func() { w.word("Active_krb5", "false") })
+	w.block("EXPORT_DEFAULTS", func() {
+		// Nobody but those whom a CLIENT block names.
+		w.word("Access_Type", "None")
+		w.word("SecType", "sys")
+		w.word("Protocols", "4")
+		w.word("Transports", "TCP")
+	})
+	w.block("LOG", func() { w.word("Default_Log_Level", "EVENT") })
+	exports := slices.Clone(config.Exports)
+	slices.SortFunc(exports, func(a, b Export) int { return cmp.Compare(a.ID, b.ID) })
+	for _, export := range exports {
+		w.export(export)
+	}
+	return w.text.String(), nil
+}
+
+func (w *writer) core(config Config) {
+	w.block("NFS_CORE_PARAM", func() {
+		w.word("Protocols", "4")
+		w.number("NFS_Port", uint64(cmp.Or(config.Port, defaultPort)))
+		// With NLM on, ganesha does not lift grace when every client has reclaimed.
+		w.word("Enable_NLM", "false")
+		w.word("Enable_RQUOTA", "false")
+		w.word("Enable_UDP", "false")
+		w.word("mount_path_pseudo", "true")
+		// PR_SET_IO_FLUSHER needs CAP_SYS_RESOURCE, which the container does not have.
+		w.word("Allow_Set_Io_Flusher_Fail", "true")
+		// Without it a Filesystem_Id is ignored, and file handles carry a device number that changes from node to node.
+		w.word("fsid_override", "true")
+		w.word("Enable_Metrics", "true")
+		w.word("Enable_Dynamic_Metrics", "true")
+		w.number("Monitoring_Port", uint64(cmp.Or(config.MonitoringPort, defaultMonitoringPort)))
+	})
+}
+
+func (w *writer) nfsv4(config Config) {
+	w.block("NFSv4", func() {
+		w.word("Minor_Versions", "1, 2")
+		w.number("Lease_Lifetime", uint64(config.LeaseSeconds))
+		w.number("Grace_Period", uint64(config.GraceSeconds))
+		w.word("RecoveryBackend", "fs_ng")
+		w.quoted("RecoveryRoot", config.RecoveryRoot)
+		w.word("Only_Numeric_Owners", "true")
+		w.word("Delegations", "false")
+		w.quoted("Server_Scope", config.ServerScope)
+		w.quoted("Server_Owner", config.ServerOwner)
+	})
+}
+
+func (w *writer) export(export Export) {
+	w.block("EXPORT", func() {
+		w.number("Export_Id", uint64(export.ID))
+		w.quoted("Path", export.Path)
+		w.quoted("Pseudo", export.Pseudo)
+		w.word("Filesystem_Id", fmt.Sprintf("%d.%d", FilesystemMajor, export.ID))
+		w.word("Access_Type", "None")
+		w.block("FSAL", func() { w.word("Name", "VFS") })
+		for _, client := range export.Clients {
+			w.client(client)
+		}
+	})
+}
+
+func (w *writer) client(client Client) {
+	addresses := make([]string, 0, len(client.Addresses))
+	for _, prefix := range client.Addresses {
+		addresses = append(addresses, canonical(prefix).String())
+	}
+	w.block("CLIENT", func() {
+		w.word("Clients", strings.Join(addresses, ", "))
+		// Else ganesha takes all versions and warns for each block that it does not serve them.
+		w.word("Protocols", "4")
+		w.word("Access_Type", string(client.Access))
+		w.word("Squash", string(client.Squash))
+	})
+}
+
+// writer writes blocks and options, indented.
+type writer struct {
+	text  strings.Builder
+	depth int
+}
+
+func (w *writer) line(text string) {
+	w.text.WriteString(strings.Repeat("  ", w.depth) + text + "\n")
+}
+
+func (w *writer) block(name string, body func()) {
+	w.line(name + " {")
+	w.depth++
+	body()
+	w.depth--
+	w.line("}")
+}
+
+// word writes a value that ganesha wants without quotes: an enum, a list of addresses, a boolean. Never text from outside.
+func (w *writer) word(option, value string) { w.line(option + " = " + value + ";") }
+
+func (w *writer) number(option string, value uint64) { w.word(option, strconv.FormatUint(value, 10)) }
+
+// quoted writes text that check has passed.
+func (w *writer) quoted(option, value string) { w.word(option, `"`+value+`"`) }

@@ -1,0 +1,170 @@
+package ganesha
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func address(t testing.TB, text string) netip.Prefix {
+	t.Helper()
+	prefix, err := ParseAddress(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prefix
+}
+
+func server() Config {
+	return Config{
+		ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c", ServerOwner: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c-0",
+		LeaseSeconds: 10, GraceSeconds: 20, RecoveryRoot: "/volumes/0/.howdah/ganesha",
+	}
+}
+
+func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
+	trusted := func(t *testing.T) Client {
+		return Client{[]netip.Prefix{address(t, "127.0.0.1"), address(t, "10.42.1.7")}, ReadWrite, SquashNone}
+	}
+	tests := map[string]func(*testing.T, *Config){
+		"no exports": func(*testing.T, *Config) {},
+		"own ports and times": func(_ *testing.T, c *Config) {
+			c.Port, c.MonitoringPort, c.LeaseSeconds, c.GraceSeconds = 12049, 19587, 120, 180
+		},
+		"one export for everybody": func(t *testing.T, c *Config) {
+			everybody := Client{[]netip.Prefix{address(t, "0.0.0.0/0"), address(t, "::/0")}, ReadWrite, SquashNone}
+			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}}}
+		},
+		"every access and squash": func(t *testing.T, c *Config) {
+			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}}
+			for _, access := range []Access{ReadWrite, ReadOnly} {
+				for _, squash := range []Squash{SquashNone, SquashRoot, SquashAll} {
+					export.Clients = append(export.Clients, Client{[]netip.Prefix{address(t, "10.0.0.0/8")}, access, squash})
+				}
+			}
+			c.Exports = []Export{export}
+		},
+		"three volumes and two shares, in the order of ids": func(t *testing.T, c *Config) {
+			c.Exports = []Export{
+				{65535, "/volumes/1/b", "/b/1", []Client{trusted(t)}},
+				{2, "/volumes/1/a", "/a/1", []Client{trusted(t)}},
+				{300, "/volumes/0/b", "/b/0", []Client{trusted(t)}},
+				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}},
+				{3, "/volumes/2/a", "/a/2", []Client{trusted(t)}},
+			}
+		},
+		"addresses of both families": func(t *testing.T, c *Config) {
+			client := Client{nil, ReadOnly, SquashRoot}
+			for _, text := range []string{
+				"192.168.7.9/16", "10.1.2.3", "::ffff:10.9.8.7", "::ffff:10.0.0.0/104", "2001:db8::17/64", "fd00::1", "::1",
+			} {
+				client.Addresses = append(client.Addresses, address(t, text))
+			}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}}}
+		},
+		"an export for nobody": func(_ *testing.T, c *Config) {
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil}}
+		},
+		"characters that are safe in quotes": func(_ *testing.T, c *Config) {
+			c.ServerOwner = "; # } { ' $ % ä 日本 = EXPORT"
+			c.Exports = []Export{{1, "/volumes/0/a b;#}'$%", "/a/0", nil}}
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := server()
+			change(t, &config)
+			got, err := Render(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(name)+".conf")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+			assertReadsBack(t, config, got)
+		})
+	}
+}
+
+func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
+	export := func(change func(*Export)) func(*Config) {
+		return func(c *Config) {
+			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone}}}
+			change(&e)
+			c.Exports = []Export{e}
+		}
+	}
+	tests := map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"a double quote ends the string":         {func(c *Config) { c.ServerOwner = `a"; Enable_NLM = true; x = "` }, "can't carry"},
+		"a backslash swallows the closing quote": {func(c *Config) { c.ServerScope = `a\` }, "can't carry"},
+		"a newline":                              {func(c *Config) { c.ServerScope = "a\nb" }, "can't carry"},
+		"a NUL":                                  {func(c *Config) { c.ServerScope = "a\x00" }, "can't carry"},
+		"a C1 control character":                 {func(c *Config) { c.ServerScope = "a\u0085b" }, "can't carry"},
+		"bytes that are not UTF-8":               {func(c *Config) { c.ServerScope = "a\xff" }, "not UTF-8"},
+		"an empty owner":                         {func(c *Config) { c.ServerOwner = "" }, "empty"},
+		"an owner longer than the protocol's":    {func(c *Config) { c.ServerOwner = strings.Repeat("a", 1025) }, "longer"},
+		"a relative recovery directory":          {func(c *Config) { c.RecoveryRoot = "ganesha" }, "absolute"},
+		"a path with two dots":                   {export(func(e *Export) { e.Path = "/volumes/../etc" }), "clean"},
+		"a pseudo path with a slash at its end":  {export(func(e *Export) { e.Pseudo = "/a/0/" }), "clean"},
+		"the pseudo root":                        {export(func(e *Export) { e.Pseudo = "/" }), "pseudo root"},
+		"id 0":                                   {export(func(e *Export) { e.ID = 0 }), "Export_Id 0"},
+		"no lease":                               {func(c *Config) { c.LeaseSeconds = 0 }, "Lease_Lifetime"},
+		"a grace shorter than the lease":         {func(c *Config) { c.GraceSeconds = 9 }, "Grace_Period"},
+		"an unknown access":                      {export(func(e *Export) { e.Clients[0].Access = "RW; Squash = None" }), "Access_Type"},
+		"an unknown squash":                      {export(func(e *Export) { e.Clients[0].Squash = "" }), "Squash"},
+		"a rule without addresses lets all in":   {export(func(e *Export) { e.Clients[0].Addresses = nil }), "no addresses"},
+		"an address that is no address":          {export(func(e *Export) { e.Clients[0].Addresses = []netip.Prefix{{}} }), "not valid"},
+		"two exports with an id":                 {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil}, {1, "/v/b", "/b/0", nil}} }, "used twice"},
+		"two exports with a pseudo path":         {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil}, {2, "/v/b", "/a/0", nil}} }, "used twice"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := server()
+			tc.change(&config)
+			text, err := Render(config)
+			if err == nil {
+				t.Fatalf("rendered:\n%s", text)
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v does not say %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAddressesOfTheAPIAreReadAsGaneshaComparesThem(t *testing.T) {
+	tests := map[string]string{
+		"10.1.2.3": "10.1.2.3/32", "10.1.2.3/8": "10.0.0.0/8", "0.0.0.0/0": "0.0.0.0/0", "fd00::1": "fd00::1/128",
+		"2001:DB8::1/32": "2001:db8::/32", "::ffff:10.1.2.3": "10.1.2.3/32", "::ffff:10.1.2.3/104": "10.0.0.0/8", "::ffff:0.0.0.0/90": "::ffc0:0:0/90",
+	}
+	for text, want := range tests {
+		if got := address(t, text).String(); got != want {
+			t.Errorf("%s is read as %s, not %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "host", "10.0.0.0/33", "10.0.0.0/08", "fe80::1%eth0", "10.0.0.0/8, 11.0.0.0/8", "*", "@group", "10.0.0.0/8;"} {
+		if got, err := ParseAddress(text); err == nil {
+			t.Errorf("%q was accepted as %s", text, got)
+		}
+	}
+}
