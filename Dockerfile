@@ -1,0 +1,51 @@
+# syntax=docker/dockerfile:1
+# The images of Howdah: `howdah` (operator, namespace servers, load engine) and
+# `server` (data servers: the same binary with nfs-ganesha).
+# Bases are arguments, so that a mirror, a digest or a local stand-in can take their place.
+ARG GO_IMAGE=docker.io/library/golang:1.26-trixie
+ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
+ARG DEBIAN_IMAGE=docker.io/library/debian:trixie-slim
+
+FROM ${GO_IMAGE} AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+COPY api api
+COPY cmd cmd
+COPY controllers controllers
+COPY internal internal
+ARG VERSION=dev
+# One RUN, so that the module cache is there when the build needs it.
+RUN --mount=type=cache,target=/root/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOPATH=/root/go GOCACHE=/root/.cache/go-build GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+    go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/howdah ./cmd/howdah
+
+FROM ${BASE_IMAGE} AS howdah
+COPY --from=build /out/howdah /usr/local/bin/howdah
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/howdah"]
+
+FROM ${DEBIAN_IMAGE} AS ganesha
+# nfs-ganesha 9 comes from backports. Its suite is added from the image's own entry for trixie, so that
+# mirrors and keys are those of the base. /etc/mtab is where ganesha looks for file systems;
+# Docker makes it, containerd does not, and then no export can be made.
+RUN set -eux; \
+    if [ -e /etc/apt/sources.list.d/debian.sources ]; then \
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)Suites:[^\n]*trixie([ \n]|$)/ { sub(/(^|\n)Suites:[^\n]*/, "\nSuites: trixie-backports"); sub(/^\n/, ""); print }' \
+            /etc/apt/sources.list.d/debian.sources > /etc/apt/sources.list.d/backports.sources; \
+    else \
+        sed -n 's/^\(deb .*\) trixie main.*/\1 trixie-backports main/p' /etc/apt/sources.list > /etc/apt/sources.list.d/backports.list; \
+    fi; \
+    apt-get update; \
+    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs; \
+    apt-get clean; \
+    rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/*; \
+    ln -sf /proc/self/mounts /etc/mtab; \
+    mkdir -p /run/ganesha /var/lib/nfs/ganesha /volumes
+
+FROM ganesha AS server
+COPY --from=build /out/howdah /usr/local/bin/howdah
+# Root, because ganesha acts as its clients' users; the pod drops all capabilities but internal/instance.Capabilities.
+USER 0:0
+EXPOSE 2049 9587 9588
+ENTRYPOINT ["/usr/local/bin/howdah"]
+CMD ["server"]
