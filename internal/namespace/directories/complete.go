@@ -1,0 +1,158 @@
+package directories
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// complete finishes or undoes what a record says was begun.
+func (k *Keeper) complete(ctx context.Context, t task) error {
+	r, ok := k.Tree.Record(t.share, t.path)
+	if !ok || r.State == v1alpha1.DirectoryReady {
+		return nil
+	}
+	share, ok := k.Tree.Share(t.share)
+	if !ok {
+		return nil // ShareChanged comes when it is shown
+	}
+	k.mu.Lock()
+	wait := k.wait(t, r)
+	if wait > 0 && k.queue != nil {
+		k.queue.AddAfter(t, wait)
+	}
+	k.mu.Unlock()
+	if wait > 0 {
+		return nil
+	}
+	if r.Server != "" {
+		server, ok := k.Tree.Server(r.Server)
+		if !ok || server.Address == "" || !server.Serves[r.Share] {
+			return nil // ServerChanged comes when it serves the share
+		}
+	}
+	record, err := k.get(ctx, t.share, t.path)
+	switch {
+	case apierrors.IsNotFound(err):
+		k.Tree.DeleteDirectory(r.Share, r.Path, r.UID)
+		return nil
+	case err != nil:
+		return err
+	case record.Spec.State == v1alpha1.DirectoryReady:
+		return nil
+	}
+	switch record.Spec.State {
+	case v1alpha1.DirectoryCreating:
+		err = k.completeCreating(ctx, share, record)
+	case v1alpha1.DirectoryRemoving:
+		err = k.completeRemoving(ctx, share, record)
+	case v1alpha1.DirectoryRenaming:
+		err = k.completeRenaming(ctx, share, record)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // somebody else was faster; its event comes
+	}
+	return err
+}
+
+// completeCreating makes a directory that was declared, or whose maker is gone. One that is
+// there already is what was asked for.
+func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+	r := tree.NewRecord(record)
+	switch {
+	case r.Server == "":
+	case r.Path == tree.RootPath:
+		// The root of a Single share is the export's root: it must answer.
+		if _, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
+			return err
+		}
+	default:
+		address, err := k.address(r.Server)
+		if err != nil {
+			return err
+		}
+		opts := nfs.MkdirOptions{Mode: r.Mode, Owner: ptr.To(r.Owner), Group: ptr.To(r.Group)}
+		err = k.makeWithParents(ctx, address, share, r.Volume, r.Path, root, opts)
+		if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+			return fmt.Errorf("make %s on data server %s: %w", r.Path, r.Server, err)
+		}
+	}
+	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+}
+
+// completeRemoving drops the record of a directory that is gone, and takes back a removal that is not done.
+func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+	r := tree.NewRecord(record)
+	gone := false
+	if r.Server != "" {
+		exists, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
+		if err != nil {
+			return err
+		}
+		gone = !exists
+	} else {
+		gone = k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK
+	}
+	if gone {
+		return k.drop(ctx, record)
+	}
+	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+}
+
+// completeRenaming: the owner has the directory under one of its two names.
+func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+	r := tree.NewRecord(record)
+	renamed := false
+	if r.Server != "" {
+		newThere, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
+		if err != nil {
+			return err
+		}
+		oldThere, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.RenamedFrom)
+		if err != nil {
+			return err
+		}
+		renamed = newThere && !oldThere
+	} else {
+		// In the namespace only: it is renamed when the old record is gone.
+		_, err := k.get(ctx, r.Share, r.RenamedFrom)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		renamed = err != nil
+	}
+	if !renamed {
+		return k.drop(ctx, record)
+	}
+	old, err := k.get(ctx, r.Share, r.RenamedFrom)
+	if err == nil && old.Spec.ServerName == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
+		err = k.drop(ctx, old)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+}
+
+// exists tells whether an owner has a path of a share, and what it is.
+func (k *Keeper) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, nfs.Attributes, error) {
+	address, err := k.address(server)
+	if err != nil {
+		return false, nfs.Attributes{}, err
+	}
+	a, err := k.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
+	switch {
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) && rel != tree.RootPath:
+		return false, a, nil
+	case err != nil:
+		return false, a, fmt.Errorf("look at %s of share %s on data server %s: %w", rel, share, server, err)
+	}
+	return true, a, nil
+}

@@ -1,0 +1,207 @@
+package directories
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+)
+
+const (
+	// abandonedAfter is how long a change may take that a namespace server makes for a client.
+	// It is longer than Config.Timeout should be; after it the Keeper finishes or undoes the change.
+	abandonedAfter = 15 * time.Second
+	// keeperWorkers is how many records and volumes are worked on at a time.
+	keeperWorkers = 8
+	retryFirst    = 100 * time.Millisecond
+	retryMost     = 10 * time.Second
+	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
+	// has a record is skipped.
+	scanTimeout = 5 * time.Minute
+)
+
+// task is a record to complete or a volume to scan.
+type task struct {
+	share string
+	// path is that of the record; empty for a scan.
+	path string
+	// slot is scanned for directories of the share.
+	slot tree.Slot
+}
+
+// Keeper finishes what others began: it makes declared directories, finishes or undoes changes
+// whose namespace server is gone, and writes records for directories that have none. One of a FileServer's
+// namespace servers, the elected one, runs it. It reacts to events and asks nobody while there are none.
+type Keeper struct {
+	*Service
+
+	mu sync.Mutex
+	// queue is nil while another namespace server is the keeper.
+	queue workqueue.TypedRateLimitingInterface[task]
+	// seen tells since when this keeper knows the unfinished state of a record.
+	seen map[task]seen
+	// scanned has the shares whose directories on a slot are known, with the share's UID.
+	scanned map[task]string
+}
+
+type seen struct {
+	version uint64
+	since   time.Time
+}
+
+// NewKeeper makes a Keeper that does nothing until it runs.
+func NewKeeper(s *Service) *Keeper {
+	return &Keeper{Service: s}
+}
+
+// Run does the keeper's work until the context ends.
+func (k *Keeper) Run(ctx context.Context) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](retryFirst, retryMost)
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+		workqueue.TypedRateLimitingQueueConfig[task]{Name: "keeper", Clock: k.Clock})
+	k.mu.Lock()
+	k.queue, k.seen, k.scanned = queue, map[task]seen{}, map[task]string{}
+	k.mu.Unlock()
+
+	var workers sync.WaitGroup
+	for range keeperWorkers {
+		workers.Go(func() {
+			for k.next(ctx, queue) {
+			}
+		})
+	}
+	for _, r := range k.Tree.Unfinished() {
+		k.RecordChanged(r.Share, r.Path)
+	}
+	for _, server := range k.Tree.Servers() {
+		k.ServerChanged(server.Name)
+	}
+	<-ctx.Done()
+	k.mu.Lock()
+	k.queue = nil
+	k.mu.Unlock()
+	queue.ShutDown()
+	workers.Wait()
+}
+
+// next does one task; false: the queue is shut down.
+func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task]) bool {
+	t, shutdown := queue.Get()
+	if shutdown {
+		return false
+	}
+	defer queue.Done(t)
+	var err error
+	limit := k.Timeout
+	if t.path == "" {
+		limit = scanTimeout
+	}
+	work, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if t.path == "" {
+		err = k.scan(work, t)
+	} else {
+		err = k.complete(work, t)
+	}
+	if err != nil && ctx.Err() == nil {
+		k.Log.Warn("the keeper tries again later", "share", t.share, "path", t.path, "server", t.slot.Server, "error", err)
+		queue.AddRateLimited(t)
+		return true
+	}
+	queue.Forget(t)
+	return true
+}
+
+// RecordChanged is to be called after the tree has a new state of a record.
+func (k *Keeper) RecordChanged(share, path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue == nil {
+		return
+	}
+	t := task{share: share, path: path}
+	r, ok := k.Tree.Record(share, path)
+	if !ok || r.State == v1alpha1.DirectoryReady {
+		delete(k.seen, t)
+		return
+	}
+	if s, ok := k.seen[t]; !ok || s.version != r.Version {
+		k.seen[t] = seen{version: r.Version, since: k.Clock.Now()}
+	}
+	if wait := k.wait(t, r); wait > 0 {
+		k.queue.AddAfter(t, wait)
+		return
+	}
+	k.queue.Add(t)
+}
+
+// wait is how long a record is left to the namespace server that works on it. k.mu is held.
+func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
+	if r.State == v1alpha1.DirectoryCreating && r.MadeBy == "" {
+		return 0
+	}
+	return abandonedAfter - k.Clock.Since(k.seen[t].since)
+}
+
+// ServerChanged is to be called after the tree has a new state of a data server.
+func (k *Keeper) ServerChanged(name string) {
+	server, ok := k.Tree.Server(name)
+	if !ok {
+		return
+	}
+	for _, share := range k.Tree.Shares() {
+		k.lookFor(share, server)
+	}
+	k.resume(func(r *tree.Record) bool { return r.Server == name && server.Serves[r.Share] })
+}
+
+// ShareChanged is to be called after the tree has a new state of a share.
+func (k *Keeper) ShareChanged(name string) {
+	share, ok := k.Tree.Share(name)
+	if !ok {
+		return
+	}
+	for _, server := range k.Tree.Servers() {
+		k.lookFor(share, server)
+	}
+	k.resume(func(r *tree.Record) bool { return r.Share == name })
+}
+
+// resume puts the unfinished records that match on the queue.
+func (k *Keeper) resume(matches func(*tree.Record) bool) {
+	k.mu.Lock()
+	idle := k.queue == nil
+	k.mu.Unlock()
+	if idle {
+		return
+	}
+	for _, r := range k.Tree.Unfinished() {
+		if matches(r) {
+			k.RecordChanged(r.Share, r.Path)
+		}
+	}
+}
+
+// lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
+func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue == nil || share.Single {
+		return
+	}
+	for volume := range server.Volumes {
+		t := task{share: share.Name, slot: tree.Slot{Server: server.Name, Volume: volume}}
+		switch {
+		case !server.Serves[share.Name] || server.Address == "":
+			// When it serves the share again its volumes may be others.
+			delete(k.scanned, t)
+		case k.scanned[t] != share.UID:
+			k.scanned[t] = share.UID
+			k.queue.Add(t)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package directories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/operations"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+const (
+	// settleFor is how long a mkdir waits for another's mkdir of the same name, so that the directory can be
+	// looked up when the client is told that it exists.
+	settleFor = 5 * time.Second
+	// settlePause is the time between looks.
+	settlePause = 25 * time.Millisecond
+	// finishTries is how often the last write of a mkdir is tried; then the Keeper does it.
+	finishTries = 5
+	finishPause = 200 * time.Millisecond
+	// ownerTries is how often an owner that does not answer is asked, before the client is told to try again.
+	ownerTries = 3
+	ownerPause = 300 * time.Millisecond
+)
+
+// Mkdir implements operations.Mutator. At the share's depth the directory gets an owner by
+// placement; above it exists as a record only.
+func (s *Service) Mkdir(ctx context.Context, req operations.MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
+	ctx, done, ok := s.begin(ctx)
+	if !ok {
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	}
+	defer done()
+	began := s.Clock.Now()
+	entry, status := s.mkdir(ctx, req)
+	if s.Observe != nil {
+		s.Observe(status, s.Clock.Since(began))
+	}
+	return entry, status
+}
+
+func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
+	share := req.Parent.Share
+	rel := strings.TrimPrefix(req.Parent.Rel+"/"+req.Name, "/")
+	spec := s.newSpec(req)
+	var status nfsv4.Nfsstat4
+	if tree.Depth(rel) < share.Depth {
+		spec.State = v1alpha1.DirectoryReady
+		_, status = s.claim(ctx, share, rel, spec)
+	} else {
+		status = s.mkdirOnOwner(ctx, req, rel, spec)
+	}
+	if status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
+	}
+	entry, ok := s.Tree.Lookup(req.Parent.ID, req.Name)
+	if !ok { // removed at once by somebody else
+		return tree.Entry{}, nfsv4.NFS4ERR_STALE
+	}
+	return entry, nfsv4.NFS4_OK
+}
+
+// newSpec has the attributes that the directory will have.
+func (s *Service) newSpec(req operations.MkdirRequest) v1alpha1.ShareDirectorySpec {
+	group, mode := req.Parent.NewAttributes(req.Caller, req.Mode)
+	spec := v1alpha1.ShareDirectorySpec{
+		Owner: ptr.To(int64(req.Caller.UID)), Group: ptr.To(int64(group)), Mode: tree.FormatMode(mode),
+		State: v1alpha1.DirectoryCreating,
+	}
+	if req.Owner != nil {
+		spec.Owner = ptr.To(int64(*req.Owner))
+	}
+	if req.Group != nil {
+		spec.Group = ptr.To(int64(*req.Group))
+	}
+	return spec
+}
+
+// mkdirOnOwner makes a distributed directory: record, directory, record ready.
+func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec v1alpha1.ShareDirectorySpec) nfsv4.Nfsstat4 {
+	share := req.Parent.Share
+	owner, release, err := s.place(share.Name)
+	if err != nil {
+		return s.status("mkdir "+rel, err)
+	}
+	defer release()
+	address, err := s.address(owner.Server)
+	if err != nil {
+		return s.status("mkdir "+rel, err)
+	}
+	spec.ServerName, spec.Volume = owner.Server, ptr.To(owner.Volume)
+	record, status := s.claim(ctx, share, rel, spec)
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	release()
+	path := tree.ExportPath(share.Name, owner.Volume, rel)
+	err = s.insist(ctx, func() error {
+		return s.makeWithParents(ctx, address, share, owner.Volume, rel, credentials(req.Caller),
+			nfs.MkdirOptions{Mode: req.Mode, Owner: req.Owner, Group: req.Group})
+	})
+	switch {
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
+		// It was there without a record: it is taken over as it is, and the client told so.
+		s.adopt(ctx, address, path, record)
+		if err := s.finish(ctx, record); err != nil {
+			return s.status("adopt "+rel, err)
+		}
+		return nfsv4.NFS4ERR_EXIST
+	case err != nil:
+		status := s.status("mkdir "+rel, err)
+		if err := s.drop(ctx, record); err != nil {
+			s.Log.Warn("the record of a directory that was not made stays for the keeper", "path", rel, "error", err)
+		}
+		return status
+	}
+	if err := s.finish(ctx, record); err != nil {
+		return s.status("mkdir "+rel, err)
+	}
+	return nfsv4.NFS4_OK
+}
+
+// place chooses the owner of a new directory of a share. What is chosen counts until released,
+// so that directories that are made at the same time are spread.
+func (s *Service) place(share string) (placement.Owner, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slots := s.Tree.Slots(share)
+	for i := range slots {
+		slot := tree.Slot{Server: slots[i].Server, Volume: slots[i].Volume}
+		slots[i].ShareDirectories += s.inflight[share][slot]
+		for _, others := range s.inflight {
+			slots[i].Directories += others[slot]
+		}
+	}
+	owner, err := placement.Choose(slots)
+	if err != nil {
+		return placement.Owner{}, nil, fmt.Errorf("place a directory of share %s: %w", share, err)
+	}
+	slot := tree.Slot{Server: owner.Server, Volume: owner.Volume}
+	if s.inflight[share] == nil {
+		s.inflight[share] = map[tree.Slot]int{}
+	}
+	s.inflight[share][slot]++
+	released := false
+	return owner, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if released {
+			return
+		}
+		released = true
+		if s.inflight[share][slot]--; s.inflight[share][slot] == 0 {
+			delete(s.inflight[share], slot)
+		}
+		if len(s.inflight[share]) == 0 {
+			delete(s.inflight, share)
+		}
+	}, nil
+}
+
+// claim creates the record, which is the lock on the path. If it exists the status is
+// NFS4ERR_EXIST, given when the other directory can be looked up.
+func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec v1alpha1.ShareDirectorySpec) (*v1alpha1.ShareDirectory, nfsv4.Nfsstat4) {
+	until := s.Clock.Now().Add(settleFor)
+	for {
+		record := s.record(share, rel, spec)
+		err := s.Client.Create(ctx, record)
+		if err == nil {
+			s.Tree.SetDirectory(record)
+			return record, nfsv4.NFS4_OK
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, s.status("create record "+naming.Directory(share.Name, rel), err)
+		}
+		other, err := s.get(ctx, share.Name, rel)
+		switch {
+		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
+		case err != nil:
+			return nil, s.status("read record "+naming.Directory(share.Name, rel), err)
+		case other.Spec.State == v1alpha1.DirectoryReady:
+			return nil, nfsv4.NFS4ERR_EXIST
+		}
+		if s.Clock.Now().After(until) {
+			return nil, nfsv4.NFS4ERR_EXIST
+		}
+		if !s.pause(ctx, settlePause) {
+			return nil, nfsv4.NFS4ERR_DELAY
+		}
+	}
+}
+
+// insist repeats a mkdir whose answer was lost. If a later try finds the directory, an
+// earlier one has made it: nobody else could, this server has the record.
+func (s *Service) insist(ctx context.Context, mkdir func() error) error {
+	err := mkdir()
+	for try := 1; try < ownerTries && err != nil && !answered(err); try++ {
+		if !s.pause(ctx, ownerPause) {
+			return err
+		}
+		if err = mkdir(); nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+			return nil
+		}
+	}
+	return err
+}
+
+// answered tells whether an error is what an owner answered.
+func answered(err error) bool {
+	var status *nfs.StatusError
+	return errors.As(err, &status)
+}
+
+// makeWithParents makes a directory on its owner. Directories above the share's depth exist
+// there only where something is below them: they are made when the first is, by root, with
+// the owner and mode that they have in the namespace.
+func (s *Service) makeWithParents(ctx context.Context, address string, share *tree.Share, volume int32, rel string, creds nfs.Credentials, opts nfs.MkdirOptions) error {
+	path := tree.ExportPath(share.Name, volume, rel)
+	err := s.Owners.Mkdir(ctx, address, path, creds, opts)
+	slash := strings.LastIndexByte(rel, '/')
+	if slash < 0 || !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		return err
+	}
+	if err := s.makeParents(ctx, address, share, volume, rel[:slash]); err != nil {
+		return err
+	}
+	return s.Owners.Mkdir(ctx, address, path, creds, opts)
+}
+
+// makeParents makes a directory above the share's depth on an owner.
+func (s *Service) makeParents(ctx context.Context, address string, share *tree.Share, volume int32, rel string) error {
+	opts := nfs.MkdirOptions{Mode: share.Mode, Owner: ptr.To(share.Owner), Group: ptr.To(share.Group)}
+	if r, ok := s.Tree.Record(share.Name, rel); ok {
+		opts = nfs.MkdirOptions{Mode: r.Mode, Owner: ptr.To(r.Owner), Group: ptr.To(r.Group)}
+	}
+	err := s.makeWithParents(ctx, address, share, volume, rel, root, opts)
+	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+		return fmt.Errorf("make %s above the directory: %w", rel, err)
+	}
+	return nil
+}
+
+// adopt takes over owner, group and mode of a directory that was on the owner already.
+func (s *Service) adopt(ctx context.Context, address, path string, record *v1alpha1.ShareDirectory) {
+	a, err := s.Owners.Stat(ctx, address, path, root)
+	if err != nil {
+		s.Log.Info("an existing directory could not be looked at", "path", path, "error", err)
+		return
+	}
+	record.Spec.Owner, record.Spec.Group = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
+	record.Spec.Mode = tree.FormatMode(a.Mode)
+}
+
+// finish makes a record Ready. The directory exists, so it is tried a few times.
+func (s *Service) finish(ctx context.Context, record *v1alpha1.ShareDirectory) error {
+	var err error
+	for range finishTries {
+		if err = s.setState(ctx, record, v1alpha1.DirectoryReady); err == nil {
+			return nil
+		}
+		if apierrors.IsConflict(err) {
+			// The keeper was faster.
+			now, getErr := s.get(ctx, record.Spec.ShareName, record.Spec.Path)
+			if getErr == nil && now.Spec.State == v1alpha1.DirectoryReady {
+				*record = *now
+				return nil
+			}
+		}
+		if apierrors.IsNotFound(err) || !s.pause(ctx, finishPause) {
+			break
+		}
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package directories
+
+import (
+	"context"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// Rmdir implements operations.Mutator: record Removing, directory removed on the owner with
+// the caller's credentials, record gone; or Ready again if the owner refuses.
+func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
+	ctx, done, ok := s.begin(ctx)
+	if !ok {
+		return nfsv4.NFS4ERR_DELAY
+	}
+	defer done()
+	if !entry.Junction() {
+		return s.rmdirPlain(ctx, entry)
+	}
+	record, status := s.lock(ctx, &entry, v1alpha1.DirectoryRemoving)
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	err := s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
+	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		if answered(err) {
+			if err := s.setState(ctx, record, v1alpha1.DirectoryReady); err != nil {
+				s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
+			}
+		}
+		// Without an answer nobody knows whether it is gone: the keeper looks.
+		return s.status("rmdir "+entry.Path, err)
+	}
+	if err := s.drop(ctx, record); err != nil {
+		return s.status("rmdir "+entry.Path, err)
+	}
+	return nfsv4.NFS4_OK
+}
+
+// lock writes the state that a change begins with. If another change is under way the client is put off.
+func (s *Service) lock(ctx context.Context, entry *tree.Entry, state v1alpha1.DirectoryState) (*v1alpha1.ShareDirectory, nfsv4.Nfsstat4) {
+	record, err := s.get(ctx, entry.Share.Name, entry.Record.Path)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.Tree.DeleteDirectory(entry.Share.Name, entry.Record.Path, entry.Record.UID)
+		return nil, nfsv4.NFS4ERR_NOENT
+	case err != nil:
+		return nil, s.status("read the record of "+entry.Path, err)
+	case record.Spec.State != v1alpha1.DirectoryReady:
+		return nil, nfsv4.NFS4ERR_DELAY
+	}
+	if entry.Junction() && entry.Target.Address == "" {
+		return nil, nfsv4.NFS4ERR_DELAY
+	}
+	if err := s.setState(ctx, record, state); err != nil {
+		return nil, s.status("begin a change of "+entry.Path, err)
+	}
+	return record, nfsv4.NFS4_OK
+}
+
+// rmdirPlain removes a directory that exists in the namespace only. What the owners have
+// of it for directories that once were below goes, too.
+func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfsstat4 {
+	if entry.Entries > 0 {
+		return nfsv4.NFS4ERR_NOTEMPTY
+	}
+	if entry.Record == nil { // implied by what is below it: it goes with that
+		return nfsv4.NFS4ERR_DELAY
+	}
+	record, status := s.lock(ctx, &entry, v1alpha1.DirectoryRemoving)
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	if status := s.emptied(ctx, entry.Share, record.Spec.Path); status != nfsv4.NFS4_OK {
+		if err := s.setState(ctx, record, v1alpha1.DirectoryReady); err != nil {
+			s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
+		}
+		return status
+	}
+	if err := s.drop(ctx, record); err != nil {
+		return s.status("rmdir "+entry.Path, err)
+	}
+	return nfsv4.NFS4_OK
+}
+
+// emptied removes a directory above the share's depth from all owners. It is NFS4ERR_NOTEMPTY if something is below.
+func (s *Service) emptied(ctx context.Context, share *tree.Share, rel string) nfsv4.Nfsstat4 {
+	if s.Tree.Below(share.Name, rel) {
+		return nfsv4.NFS4ERR_NOTEMPTY
+	}
+	for _, server := range s.Tree.Servers() {
+		if server.Address == "" || !server.Serves[share.Name] {
+			continue
+		}
+		for volume := range server.Volumes {
+			err := s.Owners.Rmdir(ctx, server.Address, tree.ExportPath(share.Name, volume, rel), root)
+			switch {
+			case nfs.IsStatus(err, nfsv4.NFS4ERR_NOTEMPTY):
+				return nfsv4.NFS4ERR_NOTEMPTY
+			case err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+				// An empty directory that stays on an owner is harmless.
+				s.Log.Info("an empty directory stays on an owner", "server", server.Name, "share", share.Name, "path", rel, "error", err)
+			}
+		}
+	}
+	return nfsv4.NFS4_OK
+}

@@ -1,0 +1,110 @@
+package directories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// ownPrefix starts the names of what Howdah keeps beside the data.
+const ownPrefix = ".howdah"
+
+// scanCount is what a scan found.
+type scanCount struct{ found, adopted, elsewhere int }
+
+// scan lists a share's directories on a volume down to the share's depth, and writes records
+// for those that have none: this is how lost records come back.
+func (k *Keeper) scan(ctx context.Context, t task) error {
+	share, ok := k.Tree.Share(t.share)
+	if !ok || share.Single {
+		return nil
+	}
+	server, ok := k.Tree.Server(t.slot.Server)
+	if !ok || server.Address == "" || !server.Serves[t.share] {
+		return nil // it is scanned when it serves the share again
+	}
+	var count scanCount
+	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", &count); err != nil {
+		return err
+	}
+	k.Log.Info("looked for directories without records", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
+		"found", count.found, "adopted", count.adopted, "elsewhere", count.elsewhere)
+	return nil
+}
+
+func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, count *scanCount) error {
+	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, rel), root)
+	if err != nil {
+		return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, slot.Server, err)
+	}
+	for _, e := range entries {
+		if !e.IsDir || strings.HasPrefix(e.Name, ownPrefix) || !utf8.ValidString(e.Name) {
+			continue
+		}
+		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
+		if tree.Depth(path) < share.Depth {
+			before := count.adopted
+			if err := k.scanBelow(ctx, share, slot, address, path, count); err != nil {
+				return err
+			}
+			// A directory above the depth exists for those below; an empty one on an owner says nothing.
+			if count.adopted > before {
+				if err := k.adoptEntry(ctx, share, tree.Slot{}, path, e, nil); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		count.found++
+		if err := k.adoptEntry(ctx, share, slot, path, e, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptEntry writes the record of a directory that was found, unless there is one.
+func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, count *scanCount) error {
+	if r, ok := k.Tree.Record(share.Name, path); ok {
+		if count != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+			count.elsewhere++
+			k.Log.Warn("a directory exists on a second data server: what is in it is not visible in the namespace; move its content by hand",
+				"share", share.Name, "path", path, "owner", r.Server, "also", slot.Server, "volume", slot.Volume)
+		}
+		return nil
+	}
+	spec := v1alpha1.ShareDirectorySpec{
+		Owner: ptr.To(int64(e.Owner)), Group: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode), State: v1alpha1.DirectoryReady,
+	}
+	if slot.Server != "" {
+		spec.ServerName, spec.Volume = slot.Server, ptr.To(slot.Volume)
+	}
+	record := k.record(share, path, spec)
+	err := k.Client.Create(ctx, record)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil // made meanwhile; its event comes
+	case err != nil:
+		return fmt.Errorf("write the record of %s of share %s: %w", path, share.Name, err)
+	}
+	if count == nil {
+		return nil
+	}
+	count.adopted++
+	// It may have been removed, record and all, since it was listed.
+	there, _, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
+	if err != nil || there {
+		k.Tree.SetDirectory(record)
+		return err
+	}
+	count.adopted--
+	return k.drop(ctx, record)
+}

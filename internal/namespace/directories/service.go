@@ -1,0 +1,181 @@
+package directories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// Owners reaches the data servers' NFS service, by address. Errors are *nfs.StatusError for
+// what the server answered; any other means that it could not be asked.
+type Owners interface {
+	Mkdir(ctx context.Context, address, path string, creds nfs.Credentials, opts nfs.MkdirOptions) error
+	Rmdir(ctx context.Context, address, path string, creds nfs.Credentials) error
+	Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error
+	Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error)
+	ReadDir(ctx context.Context, address, path string, creds nfs.Credentials) ([]nfs.DirEntry, error)
+}
+
+// Config is what a Service works with.
+type Config struct {
+	Tree   *tree.Tree
+	Client client.Client
+	Owners Owners
+	// KubeNamespace and FileServer say where records are made and for whom.
+	KubeNamespace, FileServer string
+	// Replica is the name of this namespace server.
+	Replica string
+	Clock   clock.WithTicker
+	Log     *slog.Logger
+	// Concurrent is the greatest number of changes at a time; more are put off (NFS4ERR_DELAY).
+	Concurrent int
+	// Timeout bounds one change. It goes on when the client that asked is gone.
+	Timeout time.Duration
+	// Observe is told how long each mkdir took; nil: nobody is.
+	Observe func(status nfsv4.Nfsstat4, took time.Duration)
+}
+
+// Service changes directories. It implements operations.Mutator.
+type Service struct {
+	Config
+	running chan struct{}
+
+	mu sync.Mutex
+	// inflight are placements that the tree's counts do not have yet, by share.
+	inflight map[string]map[tree.Slot]int
+}
+
+// NewService makes a Service.
+func NewService(config Config) *Service {
+	return &Service{
+		Config:   config,
+		running:  make(chan struct{}, config.Concurrent),
+		inflight: map[string]map[tree.Slot]int{},
+	}
+}
+
+// root are the credentials that directories are made ready with; the exports let namespace
+// servers do everything (Squash None).
+var root = nfs.Credentials{}
+
+func credentials(c tree.Credentials) nfs.Credentials {
+	return nfs.Credentials{UID: c.UID, GID: c.GID, GIDs: c.Groups}
+}
+
+// begin bounds a change: false means that there are too many, or the service ends. The
+// context outlives the client's connection, so that what was begun is finished.
+func (s *Service) begin(ctx context.Context) (context.Context, func(), bool) {
+	select {
+	case s.running <- struct{}{}:
+	default:
+		return nil, nil, false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
+	return ctx, func() { cancel(); <-s.running }, true
+}
+
+// address is where a data server is reached now.
+func (s *Service) address(server string) (string, error) {
+	if srv, ok := s.Tree.Server(server); ok && srv.Address != "" {
+		return srv.Address, nil
+	}
+	return "", fmt.Errorf("data server %s has no address yet: wait for its DataServer record", server)
+}
+
+// status maps an error to what the client is told: what an owner answered is passed on where it says something about
+// the request; all else is trouble that passes, and the client is to try again.
+func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
+	var answered *nfs.StatusError
+	if errors.As(err, &answered) {
+		switch answered.Status {
+		case nfsv4.NFS4ERR_ACCESS, nfsv4.NFS4ERR_PERM, nfsv4.NFS4ERR_DQUOT, nfsv4.NFS4ERR_NOSPC, nfsv4.NFS4ERR_ROFS,
+			nfsv4.NFS4ERR_EXIST, nfsv4.NFS4ERR_NOTEMPTY, nfsv4.NFS4ERR_NAMETOOLONG, nfsv4.NFS4ERR_BADCHAR,
+			nfsv4.NFS4ERR_BADNAME, nfsv4.NFS4ERR_INVAL, nfsv4.NFS4ERR_BADOWNER, nfsv4.NFS4ERR_MLINK:
+			return answered.Status
+		}
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return nfsv4.NFS4ERR_INVAL
+	}
+	s.Log.Warn("a directory could not be changed, the client is told to try again", "what", what, "error", err)
+	return nfsv4.NFS4ERR_DELAY
+}
+
+// record is a new ShareDirectory.
+func (s *Service) record(share *tree.Share, rel string, spec v1alpha1.ShareDirectorySpec) *v1alpha1.ShareDirectory {
+	spec.FileServerName, spec.ShareName, spec.Path = s.FileServer, share.Name, rel
+	labels := map[string]string{v1alpha1.FileServerLabel: s.FileServer, v1alpha1.FileShareLabel: share.Name}
+	if spec.ServerName != "" {
+		labels[v1alpha1.DataServerLabel] = spec.ServerName
+	}
+	return &v1alpha1.ShareDirectory{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.KubeNamespace, Name: naming.Directory(share.Name, rel), Labels: labels,
+			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica},
+		},
+		Spec: spec,
+	}
+}
+
+// get reads a record from the API, past all caches, and shows what it says in the tree.
+func (s *Service) get(ctx context.Context, share, rel string) (*v1alpha1.ShareDirectory, error) {
+	o := &v1alpha1.ShareDirectory{}
+	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(share, rel)}
+	if err := s.Client.Get(ctx, key, o); err != nil {
+		return nil, fmt.Errorf("read the record of %s of share %s: %w", rel, share, err)
+	}
+	s.Tree.SetDirectory(o)
+	return o, nil
+}
+
+// setState writes a record's state, and shows it in the tree. A record that somebody else
+// changed meanwhile is not written: the error is a conflict.
+func (s *Service) setState(ctx context.Context, o *v1alpha1.ShareDirectory, state v1alpha1.DirectoryState) error {
+	next := o.DeepCopy()
+	next.Spec.State = state
+	if state != v1alpha1.DirectoryRenaming {
+		next.Spec.RenamedFrom = ""
+	}
+	if err := s.Client.Update(ctx, next); err != nil {
+		return fmt.Errorf("set the record of %s of share %s to %s: %w", o.Spec.Path, o.Spec.ShareName, state, err)
+	}
+	*o = *next
+	s.Tree.SetDirectory(o)
+	return nil
+}
+
+// drop deletes a record, and takes it out of the tree. It is no error if it is gone already.
+func (s *Service) drop(ctx context.Context, o *v1alpha1.ShareDirectory) error {
+	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete the record of %s of share %s: %w", o.Spec.Path, o.Spec.ShareName, err)
+	}
+	s.Tree.DeleteDirectory(o.Spec.ShareName, o.Spec.Path, string(o.UID))
+	return nil
+}
+
+// pause waits; false: the context ended first.
+func (s *Service) pause(ctx context.Context, d time.Duration) bool {
+	timer := s.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}

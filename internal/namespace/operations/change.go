@@ -1,0 +1,254 @@
+package operations
+
+import (
+	"context"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// changes tells a client how a directory changed. It is never atomic: others change the
+// directory at the same time, here and through other replicas.
+func (c *compound) changes(before *tree.Entry) nfsv4.ChangeInfo4 {
+	info := nfsv4.ChangeInfo4{Before: before.Change, After: before.Change}
+	if after, ok := c.h.Tree.Get(before.ID); ok {
+		info.After = after.Change
+	}
+	return info
+}
+
+// writable is the status of a change in a directory by the caller: NFS4ERR_ROFS above the
+// shares and for clients that may only read, NFS4ERR_ACCESS without permission.
+func (c *compound) writable(dir *tree.Entry) (tree.Credentials, nfsv4.Nfsstat4) {
+	creds, readOnly := c.credentials(dir)
+	if readOnly {
+		return creds, nfsv4.NFS4ERR_ROFS
+	}
+	return creds, c.may(dir, tree.Write|tree.Execute)
+}
+
+// create is CREATE (RFC 8881 section 18.4): mkdir. Anything else can't be in the namespace:
+// NFS4ERR_PERM, since a directory could.
+func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nfsv4.NfsResop4 {
+	args := &op.Opcreate
+	dir, status := c.directory()
+	if status == nfsv4.NFS4_OK && c.current.created != nil {
+		status = nfsv4.NFS4ERR_STALE
+	}
+	if status == nfsv4.NFS4_OK {
+		status = checkName(args.Objname)
+	}
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	creds, status := c.writable(&dir)
+	if status == nfsv4.NFS4ERR_ROFS {
+		return session.Fail(op, status)
+	}
+	// What exists is told to those who may not make it, too: "mkdir -p" relies on it.
+	if e, ok := c.h.Tree.Lookup(dir.ID, args.Objname); ok && c.sees(&e) {
+		return session.Fail(op, nfsv4.NFS4ERR_EXIST)
+	}
+	if args.Objtype == nil || args.Objtype.GetType() != nfsv4.NF4DIR {
+		return session.Fail(op, nfsv4.NFS4ERR_PERM)
+	}
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	req, status := mkdirRequest(args, creds)
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	req.Parent = dir
+	made, status := c.h.Mutator.Mkdir(ctx, req)
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	c.current = &handle{id: made.ID}
+	if made.Junction() {
+		made.Target = nil
+		c.current.created = &made
+	}
+	return &nfsv4.NfsResop4_OP_CREATE{Opcreate: &nfsv4.Create4res_NFS4_OK{Resok4: nfsv4.Create4resok{
+		Cinfo: c.changes(&dir), Attrset: trim(args.Createattrs.Attrmask),
+	}}}
+}
+
+// defaultMode is that of a directory whose maker gave none.
+const defaultMode = 0o755
+
+// mkdirRequest reads the attributes of a CREATE. Mode, owner and group can be given; an
+// owner or group that is not the caller's own only by uid 0 (chown_restricted).
+func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest, nfsv4.Nfsstat4) {
+	req := MkdirRequest{Name: args.Objname, Caller: creds, Mode: defaultMode}
+	r := reader{b: args.Createattrs.AttrVals}
+	mask := args.Createattrs.Attrmask
+	settable := bitmapOf(nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP)
+	for i, word := range mask {
+		if i >= len(settable) && word != 0 || i < len(settable) && word&^settable[i] != 0 {
+			return req, nfsv4.NFS4ERR_ATTRNOTSUPP
+		}
+	}
+	if hasBit(mask, nfsv4.FATTR4_MODE) {
+		req.Mode = r.u32()
+		if req.Mode&^0o7777 != 0 {
+			return req, nfsv4.NFS4ERR_INVAL
+		}
+	}
+	if hasBit(mask, nfsv4.FATTR4_OWNER) {
+		req.Owner = r.id()
+	}
+	if hasBit(mask, nfsv4.FATTR4_OWNER_GROUP) {
+		req.Group = r.id()
+	}
+	switch {
+	case r.malformed || len(r.b) != 0:
+		return req, nfsv4.NFS4ERR_BADXDR
+	case r.badOwner:
+		return req, nfsv4.NFS4ERR_BADOWNER
+	case req.Owner != nil && *req.Owner != creds.UID && creds.UID != 0:
+		return req, nfsv4.NFS4ERR_PERM
+	case req.Group != nil && *req.Group != creds.GID && creds.UID != 0:
+		return req, nfsv4.NFS4ERR_PERM
+	}
+	return req, nfsv4.NFS4_OK
+}
+
+// reader reads attribute values in XDR; after an error it gives zeros.
+type reader struct {
+	b                   []byte
+	malformed, badOwner bool
+}
+
+func (r *reader) u32() uint32 {
+	if len(r.b) < 4 {
+		r.malformed, r.b = true, nil
+		return 0
+	}
+	v := binary.BigEndian.Uint32(r.b)
+	r.b = r.b[4:]
+	return v
+}
+
+// id reads an owner: a number in decimal.
+func (r *reader) id() *uint32 {
+	n := int64(r.u32())
+	padded := (n + 3) &^ 3
+	if padded > int64(len(r.b)) {
+		r.malformed, r.b = true, nil
+		return nil
+	}
+	v, err := strconv.ParseUint(string(r.b[:n]), 10, 32)
+	r.b = r.b[padded:]
+	if err != nil {
+		r.badOwner = true
+		return nil
+	}
+	id := uint32(v)
+	return &id
+}
+
+// remove is REMOVE (RFC 8881 section 18.25): rmdir.
+func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nfsv4.NfsResop4 {
+	dir, e, creds, status := c.victim(c.current, op.Opremove.Target)
+	if status == nfsv4.NFS4_OK {
+		status = c.h.Mutator.Rmdir(ctx, e, creds)
+	}
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	return &nfsv4.NfsResop4_OP_REMOVE{Opremove: &nfsv4.Remove4res_NFS4_OK{
+		Resok4: nfsv4.Remove4resok{Cinfo: c.changes(&dir)},
+	}}
+}
+
+// victim is an entry that the caller may take out of a directory.
+func (c *compound) victim(h *handle, name string) (dir, e tree.Entry, creds tree.Credentials, status nfsv4.Nfsstat4) {
+	dir, status = c.resolve(h)
+	switch {
+	case status != nfsv4.NFS4_OK:
+		return dir, e, creds, status
+	case dir.Junction():
+		return dir, e, creds, nfsv4.NFS4ERR_MOVED
+	case h.created != nil:
+		return dir, e, creds, nfsv4.NFS4ERR_STALE
+	}
+	if status = checkName(name); status != nfsv4.NFS4_OK {
+		return dir, e, creds, status
+	}
+	creds, status = c.writable(&dir)
+	if status == nfsv4.NFS4ERR_ROFS {
+		return dir, e, creds, status
+	}
+	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	switch {
+	case !ok && c.h.Tree.Pending(dir.ID, name) != nil:
+		return dir, e, creds, nfsv4.NFS4ERR_DELAY
+	case !ok:
+		return dir, e, creds, nfsv4.NFS4ERR_NOENT
+	case status != nfsv4.NFS4_OK || !dir.MayUnlink(creds, e.Owner):
+		return dir, e, creds, nfsv4.NFS4ERR_ACCESS
+	}
+	return dir, e, creds, nfsv4.NFS4_OK
+}
+
+// rename is RENAME (RFC 8881 section 18.26), from the saved to the current directory.
+func (c *compound) rename(ctx context.Context, op *nfsv4.NfsArgop4_OP_RENAME) nfsv4.NfsResop4 {
+	args := &op.Oprename
+	to, status := c.directory()
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	if c.saved == nil {
+		return session.Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
+	}
+	from, e, creds, status := c.victim(c.saved, args.Oldname)
+	if status == nfsv4.NFS4_OK {
+		status = checkName(args.Newname)
+	}
+	if status == nfsv4.NFS4_OK {
+		status = c.renameTarget(&from, &to, &e, args.Newname)
+	}
+	if status == nfsv4.NFS4_OK && (from.ID != to.ID || args.Oldname != args.Newname) {
+		status = c.h.Mutator.Rename(ctx, e, to, args.Newname, creds)
+	}
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	return &nfsv4.NfsResop4_OP_RENAME{Oprename: &nfsv4.Rename4res_NFS4_OK{
+		Resok4: nfsv4.Rename4resok{SourceCinfo: c.changes(&from), TargetCinfo: c.changes(&to)},
+	}}
+}
+
+// renameTarget is the status of the place that a directory is to get.
+func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfsstat4 {
+	switch {
+	case to.Share == nil || to.Share.Name != from.Share.Name:
+		return nfsv4.NFS4ERR_XDEV
+	case c.current.created != nil:
+		return nfsv4.NFS4ERR_STALE
+	case from.ID == to.ID && e.Name() == name:
+		return nfsv4.NFS4_OK
+	}
+	if _, status := c.writable(to); status != nfsv4.NFS4_OK {
+		return status
+	}
+	_, exists := c.h.Tree.Lookup(to.ID, name)
+	switch {
+	case exists:
+		return nfsv4.NFS4ERR_EXIST
+	case c.h.Tree.Pending(to.ID, name) != nil:
+		return nfsv4.NFS4ERR_DELAY
+	case tree.Depth(from.Rel) != tree.Depth(to.Rel):
+		// Distributed directories are all at one depth, so it can't live there; nor would a copy.
+		return nfsv4.NFS4ERR_PERM
+	case !e.Junction() && e.Entries > 0:
+		// Every directory below would have to be renamed on its owner: not one step.
+		return nfsv4.NFS4ERR_PERM
+	}
+	return nfsv4.NFS4_OK
+}

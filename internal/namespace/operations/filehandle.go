@@ -1,0 +1,180 @@
+package operations
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// maxName is the longest name in bytes (the maxname attribute).
+const maxName = 255
+
+// checkName is the status of a name that a client gave (RFC 8881 sections 14.5 and
+// 15.1.7). Names go into API objects, so they must be valid UTF-8.
+func checkName(name string) nfsv4.Nfsstat4 {
+	switch {
+	case name == "":
+		return nfsv4.NFS4ERR_INVAL
+	case len(name) > maxName:
+		return nfsv4.NFS4ERR_NAMETOOLONG
+	case name == "." || name == "..":
+		return nfsv4.NFS4ERR_BADNAME
+	case strings.ContainsAny(name, "/\x00") || !utf8.ValidString(name):
+		return nfsv4.NFS4ERR_BADCHAR
+	}
+	return nfsv4.NFS4_OK
+}
+
+// entry is what the current file handle stands for.
+func (c *compound) entry() (tree.Entry, nfsv4.Nfsstat4) {
+	return c.resolve(c.current)
+}
+
+func (c *compound) resolve(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
+	if h == nil {
+		return tree.Entry{}, nfsv4.NFS4ERR_NOFILEHANDLE
+	}
+	if h.created != nil {
+		return *h.created, nfsv4.NFS4_OK
+	}
+	e, ok := c.h.Tree.Get(h.id)
+	if !ok || !c.sees(&e) {
+		return tree.Entry{}, nfsv4.NFS4ERR_STALE
+	}
+	return e, nfsv4.NFS4_OK
+}
+
+// directory is the current file handle, if it is a directory of the namespace. Behind
+// a junction is an absent file system (RFC 8881 section 11.4): NFS4ERR_MOVED.
+func (c *compound) directory() (tree.Entry, nfsv4.Nfsstat4) {
+	e, status := c.entry()
+	if status == nfsv4.NFS4_OK && e.Junction() {
+		status = nfsv4.NFS4ERR_MOVED
+	}
+	return e, status
+}
+
+// sees tells whether the share's access rules let the caller see the entry.
+func (c *compound) sees(e *tree.Entry) bool {
+	if e.Share == nil {
+		return true
+	}
+	_, ok := e.Share.Access(c.caller.Addr)
+	return ok
+}
+
+// credentials are the caller's in a directory: squashed as the share's rule has it.
+// readOnly: the caller may change nothing there.
+func (c *compound) credentials(e *tree.Entry) (creds tree.Credentials, readOnly bool) {
+	creds = tree.Credentials{UID: c.caller.UID, GID: c.caller.GID, Groups: c.caller.GIDs}
+	if e.Share == nil {
+		return creds, true
+	}
+	access, ok := e.Share.Access(c.caller.Addr)
+	return tree.Squash(creds, access.Squash), access.ReadOnly || !ok
+}
+
+// may is NFS4ERR_ACCESS if the caller lacks a permission on a directory.
+func (c *compound) may(e *tree.Entry, want uint32) nfsv4.Nfsstat4 {
+	creds, _ := c.credentials(e)
+	if e.Permitted(creds)&want != want {
+		return nfsv4.NFS4ERR_ACCESS
+	}
+	return nfsv4.NFS4_OK
+}
+
+// putfh is PUTFH (RFC 8881 section 18.19). Handles of junctions are never given out for
+// use, and those of directories that were just created are stale by design (tree.HandleCreated).
+func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
+	kind, id, err := tree.DecodeHandle(object)
+	if err != nil {
+		return nfsv4.NFS4ERR_BADHANDLE
+	}
+	if kind == tree.HandleCreated {
+		return nfsv4.NFS4ERR_STALE
+	}
+	h := &handle{id: id}
+	e, status := c.resolve(h)
+	if status != nfsv4.NFS4_OK || e.Junction() {
+		return nfsv4.NFS4ERR_STALE
+	}
+	c.current = h
+	return nfsv4.NFS4_OK
+}
+
+// getfh is GETFH (RFC 8881 section 18.8).
+func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
+	e, status := c.directory()
+	if status != nfsv4.NFS4_OK {
+		return session.Fail(op, status)
+	}
+	kind := tree.HandleDirectory
+	if c.current.created != nil {
+		kind = tree.HandleCreated
+	}
+	return &nfsv4.NfsResop4_OP_GETFH{Opgetfh: &nfsv4.Getfh4res_NFS4_OK{
+		Resok4: nfsv4.Getfh4resok{Object: tree.EncodeHandle(kind, e.ID)},
+	}}
+}
+
+// lookup is LOOKUP (RFC 8881 section 18.13). A junction is entered only while its owner
+// serves it: the client's kernel would mount the owner now, and fail.
+func (c *compound) lookup(name string) nfsv4.Nfsstat4 {
+	e, status := c.child(name)
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	if e.Junction() {
+		good := e.Target.Serves && c.h.Reachable(e.Target.Server)
+		if c.h.patience.delay("owner "+e.Target.Server+" "+e.Share.Name, good) {
+			return nfsv4.NFS4ERR_DELAY
+		}
+	}
+	c.current = &handle{id: e.ID}
+	return nfsv4.NFS4_OK
+}
+
+// child is the entry of a name in the current directory, if the caller sees it.
+func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
+	dir, status := c.directory()
+	if status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
+	}
+	if status := checkName(name); status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
+	}
+	if status := c.may(&dir, tree.Execute); status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
+	}
+	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	if ok && c.sees(&e) {
+		return e, nfsv4.NFS4_OK
+	}
+	// A name that is being made exists for a caller of mkdir (NFS4ERR_EXIST), so it must
+	// not be missing for a lookup.
+	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.patience.delay("record "+r.UID, false) {
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	}
+	return tree.Entry{}, nfsv4.NFS4ERR_NOENT
+}
+
+// lookupp is LOOKUPP (RFC 8881 section 18.14).
+func (c *compound) lookupp() nfsv4.Nfsstat4 {
+	dir, status := c.directory()
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	if status := c.may(&dir, tree.Execute); status != nfsv4.NFS4_OK {
+		return status
+	}
+	e, ok := c.h.Tree.Parent(dir.ID)
+	if !ok {
+		return nfsv4.NFS4ERR_NOENT
+	}
+	c.current = &handle{id: e.ID}
+	return nfsv4.NFS4_OK
+}

@@ -1,0 +1,150 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// Mutator makes, removes and renames directories. Permission of the caller in the
+// namespace has been checked; that on the owner is checked by the owner.
+type Mutator interface {
+	// Mkdir makes a directory and gives its entry.
+	Mkdir(ctx context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4)
+	// Rmdir removes an empty directory.
+	Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4
+	// Rename gives a directory another name, in the same or another directory of its share.
+	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
+}
+
+// MkdirRequest asks for a directory.
+type MkdirRequest struct {
+	Parent tree.Entry
+	Name   string
+	// Caller has the credentials after squashing.
+	Caller tree.Credentials
+	Mode   uint32
+	// Owner and Group are set if the caller asked for others than its own.
+	Owner, Group *uint32
+}
+
+// Config is what a Handler works with.
+type Config struct {
+	Tree    *tree.Tree
+	Mutator Mutator
+	// Reachable tells whether a data server answers, by the last probe.
+	Reachable func(server string) bool
+	// Now is the clock.
+	Now func() time.Time
+	// Patience is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not
+	// serve or a directory is being made.
+	Patience time.Duration
+	// LeaseSeconds is the lease_time attribute.
+	LeaseSeconds uint32
+	// Observe is told of every operation; nil: nobody is.
+	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4)
+}
+
+// Handler implements session.Handler.
+type Handler struct {
+	Config
+	patience patience
+}
+
+// New makes a Handler.
+func New(config Config) *Handler {
+	return &Handler{Config: config, patience: patience{now: config.Now, limit: config.Patience, waits: map[string]wait{}}}
+}
+
+// Begin implements session.Handler.
+func (h *Handler) Begin(_ context.Context, caller rpc.Caller) session.Compound {
+	if caller.Anonymous {
+		caller.UID, caller.GID, caller.GIDs = tree.Nobody, tree.Nobody, nil
+	}
+	return &compound{h: h, caller: caller}
+}
+
+// handle is a current or saved file handle.
+type handle struct {
+	id tree.ID
+	// created is set for a junction that this compound made: to this compound it is a plain directory.
+	created *tree.Entry
+}
+
+// compound is the state of one compound.
+type compound struct {
+	h       *Handler
+	caller  rpc.Caller
+	current *handle
+	saved   *handle
+}
+
+// Do implements session.Compound.
+func (c *compound) Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
+	res := c.do(ctx, op)
+	if c.h.Observe != nil {
+		c.h.Observe(op.GetArgop(), session.StatusOf(res))
+	}
+	return res
+}
+
+func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
+	switch o := op.(type) {
+	case *nfsv4.NfsArgop4_OP_GETFH:
+		return c.getfh(o)
+	case *nfsv4.NfsArgop4_OP_GETATTR:
+		return c.getattr(o)
+	case *nfsv4.NfsArgop4_OP_ACCESS:
+		return c.access(o)
+	case *nfsv4.NfsArgop4_OP_READDIR:
+		return c.readdir(o)
+	case *nfsv4.NfsArgop4_OP_SECINFO:
+		return c.secinfo(o)
+	case *nfsv4.NfsArgop4_OP_SECINFO_NO_NAME:
+		return c.secinfoNoName(o)
+	case *nfsv4.NfsArgop4_OP_CREATE:
+		return c.create(ctx, o)
+	case *nfsv4.NfsArgop4_OP_REMOVE:
+		return c.remove(ctx, o)
+	case *nfsv4.NfsArgop4_OP_RENAME:
+		return c.rename(ctx, o)
+	}
+	return session.Fail(op, c.status(op))
+}
+
+// status does the operations that return nothing but a status.
+func (c *compound) status(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
+	switch o := op.(type) {
+	case *nfsv4.NfsArgop4_OP_PUTROOTFH, *nfsv4.NfsArgop4_OP_PUTPUBFH:
+		c.current = &handle{id: c.h.Tree.Root().ID}
+		return nfsv4.NFS4_OK
+	case *nfsv4.NfsArgop4_OP_PUTFH:
+		return c.putfh(o.Opputfh.Object)
+	case *nfsv4.NfsArgop4_OP_SAVEFH:
+		_, status := c.directory()
+		if status == nfsv4.NFS4_OK {
+			c.saved = c.current
+		}
+		return status
+	case *nfsv4.NfsArgop4_OP_RESTOREFH:
+		if c.saved == nil {
+			return nfsv4.NFS4ERR_NOFILEHANDLE
+		}
+		c.current = c.saved
+		return nfsv4.NFS4_OK
+	case *nfsv4.NfsArgop4_OP_LOOKUP:
+		return c.lookup(o.Oplookup.Objname)
+	case *nfsv4.NfsArgop4_OP_LOOKUPP:
+		return c.lookupp()
+	case *nfsv4.NfsArgop4_OP_VERIFY:
+		return c.verify(o.Opverify.ObjAttributes, nfsv4.NFS4_OK, nfsv4.NFS4ERR_NOT_SAME)
+	case *nfsv4.NfsArgop4_OP_NVERIFY:
+		return c.verify(o.Opnverify.ObjAttributes, nfsv4.NFS4ERR_SAME, nfsv4.NFS4_OK)
+	}
+	return c.refuse(op)
+}

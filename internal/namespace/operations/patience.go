@@ -1,0 +1,59 @@
+package operations
+
+import (
+	"sync"
+	"time"
+)
+
+// forgetAfter is how long after the last lookup a wait is forgotten. A client that gets
+// NFS4ERR_DELAY asks again within 15 s (Linux: NFS4_POLL_RETRY_MAX), so a longer
+// silence means that nobody waits, and the next trouble is a new one.
+const forgetAfter = 90 * time.Second
+
+// maxWaits bounds the memory for waits.
+const maxWaits = 4096
+
+// patience bounds how long clients are put off for one reason.
+type patience struct {
+	now   func() time.Time
+	limit time.Duration
+
+	mu    sync.Mutex
+	waits map[string]wait
+}
+
+type wait struct{ since, last time.Time }
+
+// delay tells whether to answer NFS4ERR_DELAY: what is waited for is not good, and has
+// not been so for long enough to let the client meet its own error.
+func (p *patience) delay(key string, good bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if good {
+		delete(p.waits, key)
+		return false
+	}
+	now := p.now()
+	w, ok := p.waits[key]
+	if !ok || now.Sub(w.last) > forgetAfter {
+		if len(p.waits) >= maxWaits {
+			p.sweep(now)
+		}
+		w.since = now
+	}
+	w.last = now
+	p.waits[key] = w
+	return now.Sub(w.since) < p.limit
+}
+
+// sweep forgets what nobody waits for; if that is nothing, it forgets everything.
+func (p *patience) sweep(now time.Time) {
+	for key, w := range p.waits {
+		if now.Sub(w.last) > forgetAfter {
+			delete(p.waits, key)
+		}
+	}
+	if len(p.waits) >= maxWaits {
+		clear(p.waits)
+	}
+}

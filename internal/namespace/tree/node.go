@@ -1,0 +1,229 @@
+package tree
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// node is one name of the tree. A node is a directory above the shares (no share),
+// a share's root, a directory above the share's depth (with a record, or implied by
+// what is below it) or a junction.
+type node struct {
+	id     ID
+	path   string
+	parent *node
+	share  *Share
+	rel    string // path below the share's root; "" is the root
+	record *Record
+
+	kids  map[string]*node
+	order []*node // kids by cookie
+	// sum is the sum of the kids' weights: it differs when the listing differs.
+	sum    uint64
+	weight uint64
+	// newest is the newest creation time among the kids, in seconds.
+	newest int64
+}
+
+func (n *node) name() string {
+	_, name := split(n.path)
+	return name
+}
+
+func (n *node) junction() bool { return n.record != nil && n.record.Server != "" }
+
+// created is when the directory came to be, in seconds.
+func (n *node) created() int64 {
+	switch {
+	case n.record != nil:
+		return n.record.Created.Unix()
+	case n.share != nil:
+		return n.share.Created.Unix()
+	}
+	return 0
+}
+
+// weigh is what the node adds to its parent's change attribute: all that the listing shows of it.
+func (n *node) weigh() uint64 {
+	parts := []string{n.name()}
+	if n.share != nil && n.rel == "" {
+		parts = append(parts, n.share.UID, strconv.FormatInt(n.share.Generation, 10))
+	}
+	if n.record != nil {
+		parts = append(parts, n.record.UID, n.record.Server, strconv.Itoa(int(n.record.Volume)))
+	}
+	return hash64(parts...)
+}
+
+// change is the change attribute of a directory. It is not a counter: the
+// same content gives the same value on every replica and after a restart.
+func (n *node) change() uint64 {
+	v := n.sum
+	if n.share != nil {
+		owner, group, mode := n.attributes()
+		v ^= uint64(owner)<<32 ^ uint64(group)<<16 ^ uint64(mode) ^ uint64(n.share.Generation)<<48
+	}
+	// The finalizer of splitmix64, so that neighbouring sums don't look alike.
+	v += 0x9e3779b97f4a7c15
+	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
+	v = (v ^ v>>27) * 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// attributes are the owner, group and mode that permission is judged by.
+func (n *node) attributes() (owner, group, mode uint32) {
+	switch {
+	case n.record != nil:
+		return n.record.Owner, n.record.Group, n.record.Mode
+	case n.share != nil:
+		return n.share.Owner, n.share.Group, n.share.Mode
+	}
+	return 0, 0, 0o555
+}
+
+// implied tells whether the node exists only for what is below it.
+func (n *node) implied() bool {
+	return n.parent != nil && n.record == nil && (n.share == nil || n.rel != "")
+}
+
+func byCookie(n *node, cookie uint64) int { return cmp.Compare(n.id.Cookie(), cookie) }
+
+// attach puts a node under its parent.
+func (t *Tree) attach(parent, n *node) {
+	n.parent = parent
+	t.nodes[n.id] = n
+	if parent.kids == nil {
+		parent.kids = map[string]*node{}
+	}
+	parent.kids[n.name()] = n
+	i, _ := slices.BinarySearchFunc(parent.order, n.id.Cookie(), byCookie)
+	parent.order = slices.Insert(parent.order, i, n)
+	n.weight = n.weigh()
+	parent.sum += n.weight
+	parent.newest = max(parent.newest, n.created())
+}
+
+// detach takes a node from its parent.
+func (t *Tree) detach(n *node) {
+	parent := n.parent
+	delete(t.nodes, n.id)
+	delete(parent.kids, n.name())
+	i, _ := slices.BinarySearchFunc(parent.order, n.id.Cookie(), byCookie)
+	for parent.order[i] != n { // entries whose cookies are equal
+		i++
+	}
+	parent.order = slices.Delete(parent.order, i, i+1)
+	parent.sum -= n.weight
+	if n.created() >= parent.newest {
+		parent.newest = 0
+		for _, k := range parent.order {
+			parent.newest = max(parent.newest, k.created())
+		}
+	}
+	n.parent = nil
+}
+
+// reweigh brings the parent up to date after a node's record or share changed.
+func (n *node) reweigh() {
+	if n.parent == nil {
+		return
+	}
+	n.parent.sum -= n.weight
+	n.weight = n.weigh()
+	n.parent.sum += n.weight
+	n.parent.newest = max(n.parent.newest, n.created())
+}
+
+// at is the node with an absolute path.
+func (t *Tree) at(path string) *node { return t.nodes[PathID(path)] }
+
+// ensure is the directory of a share with a path below its root; what is missing above it is made.
+func (t *Tree) ensure(s *Share, rel string) *node {
+	path := absolute(s, rel)
+	if n := t.at(path); n != nil {
+		return n
+	}
+	n := &node{id: PathID(path), path: path}
+	if rel != "" {
+		parent := ""
+		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+			parent = rel[:i]
+		}
+		n.share, n.rel = s, rel
+		t.attach(t.ensure(s, parent), n)
+		return n
+	}
+	n.share = s
+	t.attach(t.above(s.Path), n)
+	return n
+}
+
+// above is the parent of a share's path; what is missing is made.
+func (t *Tree) above(path string) *node {
+	parent, _ := split(path)
+	if n := t.at(parent); n != nil {
+		return n
+	}
+	n := &node{id: PathID(parent), path: parent}
+	t.attach(t.above(parent), n)
+	return n
+}
+
+// place shows a record's directory, if it is one that is shown.
+func (t *Tree) place(s *Share, r *Record) {
+	if !r.Shown() || !r.fits(s) {
+		return
+	}
+	rel := r.Path
+	if rel == RootPath {
+		rel = ""
+	}
+	n := t.ensure(s, rel)
+	n.record = r
+	n.reweigh()
+}
+
+// displace hides a record's directory. A directory that others are below of stays, implied by them.
+func (t *Tree) displace(s *Share, r *Record) {
+	n := t.at(absolute(s, r.Path))
+	if n == nil || n.record != r {
+		return
+	}
+	n.record = nil
+	if len(n.kids) > 0 {
+		n.reweigh()
+		return
+	}
+	t.remove(n)
+}
+
+// remove takes out a node with all below it, and what was implied by it above.
+func (t *Tree) remove(n *node) {
+	parent := n.parent
+	t.forget(n)
+	t.detach(n)
+	for parent.implied() && len(parent.kids) == 0 {
+		up := parent.parent
+		t.detach(parent)
+		parent = up
+	}
+}
+
+// forget takes the handles of all below a node out.
+func (t *Tree) forget(n *node) {
+	for _, k := range n.order {
+		delete(t.nodes, k.id)
+		t.forget(k)
+	}
+}
+
+// reshare points a share's nodes at its new state.
+func (t *Tree) reshare(n *node, s *Share) {
+	n.share = s
+	n.reweigh()
+	for _, k := range n.order {
+		t.reshare(k, s)
+	}
+}

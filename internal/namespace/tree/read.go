@@ -1,0 +1,290 @@
+package tree
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// Entry is what a node was at one moment.
+type Entry struct {
+	ID ID
+	// Path is absolute.
+	Path string
+	// Share is nil above the shares.
+	Share *Share
+	// Rel is the path below the share's root; "" is the root.
+	Rel string
+	// Record is nil above the shares, for a share's root and for directories that are only implied.
+	Record *Record
+	// Target is set for a junction.
+	Target *Target
+
+	Owner, Group, Mode uint32
+	Change             uint64
+	Entries            int
+	Modified           time.Time
+}
+
+// Target is where a junction refers to.
+type Target struct {
+	Server string
+	Volume int32
+	// Address is empty when the data server is not known.
+	Address string
+	// Path is the directory's path on the owner.
+	Path string
+	// Serves: the owner's status says that it has loaded the share's export.
+	Serves bool
+}
+
+// Name is the last element of the path; empty for the root.
+func (e *Entry) Name() string {
+	_, name := split(e.Path)
+	return name
+}
+
+// Junction tells whether the entry refers to a data server.
+func (e *Entry) Junction() bool { return e.Target != nil }
+
+func (t *Tree) entry(n *node) Entry {
+	e := Entry{
+		ID: n.id, Path: n.path, Share: n.share, Rel: n.rel, Record: n.record,
+		Change: n.change(), Entries: len(n.order), Modified: time.Unix(max(n.created(), n.newest), 0),
+	}
+	e.Owner, e.Group, e.Mode = n.attributes()
+	if n.junction() {
+		e.Target = t.target(n.share, n.record)
+	}
+	return e
+}
+
+func (t *Tree) target(s *Share, r *Record) *Target {
+	out := &Target{Server: r.Server, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
+	if server := t.servers[r.Server]; server != nil {
+		out.Address = server.Address
+		out.Serves = server.Address != "" && server.Serves[s.Name]
+	}
+	return out
+}
+
+// Root is the root of the namespace.
+func (t *Tree) Root() Entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.entry(t.root)
+}
+
+// Get is the entry with an identity.
+func (t *Tree) Get(id ID) (Entry, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[id]
+	if n == nil {
+		return Entry{}, false
+	}
+	return t.entry(n), true
+}
+
+// Parent is the directory above one; false for the root and for what is gone.
+func (t *Tree) Parent(id ID) (Entry, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[id]
+	if n == nil || n.parent == nil {
+		return Entry{}, false
+	}
+	return t.entry(n.parent), true
+}
+
+// Lookup is the entry of a name in a directory.
+func (t *Tree) Lookup(dir ID, name string) (Entry, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[dir]
+	if n == nil || n.kids[name] == nil {
+		return Entry{}, false
+	}
+	return t.entry(n.kids[name]), true
+}
+
+// Pending is the record of a name that is not shown yet: its directory is being made
+// or is getting this name. nil: there is none, and the name does not exist.
+func (t *Tree) Pending(dir ID, name string) *Record {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[dir]
+	if n == nil {
+		return nil
+	}
+	var r *Record
+	if n.share != nil {
+		r = t.records[n.share.Name][strings.TrimPrefix(n.rel+"/"+name, "/")]
+	} else {
+		path := strings.TrimSuffix(n.path, "/") + "/" + name
+		for _, s := range t.mounted {
+			if s.Single && s.Path == path {
+				r = t.records[s.Name][RootPath]
+			}
+		}
+	}
+	if r == nil || r.Shown() {
+		return nil
+	}
+	return r
+}
+
+// List calls yield for the entries of a directory that come after a cookie, in the
+// order of their cookies, until it returns false. It holds the tree's lock: yield must not call the tree.
+func (t *Tree) List(dir ID, after uint64, yield func(*Entry) bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[dir]
+	if n == nil {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(n.order, after+1, byCookie)
+	for ; i < len(n.order); i++ {
+		e := t.entry(n.order[i])
+		if !yield(&e) {
+			return
+		}
+	}
+}
+
+// Share is a share that is shown.
+func (t *Tree) Share(name string) (*Share, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s, ok := t.mounted[name]
+	return s, ok
+}
+
+// Shares are the shares that are shown, by name.
+func (t *Tree) Shares() []*Share {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]*Share, 0, len(t.mounted))
+	for _, s := range t.mounted {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Share) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Record is the record of a path of a share.
+func (t *Tree) Record(share, path string) (*Record, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	r, ok := t.records[share][path]
+	return r, ok
+}
+
+// Unfinished are the records whose state is not Ready.
+func (t *Tree) Unfinished() []*Record {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var out []*Record
+	for _, paths := range t.records {
+		for _, r := range paths {
+			if r.State != v1alpha1.DirectoryReady {
+				out = append(out, r)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Below tells whether any record of a share is below a path of it.
+func (t *Tree) Below(share, path string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s := t.mounted[share]
+	if s == nil {
+		return false
+	}
+	if n := t.at(absolute(s, path)); n != nil && len(n.kids) > 0 {
+		return true
+	}
+	for other := range t.records[share] {
+		if strings.HasPrefix(other, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Server is a data server.
+func (t *Tree) Server(name string) (*Server, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s, ok := t.servers[name]
+	return s, ok
+}
+
+// Servers are the data servers, by name.
+func (t *Tree) Servers() []*Server {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]*Server, 0, len(t.servers))
+	for _, s := range t.servers {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Server) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Owners are the addresses of the data servers that own directories, by name.
+func (t *Tree) Owners() map[string]string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := map[string]string{}
+	for _, slots := range t.counts {
+		for slot := range slots {
+			if s := t.servers[slot.Server]; s != nil && s.Address != "" {
+				out[s.Name] = s.Address
+			}
+		}
+	}
+	return out
+}
+
+// Counts are the directories of a share on each volume, those that are being made included.
+func (t *Tree) Counts(share string) map[Slot]int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make(map[Slot]int, len(t.counts[share]))
+	for slot, n := range t.counts[share] {
+		out[slot] = n
+	}
+	return out
+}
+
+// Sizes tells how large the tree is.
+type Sizes struct{ Shares, Directories, Junctions, Unfinished, Servers int }
+
+// Sizes counts what is in the tree.
+func (t *Tree) Sizes() Sizes {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := Sizes{Shares: len(t.mounted), Servers: len(t.servers)}
+	for _, n := range t.nodes {
+		if n.junction() {
+			out.Junctions++
+		} else {
+			out.Directories++
+		}
+	}
+	for _, paths := range t.records {
+		for _, r := range paths {
+			if r.State != v1alpha1.DirectoryReady {
+				out.Unfinished++
+			}
+		}
+	}
+	return out
+}

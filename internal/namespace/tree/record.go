@@ -1,0 +1,127 @@
+package tree
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// RootPath is the path of a record that stands for the root of a share of layout Single.
+const RootPath = "."
+
+// MadeByAnnotation is on records that a namespace server made for a client's mkdir, with the
+// server's name. Records without it are declared, and completed at once.
+const MadeByAnnotation = "howdah.io/made-by"
+
+// Record is what the tree needs of a ShareDirectory. It is never changed after it was made.
+type Record struct {
+	Name    string
+	UID     string
+	Version uint64
+	Share   string
+	// Path is relative to the share's root; RootPath is the root itself.
+	Path string
+	// Server is the owner; empty for a directory that exists in the namespace only.
+	Server      string
+	Volume      int32
+	Owner       uint32
+	Group       uint32
+	Mode        uint32
+	State       v1alpha1.DirectoryState
+	RenamedFrom string
+	Created     time.Time
+	// MadeBy is the namespace server that made the record for a client; empty: it was declared.
+	MadeBy string
+}
+
+// NewRecord takes what the tree needs from a ShareDirectory.
+func NewRecord(o *v1alpha1.ShareDirectory) *Record {
+	r := &Record{
+		Name: o.Name, UID: string(o.UID), Share: o.Spec.ShareName, Path: o.Spec.Path, Server: o.Spec.ServerName,
+		Mode: ParseMode(o.Spec.Mode), State: o.Spec.State, RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
+		MadeBy: o.Annotations[MadeByAnnotation],
+	}
+	// Resource versions of one kind may be compared as numbers (KEP-5504).
+	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)
+	if o.Spec.Volume != nil {
+		r.Volume = *o.Spec.Volume
+	}
+	if o.Spec.Owner != nil {
+		r.Owner = uint32(*o.Spec.Owner)
+	}
+	if o.Spec.Group != nil {
+		r.Group = uint32(*o.Spec.Group)
+	}
+	return r
+}
+
+// Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail).
+func (r *Record) Shown() bool {
+	return r.State == v1alpha1.DirectoryReady || r.State == v1alpha1.DirectoryRemoving
+}
+
+// Depth is the number of levels below the share's root.
+func (r *Record) Depth() int { return Depth(r.Path) }
+
+// Depth is the number of levels of a path below the share's root; the root has 0.
+func Depth(rel string) int {
+	if rel == RootPath || rel == "" {
+		return 0
+	}
+	return strings.Count(rel, "/") + 1
+}
+
+// fits tells whether the record is one that its share can have: junctions at the
+// share's depth, plain directories above. Others are not shown.
+func (r *Record) fits(s *Share) bool {
+	if s.Single {
+		return r.Path == RootPath && r.Server != ""
+	}
+	depth := r.Depth()
+	if r.Server != "" {
+		return depth == s.Depth
+	}
+	return depth > 0 && depth < s.Depth
+}
+
+// Server is what the tree needs of a DataServer.
+type Server struct {
+	Name    string
+	Address string
+	// Serves has the shares that the server's ganesha has loaded.
+	Serves  map[string]bool
+	Volumes int32
+	Usage   map[int32]Usage
+}
+
+// Usage is how full a volume is, in bytes.
+type Usage struct{ Total, Used int64 }
+
+// NewServer takes what the tree needs from a DataServer.
+func NewServer(o *v1alpha1.DataServer) *Server {
+	s := &Server{Name: o.Name, Address: o.Spec.Address, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
+	if o.Spec.Volumes > 0 {
+		s.Volumes = o.Spec.Volumes
+	}
+	for _, e := range o.Status.Exports {
+		s.Serves[e.ShareName] = true
+	}
+	for _, v := range o.Status.Volumes {
+		if v.Index != nil && v.TotalBytes != nil && v.UsedBytes != nil {
+			s.Usage[*v.Index] = Usage{Total: *v.TotalBytes, Used: *v.UsedBytes}
+		}
+	}
+	return s
+}
+
+// ExportPath is the path on the owner of a directory of a share: below the export's pseudo path.
+func ExportPath(share string, volume int32, rel string) string {
+	pseudo := naming.ExportPseudo(share, volume)
+	if rel == RootPath || rel == "" {
+		return pseudo
+	}
+	return pseudo + "/" + rel
+}

@@ -1,0 +1,138 @@
+package tree
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// Nobody is the user and group that squashed callers become, as in ganesha.
+const Nobody = 65534
+
+// Share is what the tree needs of a FileShare. It is never changed after it was made.
+type Share struct {
+	Name       string
+	UID        string
+	Path       string
+	Generation int64
+	// Single: the share's root is a junction. Else directories at Depth are.
+	Single bool
+	Depth  int
+	Owner  uint32
+	Group  uint32
+	Mode   uint32
+	// Created is the object's creation time; of two shares with conflicting paths the older one counts.
+	Created time.Time
+
+	rules []rule
+}
+
+// rule is an AccessRule with its addresses parsed.
+type rule struct {
+	clients []netip.Prefix
+	Access
+}
+
+// Access is what an access rule gives to a client.
+type Access struct {
+	ReadOnly bool
+	Squash   v1alpha1.Squash
+}
+
+// NewShare takes what the tree needs from a FileShare.
+func NewShare(o *v1alpha1.FileShare) *Share {
+	s := &Share{
+		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation,
+		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: 1, Mode: 0o755, Created: o.CreationTimestamp.Time,
+	}
+	if o.Spec.Depth > 0 {
+		s.Depth = int(o.Spec.Depth)
+	}
+	if o.Spec.Owner != nil {
+		s.Owner = uint32(*o.Spec.Owner)
+	}
+	if o.Spec.Group != nil {
+		s.Group = uint32(*o.Spec.Group)
+	}
+	if o.Spec.Mode != "" {
+		s.Mode = ParseMode(o.Spec.Mode)
+	}
+	if o.Spec.Access == nil {
+		everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		s.rules = []rule{{clients: everybody, Access: Access{Squash: v1alpha1.SquashNone}}}
+	}
+	for _, r := range o.Spec.Access {
+		s.rules = append(s.rules, newRule(r))
+	}
+	return s
+}
+
+// newRule parses an access rule. An address that can't be parsed (the schema refuses it) gives nobody access.
+func newRule(r v1alpha1.AccessRule) rule {
+	out := rule{Access: Access{ReadOnly: r.Mode == v1alpha1.AccessReadOnly, Squash: r.Squash}}
+	for _, text := range r.Clients {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			out.clients = append(out.clients, prefix.Masked())
+		} else if addr, err := netip.ParseAddr(text); err == nil {
+			out.clients = append(out.clients, netip.PrefixFrom(addr, addr.BitLen()))
+		}
+	}
+	return out
+}
+
+// Access is what the first rule that has the client's address gives; false: the client does not see the share.
+func (s *Share) Access(client netip.Addr) (Access, bool) {
+	client = client.Unmap().WithZone("")
+	for i := range s.rules {
+		if slices.ContainsFunc(s.rules[i].clients, func(p netip.Prefix) bool { return p.Contains(client) }) {
+			return s.rules[i].Access, true
+		}
+	}
+	return Access{}, false
+}
+
+// ParseMode reads a mode as the API has it (octal, the schema checks it).
+func ParseMode(text string) uint32 {
+	v, err := strconv.ParseUint(text, 8, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(v) & 0o7777
+}
+
+// FormatMode writes a mode as the API has it.
+func FormatMode(mode uint32) string {
+	text := strconv.FormatUint(uint64(mode&0o7777), 8)
+	return strings.Repeat("0", max(0, 4-len(text))) + text
+}
+
+// PathsConflict tells whether two share paths are equal or one lies in the other.
+func PathsConflict(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// older orders shares by age, then by name.
+func older(a, b *Share) int {
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Winners are the shares that exist in the tree: a share whose path conflicts with
+// that of an older one that exists is left out.
+func Winners(shares []*Share) []*Share {
+	shares = slices.Clone(shares)
+	slices.SortFunc(shares, older)
+	var out []*Share
+	for _, s := range shares {
+		if !slices.ContainsFunc(out, func(w *Share) bool { return PathsConflict(w.Path, s.Path) }) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

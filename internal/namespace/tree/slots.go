@@ -1,0 +1,43 @@
+package tree
+
+import "github.com/howdah/howdah/internal/placement"
+
+// Slots are the volumes that a new directory of a share may go to, for placement: those of
+// every data server, ready where the server serves the share.
+func (t *Tree) Slots(share string) []placement.Slot {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := map[Slot]int{}
+	for _, slots := range t.counts {
+		for slot, n := range slots {
+			all[slot] += n
+		}
+	}
+	var out []placement.Slot
+	for _, server := range t.servers {
+		for volume := range server.Volumes {
+			slot := Slot{server.Name, volume}
+			out = append(out, placement.Slot{
+				Owner:      placement.Owner{Server: server.Name, Volume: volume},
+				Ready:      server.Address != "" && server.Serves[share],
+				TotalBytes: server.Usage[volume].Total, UsedBytes: server.Usage[volume].Used,
+				ShareDirectories: t.counts[share][slot], Directories: all[slot],
+			})
+		}
+	}
+	return out
+}
+
+// Space sums up the volumes of all data servers, in bytes.
+func (t *Tree) Space() Usage {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var sum Usage
+	for _, server := range t.servers {
+		for _, u := range server.Usage {
+			sum.Total += u.Total
+			sum.Used += u.Used
+		}
+	}
+	return sum
+}

@@ -1,0 +1,250 @@
+package tree
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// Tree is the namespace of one FileServer. All methods may be called at any time
+// from anywhere; none waits for anything but the lock.
+type Tree struct {
+	fileServer string
+
+	mu      sync.RWMutex
+	root    *node
+	nodes   map[ID]*node
+	shares  map[string]*Share             // all that could be shown
+	mounted map[string]*Share             // those that are: no older share is in their way
+	records map[string]map[string]*Record // by share and path
+	counts  map[string]map[Slot]int       // directories of a share on a volume
+	servers map[string]*Server
+	gone    tombstones
+}
+
+// Slot is a volume of a data server.
+type Slot struct {
+	Server string
+	Volume int32
+}
+
+// New is an empty tree.
+func New(fileServer string) *Tree {
+	t := &Tree{
+		fileServer: fileServer,
+		nodes:      map[ID]*node{},
+		shares:     map[string]*Share{},
+		mounted:    map[string]*Share{},
+		records:    map[string]map[string]*Record{},
+		counts:     map[string]map[Slot]int{},
+		servers:    map[string]*Server{},
+		gone:       tombstones{uids: map[string]bool{}},
+	}
+	t.root = &node{id: PathID("/"), path: "/"}
+	t.nodes[t.root.id] = t.root
+	return t
+}
+
+// SetShare takes the newest state of a FileShare: it is shown unless it is being
+// deleted, belongs to another FileServer, or an older share is in its way.
+func (t *Tree) SetShare(o *v1alpha1.FileShare) {
+	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerName != t.fileServer {
+		t.DeleteShare(o.Name)
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shares[o.Name] = NewShare(o)
+	t.remount()
+}
+
+// DeleteShare forgets a FileShare. Its records stay known until they are deleted themselves.
+func (t *Tree) DeleteShare(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.shares[name]; ok {
+		delete(t.shares, name)
+		t.remount()
+	}
+}
+
+// remount makes the shares that are shown those that should be.
+func (t *Tree) remount() {
+	all := make([]*Share, 0, len(t.shares))
+	for _, s := range t.shares {
+		all = append(all, s)
+	}
+	want := map[string]*Share{}
+	for _, s := range Winners(all) {
+		want[s.Name] = s
+	}
+	// First those that go: they may be in the way of those that come.
+	for name, s := range t.mounted {
+		if w := want[name]; w == nil || w.UID != s.UID || w.Path != s.Path || w.Single != s.Single || w.Depth != s.Depth {
+			t.unmount(s)
+		}
+	}
+	for name, s := range want {
+		if t.mounted[name] != s {
+			t.mount(s)
+		}
+	}
+}
+
+// mount shows a share and its directories, or takes over changed owner, mode and access rules.
+func (t *Tree) mount(s *Share) {
+	before := t.mounted[s.Name]
+	t.mounted[s.Name] = s
+	if before != nil {
+		if n := t.at(s.Path); n != nil {
+			t.reshare(n, s)
+		}
+		return
+	}
+	if !s.Single {
+		t.ensure(s, "")
+	}
+	for _, r := range t.records[s.Name] {
+		t.place(s, r)
+	}
+}
+
+func (t *Tree) unmount(s *Share) {
+	delete(t.mounted, s.Name)
+	if n := t.at(s.Path); n != nil && n.share != nil && n.share.Name == s.Name {
+		t.remove(n)
+	}
+}
+
+// SetDirectory takes a state of a ShareDirectory. States older than the known one
+// are ignored: a replica shows its own changes at once, before its watch has them.
+func (t *Tree) SetDirectory(o *v1alpha1.ShareDirectory) {
+	if o.Spec.FileServerName != t.fileServer {
+		return
+	}
+	r := NewRecord(o)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone.has(r.UID) {
+		return
+	}
+	paths := t.records[r.Share]
+	if paths == nil {
+		paths = map[string]*Record{}
+		t.records[r.Share] = paths
+	}
+	before := paths[r.Path]
+	if before != nil {
+		if before.Version > r.Version || (before.Version == r.Version && before.UID == r.UID && r.Version != 0) {
+			return
+		}
+		t.count(before, -1)
+	}
+	paths[r.Path] = r
+	t.count(r, +1)
+	s := t.mounted[r.Share]
+	if s == nil {
+		return
+	}
+	if before != nil && before.Shown() && !r.Shown() {
+		t.displace(s, before)
+	}
+	t.place(s, r)
+}
+
+// DeleteDirectory forgets a ShareDirectory that is deleted; a later one of the same name stays.
+// States of it that arrive afterwards are ignored.
+func (t *Tree) DeleteDirectory(share, path, uid string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone.add(uid)
+	r := t.records[share][path]
+	if r == nil || r.UID != uid {
+		return
+	}
+	delete(t.records[share], path)
+	if len(t.records[share]) == 0 {
+		delete(t.records, share)
+	}
+	t.count(r, -1)
+	if s := t.mounted[share]; s != nil && r.Shown() {
+		t.displace(s, r)
+	}
+}
+
+// SetServer takes the newest state of a DataServer.
+func (t *Tree) SetServer(o *v1alpha1.DataServer) {
+	if o.Spec.FileServerName != t.fileServer {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.servers[o.Name] = NewServer(o)
+}
+
+// DeleteServer forgets a DataServer. Directories that it owns stay: their junctions are not served.
+func (t *Tree) DeleteServer(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.servers, name)
+}
+
+func (t *Tree) count(r *Record, by int) {
+	if r.Server == "" {
+		return
+	}
+	slots := t.counts[r.Share]
+	if slots == nil {
+		slots = map[Slot]int{}
+		t.counts[r.Share] = slots
+	}
+	slot := Slot{r.Server, r.Volume}
+	if slots[slot] += by; slots[slot] == 0 {
+		delete(slots, slot)
+	}
+	if len(slots) == 0 {
+		delete(t.counts, r.Share)
+	}
+}
+
+// absolute is the path in the namespace of a path of a share.
+func absolute(s *Share, rel string) string {
+	if rel == "" || rel == RootPath {
+		return s.Path
+	}
+	return s.Path + "/" + rel
+}
+
+// split gives the parent path and the name of an absolute path below the root.
+func split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i == 0 {
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// maxTombstones bounds the memory for deleted records. A tombstone is needed for
+// as long as a watch may lag, which is far less than this many deletions.
+const maxTombstones = 1 << 14
+
+// tombstones are the UIDs of the last deleted records, oldest first.
+type tombstones struct {
+	uids  map[string]bool
+	order []string
+}
+
+func (g *tombstones) has(uid string) bool { return g.uids[uid] }
+
+func (g *tombstones) add(uid string) {
+	if uid == "" || g.uids[uid] {
+		return
+	}
+	if len(g.order) >= maxTombstones {
+		delete(g.uids, g.order[0])
+		g.order = g.order[1:]
+	}
+	g.uids[uid] = true
+	g.order = append(g.order, uid)
+}
