@@ -1,0 +1,96 @@
+# `make help` lists the targets. The work is in scripts of hack/, which run without make too.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+tool = $(CURDIR)/hack/tools/build.sh
+NAME ?= howdah
+NODES ?= 3
+
+##@ Look at it
+
+.PHONY: demo
+demo: packages ## Three-node lab, Howdah, the samples, and a unet3d verdict (stays up; make lab-down removes it)
+	hack/demo.sh
+
+.PHONY: lab-up
+lab-up: packages ## A real Kubernetes on this machine, NODES=3 NAME=howdah, with Howdah installed
+	hack/lab/lab up --name $(NAME) --nodes $(NODES)
+	eval "$$(hack/lab/lab env --name $(NAME))"; hack/install.sh --lab $(NAME)
+	@echo; echo "For kubectl: eval \"\$$(hack/lab/lab env --name $(NAME))\""
+
+.PHONY: lab-down
+lab-down: ## Remove the lab NAME=howdah with everything in it
+	hack/lab/lab down --name $(NAME)
+
+.PHONY: bench-scale
+bench-scale: packages ## Aggregate read of 1 and of 3 servers through one mount, on links with a cap
+	hack/bench-scale.sh
+
+##@ Change it
+
+.PHONY: generate
+generate: ## Generated Go code: deepcopy, apply configurations
+	hack/generate.sh code
+
+.PHONY: manifests
+manifests: ## CRDs, RBAC, the chart's copies of them, and the reference pages
+	hack/generate.sh manifests
+
+.PHONY: format
+format: ## gofumpt and import order
+	$$($(tool) golangci-lint) fmt ./...
+
+.PHONY: lint
+lint: lint-api ## golangci-lint over everything
+	$$($(tool) golangci-lint) run ./...
+
+.PHONY: lint-api
+lint-api: ## kube-api-linter over api/, without exclusions
+	$$($(tool) golangci-lint) run -c .golangci-api.yml ./api/v1alpha1/...
+
+.PHONY: verify
+verify: ## Regenerate and fail if that changed a file; lint; chart; shell scripts
+	hack/verify.sh
+
+##@ Test it
+
+.PHONY: test
+test: packages ## Every test: unit, golden, fuzz seeds, envtest, and end to end on a lab of its own
+	hack/test.sh unit integration e2e
+
+.PHONY: test-unit
+test-unit: ## What needs nothing but Go
+	hack/test.sh unit
+
+.PHONY: test-integration
+test-integration: packages ## On a real API server and etcd (envtest)
+	hack/test.sh integration
+
+.PHONY: test-e2e
+test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUSTER=yes KUBECONFIG=…
+	hack/test.sh e2e
+
+##@ Build it
+
+.PHONY: build
+build: ## bin/howdah
+	CGO_ENABLED=0 go build -trimpath -o bin/howdah ./cmd/howdah
+
+.PHONY: images
+images: packages ## Both images, as docker-archives in the cache; prints their paths
+	hack/lab/lab images
+
+.PHONY: tools
+tools: ## Every pinned tool of hack/tools, into bin/ (each is also built when it is first needed)
+	for name in controller-gen crd-ref-docs ginkgo gofumpt golangci-lint gotestsum helm helm-docs kustomize; do $(tool) $$name; done
+
+.PHONY: packages
+packages: ## Install the Debian packages that are missing (root)
+	hack/host-packages.sh
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Makes a lab of its own with Howdah installed, runs a command with KUBECONFIG in it, and
+# takes the lab down, whatever happens. Only the command writes to standard output.
+#
+#   hack/e2e.sh go test ./test/e2e/...
+#
+# HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/environment.sh
+name=${HOWDAH_E2E_LAB:-howdah-e2e}
+
+finish() {
+  local status=$?
+  trap - EXIT INT TERM HUP
+  if [ "$status" -ne 0 ]; then
+    echo "e2e: failed with $status; the state of the lab follows" >&2
+    { kubectl get nodes,pods -A -o wide
+      kubectl get events -A --sort-by=.lastTimestamp | tail -40
+      kubectl -n howdah-system logs deployment/howdah --tail=80; } >&2 2>&1 || true
+  fi
+  if [ "${HOWDAH_E2E_KEEP:-}" = yes ]; then
+    echo "e2e: the lab $name is still up: eval \"\$(hack/lab/lab env --name $name)\"" >&2
+  else
+    hack/lab/lab down --name "$name" >&2 || true
+  fi
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+{
+  started=$SECONDS
+  hack/lab/lab up --name "$name" --nodes 3
+  eval "$(hack/lab/lab env --name "$name")"
+  echo "e2e: the lab took $((SECONDS - started)) s" >&2
+  started=$SECONDS
+  hack/install.sh --lab "$name"
+  echo "e2e: images and installation took $((SECONDS - started)) s" >&2
+} >&2
+# Not exec: the trap must run afterwards. In the background with wait, so that a
+# signal is acted on at once; the command gets it too, to clean up itself.
+"$@" &
+child=$!
+trap 'kill -TERM "$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
+wait "$child"

@@ -1,0 +1,16 @@
+# Sourced by the scripts of this folder: what every build and test agrees on.
+# shellcheck shell=bash
+export HOWDAH_CACHE=${HOWDAH_CACHE:-/var/cache/howdah}
+# CGO must be off everywhere, or Go's build cache holds everything twice.
+export CGO_ENABLED=0
+export GOFLAGS=${GOFLAGS:--buildvcs=false}
+
+# The names that `hack/lab/lab images` gives the images of this checkout.
+export HOWDAH_IMAGE=${HOWDAH_IMAGE:-howdah/howdah:dev}
+export HOWDAH_SERVER_IMAGE=${HOWDAH_SERVER_IMAGE:-howdah/server:dev}
+# Client pods of tests and benchmarks run this image: it has a shell and coreutils.
+export CLIENT_IMAGE=${CLIENT_IMAGE:-$HOWDAH_SERVER_IMAGE}
+
+# kubectl of the cluster's version, made by the lab; any other does too.
+PATH=$PATH:$HOWDAH_CACHE/bin:$HOWDAH_CACHE/assets
+export PATH

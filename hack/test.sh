@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Runs stages of the tests and ends with one summary, "N passed, N failed, N skipped"
+# alone on the last line. A stage that fails does not stop the next.
+#
+#   hack/test.sh unit integration e2e
+#
+#   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab
+#   integration  suites on envtest: a real API server and etcd
+#   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes
+set -uo pipefail
+cd "$(dirname "$0")/.."
+source hack/environment.sh
+
+results=${HOWDAH_TEST_RESULTS:-.test-results}
+mkdir -p "$results"
+rm -f "$results"/*.json
+go build -o bin/testrun ./hack/testrun || exit 1
+
+# Which packages are integration tests is not a matter of folders: those that import envtest are.
+integration_packages() {
+  go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
+    awk '$1 !~ "/test/e2e" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ {print $1}'
+}
+unit_packages() {
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v /test/e2e |
+    grep -vxFf <(integration_packages; echo none)
+}
+
+# run NUMBER STAGE [testrun flags] -- COMMAND...: the command writes go test -json.
+run() {
+  local number=$1 stage=$2 flags=()
+  shift 2
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
+  echo "=== $stage: $*" | cut -c1-150
+  "$@" | bin/testrun -stage "$stage" -into "$results/$number-$stage.json" "${flags[@]}"
+}
+
+unit() {
+  # shellcheck disable=SC2046 # package paths have no spaces
+  run 1 unit -- go test -json $(unit_packages)
+  # The lab's own modules, but for those that only exist to compile Kubernetes.
+  local module
+  for module in hack/lab hack/lab/provisioner; do
+    if [ -n "$(find "$module" -name '*_test.go' -print -quit)" ]; then
+      run 1 "${module//\//-}" -- go -C "$module" test -json ./...
+    fi
+  done
+}
+
+integration() {
+  KUBEBUILDER_ASSETS=$(hack/lab/lab assets) || exit 1
+  HELM=$(hack/tools/build.sh helm) || exit 1
+  KUSTOMIZE=$(hack/tools/build.sh kustomize) || exit 1
+  export KUBEBUILDER_ASSETS HELM KUSTOMIZE
+  # One package after the other: each has an API server of its own, and there are two cores.
+  # shellcheck disable=SC2046
+  run 2 integration -- go test -json -p 1 -timeout 15m $(integration_packages)
+}
+
+e2e() {
+  local with=(hack/e2e.sh)
+  [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
+  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 40m ./test/e2e/...
+}
+
+for stage in "$@"; do
+  case $stage in
+    unit | integration | e2e) "$stage" ;;
+    *) echo "unknown stage $stage" >&2; exit 2 ;;
+  esac
+done
+echo
+bin/testrun -total "$results"/*.json
