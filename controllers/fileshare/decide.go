@@ -1,0 +1,178 @@
+package fileshare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// finding is why something is not done.
+type finding struct {
+	reason  string
+	message string
+}
+
+// decision is what a pass is to do and what it found.
+type decision struct {
+	// blocked tells why nothing at all may be made for the share.
+	blocked *finding
+	// directories is what is to happen to the records.
+	directories directoryPlan
+	// claim is what is to happen to the ready-made volume and claim.
+	claim claimPlan
+	// again is when to look again though nothing happened; 0 means never.
+	again time.Duration
+}
+
+// decide is the whole pass but for reading and writing.
+func decide(o *observed) decision {
+	d := decision{blocked: findBlock(o)}
+	if d.blocked != nil {
+		return d
+	}
+	d.directories = planDirectories(o)
+	d.claim = planClaim(o)
+	d.again = soonest(d.directories.retry, stragglersIn(o))
+	return d
+}
+
+// findBlock tells why the share can't exist at present, nil if it can.
+func findBlock(o *observed) *finding {
+	share := o.share
+	if o.fileServer == nil {
+		return &finding{v1alpha1.ReasonFileServerNotFound, fmt.Sprintf(
+			"there is no FileServer %q in namespace %q; create it, or delete this share and make one that names another",
+			share.Spec.FileServerName, share.Namespace)}
+	}
+	if isLive(o) {
+		return nil
+	}
+	other := inTheWay(o)
+	if other == nil {
+		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf("the path %s conflicts with that of another share; delete one of them", share.Spec.Path)}
+	}
+	return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf(
+		"the path %s %s that of the older share %q, %s; delete this share and make it with another path, or delete the other share",
+		share.Spec.Path, relation(share.Spec.Path, other.Spec.Path), other.Name, other.Spec.Path)}
+}
+
+// isLive: the share is among those that data servers export. One rule decides that for everybody.
+func isLive(o *observed) bool {
+	return slices.ContainsFunc(desired.LiveShares(o.shares), func(s v1alpha1.FileShare) bool { return s.Name == o.share.Name })
+}
+
+// inTheWay is the live share whose path conflicts with this one's, nil if there is none.
+func inTheWay(o *observed) *v1alpha1.FileShare {
+	for _, share := range desired.LiveShares(o.shares) {
+		if share.Name != o.share.Name && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path) {
+			return &share
+		}
+	}
+	return nil
+}
+
+func relation(path, other string) string {
+	switch {
+	case path == other:
+		return "is"
+	case strings.HasPrefix(path, other+"/"):
+		return "lies in"
+	default:
+		return "contains"
+	}
+}
+
+// placeable are the volumes that new directories may go to. It waits until the
+// FileServer has all of its data servers on record, or those that come first would
+// get everything. They need not serve yet: directories on them are made as soon as they do.
+func placeable(o *observed) ([]placement.Slot, *finding) {
+	wanted := o.fileServer.Status.Replicas
+	present := 0
+	var slots []placement.Slot
+	for i := range o.dataServers {
+		server := &o.dataServers[i]
+		if server.DeletionTimestamp != nil {
+			continue
+		}
+		present++
+		if !isLeaving(o.fileServer, server.Name) {
+			slots = append(slots, slotsOf(server, canServe(o.fileServer, server))...)
+		}
+	}
+	if wanted == nil || *wanted == 0 || present < int(*wanted) {
+		number := "its data servers"
+		if wanted != nil && *wanted > 0 {
+			number = fmt.Sprintf("%d of %s", present, plural(int(*wanted), "data server"))
+		}
+		return nil, &finding{v1alpha1.ReasonFileServerNotReady, fmt.Sprintf("waiting for FileServer %s to have %s", o.fileServer.Name, wait(number, wanted))}
+	}
+	return slots, nil
+}
+
+func wait(number string, wanted *int32) string {
+	if wanted == nil || *wanted == 0 {
+		return number
+	}
+	return "all data servers on record: " + number + " so far"
+}
+
+func slotsOf(server *v1alpha1.DataServer, ready bool) []placement.Slot {
+	slots := make([]placement.Slot, 0, server.Spec.Volumes)
+	for volume := range server.Spec.Volumes {
+		slot := placement.Slot{Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready}
+		for _, usage := range server.Status.Volumes {
+			if usage.Index != nil && *usage.Index == volume && usage.TotalBytes != nil && usage.UsedBytes != nil {
+				slot.TotalBytes, slot.UsedBytes = *usage.TotalBytes, *usage.UsedBytes
+			}
+		}
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+// canServe: the server serves, or never did, so that it is about to for the first
+// time. One that did and does not now may be away for long. A record's own status does not tell
+// when its node died, so the FileServer's view of its pod counts as well.
+func canServe(fileServer *v1alpha1.FileServer, server *v1alpha1.DataServer) bool {
+	for _, seen := range fileServer.Status.Servers {
+		if seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable {
+			return false
+		}
+	}
+	return server.Status.ObservedGeneration == nil || conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// isLeaving: the FileServer was scaled in, and the server stays only while it owns directories.
+func isLeaving(fileServer *v1alpha1.FileServer, server string) bool {
+	ordinal, err := strconv.Atoi(strings.TrimPrefix(server, fileServer.Name+"-"))
+	return err == nil && fileServer.Spec.Replicas > 0 && ordinal >= int(fileServer.Spec.Replicas)
+}
+
+// soonest is the smallest of the durations that are not 0.
+func soonest(durations ...time.Duration) time.Duration {
+	least := time.Duration(0)
+	for _, duration := range durations {
+		if duration > 0 && (least == 0 || duration < least) {
+			least = duration
+		}
+	}
+	return least
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, found := strings.CutSuffix(noun, "y"); found {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

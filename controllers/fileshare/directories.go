@@ -1,0 +1,228 @@
+package fileshare
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/brace"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+const (
+	// maxDeclared is how many directories a share may declare.
+	maxDeclared = 10_000
+	// createPerPass bounds a pass, so that status shows progress and other shares get their turn.
+	createPerPass = 500
+	// retryRemoval is how long after a refusal the operator asks again for a directory to be removed.
+	// It is slow because nobody waits: whoever empties the directory can also rmdir it.
+	retryRemoval = 10 * time.Minute
+)
+
+// directoryPlan is what is to happen to the records of a share.
+type directoryPlan struct {
+	// fault tells why not all of the declared directories can be placed.
+	fault *finding
+	// declared is the number of directories that the share declares.
+	declared int
+	// create are the new records, parents first.
+	create []*v1alpha1.ShareDirectory
+	// left is how many directories a later pass is to place.
+	left int
+	// change are records to be patched.
+	change []recordChange
+	// refused are the paths of directories that left the list and hold data.
+	refused []string
+	// retry is when to ask again for their removal.
+	retry time.Duration
+}
+
+// recordChange is a record before and after.
+type recordChange struct{ before, after *v1alpha1.ShareDirectory }
+
+// declaredPaths are the directories that a share's specification asks for.
+func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
+	if share.Spec.Layout == v1alpha1.LayoutSingle {
+		return []string{tree.RootPath}, nil
+	}
+	return brace.Directories(share.Spec.Directories, depth(share), maxDeclared)
+}
+
+func depth(share *v1alpha1.FileShare) int { return max(1, int(share.Spec.Depth)) }
+
+// parents are the directories above paths, each before what is in it.
+func parents(paths []string) []string {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		for at, c := range path {
+			if c == '/' {
+				seen[path[:at]] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// needsPlacement: the share declares directories that have no record.
+func needsPlacement(o *observed) bool {
+	if o.fileServer == nil || o.share.DeletionTimestamp != nil {
+		return false
+	}
+	paths, err := declaredPaths(o.share)
+	return err == nil && slices.ContainsFunc(paths, func(path string) bool { return o.records[path] == nil })
+}
+
+// planDirectories decides about all records of the share.
+func planDirectories(o *observed) directoryPlan {
+	var plan directoryPlan
+	paths, err := declaredPaths(o.share)
+	if err != nil {
+		// What the list is meant to say is unknown, so nothing is made and nothing is removed.
+		plan.fault = &finding{v1alpha1.ReasonInvalidDirectories, err.Error()}
+		return plan
+	}
+	plan.declared = len(paths)
+	above := parents(paths)
+	wanted := map[string]bool{}
+	for _, path := range slices.Concat(above, paths) {
+		wanted[path] = true
+	}
+	if needsPlacement(o) {
+		plan.place(o, above, paths)
+	}
+	for _, path := range slices.Sorted(maps.Keys(o.records)) {
+		plan.keepOrRemove(o, o.records[path], wanted[path])
+	}
+	return plan
+}
+
+// place adds the records of new directories.
+func (p *directoryPlan) place(o *observed, above, paths []string) {
+	slots, fault := placeable(o)
+	if fault != nil {
+		p.fault = fault
+		return
+	}
+	current := map[string]placement.Owner{}
+	for path, record := range o.records {
+		if owner := ownerOf(record); owner != nil {
+			current[path] = *owner
+		}
+	}
+	assignments, err := placement.Plan(placement.Count(slots, o.share.Name, ledger(o)), current, paths)
+	if errors.Is(err, placement.ErrNoneEligible) {
+		p.fault = &finding{v1alpha1.ReasonFileServerNotReady, err.Error()}
+		return
+	}
+	if err != nil {
+		p.fault = &finding{v1alpha1.ReasonInvalidDirectories, err.Error()}
+		return
+	}
+	for _, path := range above {
+		if o.records[path] == nil {
+			p.create = append(p.create, desired.ShareDirectory(o.share, path, nil))
+		}
+	}
+	for _, assignment := range assignments {
+		switch {
+		// A client that renames or removes a directory leaves a record in between; it is in the way until it is done.
+		case o.records[assignment.Path] != nil:
+		case len(p.create) < createPerPass:
+			p.create = append(p.create, desired.ShareDirectory(o.share, assignment.Path, &assignment.Owner))
+		default:
+			p.left++
+		}
+	}
+}
+
+// ledger is every directory of the FileServer that has an owner.
+func ledger(o *observed) []placement.Directory {
+	all := make([]placement.Directory, 0, len(o.records)+len(o.others))
+	for _, record := range slices.Concat(slices.Collect(maps.Values(o.records)), o.others) {
+		if owner := ownerOf(record); owner != nil {
+			all = append(all, placement.Directory{Share: record.Spec.ShareName, Path: record.Spec.Path, Owner: *owner})
+		}
+	}
+	return all
+}
+
+func ownerOf(record *v1alpha1.ShareDirectory) *placement.Owner {
+	if record.Spec.ServerName == "" || record.Spec.Volume == nil {
+		return nil
+	}
+	return &placement.Owner{Server: record.Spec.ServerName, Volume: *record.Spec.Volume}
+}
+
+// keepOrRemove decides about a record that exists.
+func (p *directoryPlan) keepOrRemove(o *observed, record *v1alpha1.ShareDirectory, wanted bool) {
+	declared := record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue
+	asked := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
+	ready := record.Spec.State == v1alpha1.DirectoryReady
+	switch {
+	case wanted && (!declared || asked && ready):
+		// A client made it first, or it left the list and is back: from now on it is declared like the others.
+		after := record.DeepCopy()
+		setAnnotation(after, v1alpha1.DeclaredAnnotation, v1alpha1.DeclaredTrue)
+		delete(after.Annotations, v1alpha1.RequestedByAnnotation)
+		delete(after.Annotations, v1alpha1.RequestedAtAnnotation)
+		p.change = append(p.change, recordChange{record, after})
+	case wanted || !declared || !ready:
+		// Nothing to do, or somebody is at it; the record's next change brings the share back here.
+	case isParent(o, record.Spec.Path):
+		// It goes after what is in it.
+	case asked && !p.isDue(o, record):
+		p.refused = append(p.refused, record.Spec.Path)
+	default:
+		if asked {
+			p.refused = append(p.refused, record.Spec.Path)
+		}
+		after := record.DeepCopy()
+		setAnnotation(after, v1alpha1.RequestedByAnnotation, v1alpha1.RequestedByOperator)
+		setAnnotation(after, v1alpha1.RequestedAtAnnotation, o.now.UTC().Format(time.RFC3339))
+		after.Spec.State = v1alpha1.DirectoryRemoving
+		p.change = append(p.change, recordChange{record, after})
+	}
+}
+
+// isDue tells whether a refused removal is to be asked for again; if not, it notes when.
+func (p *directoryPlan) isDue(o *observed, record *v1alpha1.ShareDirectory) bool {
+	asked, err := time.Parse(time.RFC3339, record.Annotations[v1alpha1.RequestedAtAnnotation])
+	if err != nil {
+		return true
+	}
+	left := asked.Add(retryRemoval).Sub(o.now)
+	p.retry = soonest(p.retry, left)
+	return left <= 0
+}
+
+// isParent: there are records of directories in path.
+func isParent(o *observed, path string) bool {
+	for other := range o.records {
+		if strings.HasPrefix(other, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func setAnnotation(record *v1alpha1.ShareDirectory, key, value string) {
+	if record.Annotations == nil {
+		record.Annotations = map[string]string{}
+	}
+	record.Annotations[key] = value
+}
+
+// describeRefused is for messages.
+func describeRefused(refused []string) string {
+	verb := "holds data, so it stays"
+	if len(refused) > 1 {
+		verb = "hold data, so they stay"
+	}
+	return fmt.Sprintf("%s left spec.directories and %s: list what is to stay, or empty it and remove it with rmdir", quoteList(refused), verb)
+}

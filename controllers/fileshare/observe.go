@@ -1,0 +1,141 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// observed is everything that a pass looks at. Records are shared with the
+// cache: nothing may change them.
+type observed struct {
+	now   time.Time
+	share *v1alpha1.FileShare
+	// fileServer is nil if there is none.
+	fileServer *v1alpha1.FileServer
+	// shares are all shares of the FileServer, this one included.
+	shares []v1alpha1.FileShare
+	// dataServers are those of the FileServer.
+	dataServers []v1alpha1.DataServer
+	// records are those of the share, by path.
+	records map[string]*v1alpha1.ShareDirectory
+	// others are the records of the FileServer's other shares.
+	others []*v1alpha1.ShareDirectory
+	// volume and claim are the ready-made ones, nil if there are none.
+	volume *corev1.PersistentVolume
+	claim  *corev1.PersistentVolumeClaim
+}
+
+// observe reads all there is to know about a share; nil if it is gone.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observed, error) {
+	o := &observed{now: r.Clock.Now(), share: &v1alpha1.FileShare{}}
+	if found, err := get(ctx, r.Client, key, o.share); err != nil || !found {
+		return nil, err
+	}
+	fileServer := &v1alpha1.FileServer{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: key.Namespace, Name: o.share.Spec.FileServerName}, fileServer)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		o.fileServer = fileServer
+	}
+	if err := r.observeSiblings(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := r.observeRecords(ctx, o); err != nil {
+		return nil, err
+	}
+	return o, r.observeVolume(ctx, o)
+}
+
+func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
+	var shares v1alpha1.FileShareList
+	if err := r.Client.List(ctx, &shares, client.InNamespace(o.share.Namespace),
+		client.MatchingFields{fileServerIndex: o.share.Spec.FileServerName}); err != nil {
+		return fmt.Errorf("listing FileShares: %w", err)
+	}
+	o.shares = shares.Items
+	var servers v1alpha1.DataServerList
+	if err := r.Client.List(ctx, &servers, client.InNamespace(o.share.Namespace)); err != nil {
+		return fmt.Errorf("listing DataServers: %w", err)
+	}
+	for _, server := range servers.Items {
+		if server.Spec.FileServerName == o.share.Spec.FileServerName {
+			o.dataServers = append(o.dataServers, server)
+		}
+	}
+	return nil
+}
+
+// observeRecords reads the ledger. A pass that is about to place directories reads
+// the share's part past the cache: a cache that lags behind the last pass would
+// count what that pass placed a second time, and put the rest on the wrong servers.
+func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
+	var records v1alpha1.ShareDirectoryList
+	if err := r.Client.List(ctx, &records, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingLabels{v1alpha1.FileServerLabel: o.share.Spec.FileServerName}); err != nil {
+		return fmt.Errorf("listing ShareDirectories: %w", err)
+	}
+	o.records = map[string]*v1alpha1.ShareDirectory{}
+	for i := range records.Items {
+		if record := &records.Items[i]; record.Spec.ShareName == o.share.Name {
+			o.records[record.Spec.Path] = record
+		} else {
+			o.others = append(o.others, record)
+		}
+	}
+	if !needsPlacement(o) {
+		return nil
+	}
+	var live v1alpha1.ShareDirectoryList
+	if err := r.Live.List(ctx, &live, client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
+		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
+	}
+	clear(o.records)
+	for i := range live.Items {
+		o.records[live.Items[i].Spec.Path] = &live.Items[i]
+	}
+	return nil
+}
+
+func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
+	volume := &corev1.PersistentVolume{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
+	if err != nil {
+		return err
+	}
+	if found {
+		o.volume = volume
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	found, err = get(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}, claim)
+	if err != nil {
+		return err
+	}
+	if found {
+		o.claim = claim
+	}
+	return nil
+}
+
+// get reads an object and tells whether it is there.
+func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
+	err := reader.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,125 @@
+package fileshare
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+)
+
+// FieldManager is the field manager of what the controller applies.
+const FieldManager = "howdah-fileshare"
+
+// Reconciler reconciles FileShares. All fields are required.
+type Reconciler struct {
+	// Client reads through the manager's cache and writes.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Applier writes the volume and the claim, as FieldManager.
+	Applier *apply.Applier
+	// Clock gives the times of conditions and of requests.
+	Clock clock.PassiveClock
+	// Events takes what the user should hear of.
+	Events events.EventRecorder
+}
+
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares/status,verbs=get;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares/finalizers,verbs=update
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers;dataservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
+// +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile brings what exists for a share to what its specification asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	o, err := r.observe(ctx, request.NamespacedName)
+	if err != nil || o == nil {
+		return ctrl.Result{}, err
+	}
+	if o.share.DeletionTimestamp != nil {
+		return r.teardown(ctx, o)
+	}
+	// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
+	if added, err := apply.AddFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer); err != nil || added {
+		return quietConflict(err)
+	}
+	d := decide(o)
+	out := r.execute(ctx, o, d)
+	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
+		return quietConflict(errors.Join(err, out.records, untaken(out.claim)))
+	}
+	again := d.again
+	if d.directories.left > 0 {
+		again = time.Millisecond
+	}
+	if _, taken := apply.IsNameTaken(out.claim); taken {
+		// Nobody tells when the name is free: the object in the way is not ours to watch.
+		again = soonest(again, retryTaken)
+	}
+	if err := errors.Join(out.records, untaken(out.claim)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// retryTaken is how often to look whether a taken name is free.
+const retryTaken = time.Minute
+
+// untaken drops an error that only the user can do something about; the status tells it.
+func untaken(err error) error {
+	if _, taken := apply.IsNameTaken(err); taken {
+		return nil
+	}
+	return err
+}
+
+// report writes the status, and tells what is news as an event once it is written.
+func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.FileShareStatus) error {
+	after := o.share.DeepCopy()
+	after.Status = status
+	before := conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionReady)
+	reason := conditions.Reason(status.Conditions, v1alpha1.ConditionReady)
+	message := conditions.Message(status.Conditions, v1alpha1.ConditionReady)
+	if err := apply.Status(ctx, r.Client, o.share, after); err != nil {
+		return err
+	}
+	if message != before && isNews[reason] {
+		kind := corev1.EventTypeWarning
+		if reason == v1alpha1.ReasonDeleting {
+			kind = corev1.EventTypeNormal
+		}
+		r.Events.Eventf(after, nil, kind, reason, "Reconcile", "%s", message)
+	}
+	return nil
+}
+
+// isNews are the reasons that are worth an event: those that ask something of the user, and the steps of a deletion.
+var isNews = map[string]bool{
+	v1alpha1.ReasonFileServerNotFound: true,
+	v1alpha1.ReasonPathConflict:       true,
+	v1alpha1.ReasonInvalidDirectories: true,
+	v1alpha1.ReasonDirectoryInUse:     true,
+	v1alpha1.ReasonNameTaken:          true,
+	v1alpha1.ReasonApplyFailed:        true,
+	v1alpha1.ReasonDeleting:           true,
+}
+
+// quietConflict turns a lost race into another try: it is no error that the object moved on.
+func quietConflict(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	}
+	return ctrl.Result{}, err
+}

@@ -1,0 +1,256 @@
+package fileshare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+)
+
+// maxNamed is how many things a message names before it only counts.
+const maxNamed = 5
+
+// inFlight is how long a client's own mkdir may take before its record counts as
+// stuck. It is also when the namespace servers' keeper steps in.
+const inFlight = 15 * time.Second
+
+// outcome is what came of a decision.
+type outcome struct {
+	// created are the new records that exist now.
+	created int
+	// records is what went wrong with records, claim with the volume and the claim.
+	records, claim error
+}
+
+// statusOf is the status of the share after a pass. It is pure: equal input, equal status.
+func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
+	share := o.share.DeepCopy()
+	status := share.Status
+	found := conditionsOf(o, d, out)
+	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
+	if d.blocked == nil && out.records == nil && len(d.directories.refused) > 0 && conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady) {
+		// All that is served is well, and still the user has to know.
+		conditions.Set(&status.Conditions, share.Generation, o.now, conditions.True(v1alpha1.ConditionReady,
+			v1alpha1.ReasonDirectoryInUse, describeRefused(d.directories.refused)))
+	}
+	if out.records == nil && out.claim == nil {
+		generation := share.Generation
+		status.ObservedGeneration = &generation
+	}
+	status.Directories = countDirectories(o)
+	status.Mount = v1alpha1.ShareMount{}
+	if d.blocked == nil && o.fileServer.Status.Address != "" {
+		status.Mount = desired.ShareMount(share, o.fileServer.Status.Address)
+		if out.claim != nil || o.claim == nil && len(d.claim.objects) == 0 {
+			status.Mount.ClaimName = ""
+		}
+	}
+	return status
+}
+
+// conditionsOf are the conditions of the share but for Ready, the most important first.
+func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
+	if d.blocked != nil {
+		placed := conditions.False(v1alpha1.FileSharePlaced, d.blocked.reason, d.blocked.message)
+		found := []metav1.Condition{placed}
+		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
+			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))
+		}
+		return found
+	}
+	return []metav1.Condition{placedCondition(o, d.directories, out), exportedCondition(o), junctionsCondition(o), claimCondition(o, d.claim, out.claim)}
+}
+
+func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {
+	const kind = v1alpha1.FileSharePlaced
+	missing := plan.left + len(plan.create) - out.created
+	switch {
+	case out.records != nil:
+		return conditions.False(kind, v1alpha1.ReasonApplyFailed, "writing the records of directories failed: "+out.records.Error())
+	case plan.fault != nil:
+		return conditions.False(kind, plan.fault.reason, plan.fault.message)
+	case missing > 0:
+		return conditions.False(kind, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %s have an owner", plan.declared-missing, plural(plan.declared, "declared directory")))
+	case len(plan.refused) > 0:
+		return conditions.True(kind, v1alpha1.ReasonDirectoryInUse, describeRefused(plan.refused))
+	case o.share.Spec.Layout == v1alpha1.LayoutSingle:
+		return conditions.True(kind, v1alpha1.ReasonReady, "the share has an owner")
+	case plan.declared == 0:
+		return conditions.True(kind, v1alpha1.ReasonReady, "no directories are declared; those that clients make are placed as they come")
+	default:
+		verb := "have"
+		if plan.declared == 1 {
+			verb = "has"
+		}
+		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("%s %s an owner", plural(plan.declared, "declared directory"), verb))
+	}
+}
+
+// exportedCondition looks at the data servers that own directories; a share without directories needs one that could.
+func exportedCondition(o *observed) metav1.Condition {
+	const kind = v1alpha1.FileShareExported
+	servers := map[string]*v1alpha1.DataServer{}
+	for i := range o.dataServers {
+		servers[o.dataServers[i].Name] = &o.dataServers[i]
+	}
+	owners := map[string]bool{}
+	for _, record := range o.records {
+		if owner := ownerOf(record); owner != nil {
+			owners[owner.Server] = true
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(owners), byNumber)
+	if len(names) == 0 {
+		names = slices.SortedFunc(maps.Keys(servers), byNumber)
+	}
+	var waiting []string
+	serving := 0
+	for _, name := range names {
+		if why := whyNotExported(o.share, servers[name]); why != "" {
+			waiting = append(waiting, name+" ("+why+")")
+		} else {
+			serving++
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return conditions.False(kind, v1alpha1.ReasonExportsPending, "there is no data server yet")
+	case len(owners) == 0 && serving > 0:
+		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("%d of %s export the share, which has no directories yet", serving, plural(len(names), "data server")))
+	case len(waiting) > 0:
+		return conditions.False(kind, v1alpha1.ReasonExportsPending, fmt.Sprintf("%d of %s export the share; waiting for %s",
+			serving, plural(len(names), "data server"), conditions.List(waiting, maxNamed)))
+	case len(names) == 1:
+		return conditions.True(kind, v1alpha1.ReasonReady, "the data server that owns the share's directories exports it")
+	default:
+		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("all %d data servers that own directories export the share", serving))
+	}
+}
+
+// whyNotExported tells what a data server's export of the share waits for; "" if it serves.
+func whyNotExported(share *v1alpha1.FileShare, server *v1alpha1.DataServer) string {
+	switch {
+	case server == nil:
+		return "does not exist"
+	case !slices.ContainsFunc(server.Spec.Exports, func(e v1alpha1.ShareExport) bool { return e.ShareName == share.Name }):
+		return "was not asked to yet"
+	case server.Status.ObservedGeneration == nil:
+		return "has not started yet"
+	case *server.Status.ObservedGeneration != server.Generation:
+		return "has not loaded its newest exports"
+	case !slices.ContainsFunc(server.Status.Exports, func(e v1alpha1.ServedExport) bool { return e.ShareName == share.Name }):
+		return "does not serve it"
+	default:
+		return ""
+	}
+}
+
+func junctionsCondition(o *observed) metav1.Condition {
+	const kind = v1alpha1.FileShareJunctionsResolved
+	owned, missing := 0, []string{}
+	for _, path := range slices.SortedFunc(maps.Keys(o.records), byNumber) {
+		record := o.records[path]
+		if ownerOf(record) == nil {
+			continue
+		}
+		owned++
+		if isUnresolved(o, record) {
+			missing = append(missing, fmt.Sprintf("%q on %s", path, record.Spec.ServerName))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return conditions.False(kind, v1alpha1.ReasonDirectoriesPending, fmt.Sprintf("%d of %s do not exist on their data servers yet: %s",
+			len(missing), plural(owned, "directory"), conditions.List(missing, maxNamed)))
+	case owned == 0 && o.share.Spec.Layout == v1alpha1.LayoutSingle:
+		return conditions.False(kind, v1alpha1.ReasonDirectoriesPending, "the share has no owner yet")
+	case owned == 0:
+		return conditions.True(kind, v1alpha1.ReasonReady, "there are no directories yet")
+	default:
+		return conditions.True(kind, v1alpha1.ReasonReady, "all directories exist on their data servers")
+	}
+}
+
+// isUnresolved: the directory should exist and does not. One that a client is
+// making or renaming right now does not count, or the share would be not Ready with every mkdir.
+func isUnresolved(o *observed, record *v1alpha1.ShareDirectory) bool {
+	switch record.Spec.State {
+	case v1alpha1.DirectoryReady, v1alpha1.DirectoryRemoving:
+		return false
+	default:
+		return record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, record) <= 0
+	}
+}
+
+// inFlightFor is how much longer a record may be in between before it counts as stuck.
+func inFlightFor(o *observed, record *v1alpha1.ShareDirectory) time.Duration {
+	return record.CreationTimestamp.Add(inFlight).Sub(o.now)
+}
+
+// stragglersIn is when the first record that is in between now counts as stuck; 0 if there is none.
+func stragglersIn(o *observed) time.Duration {
+	var first time.Duration
+	for _, record := range o.records {
+		if record.Spec.State == v1alpha1.DirectoryCreating || record.Spec.State == v1alpha1.DirectoryRenaming {
+			first = soonest(first, inFlightFor(o, record))
+		}
+	}
+	return first
+}
+
+func claimCondition(o *observed, plan claimPlan, failed error) metav1.Condition {
+	const kind = v1alpha1.FileShareClaimAvailable
+	if plan.waiting != nil {
+		return conditions.False(kind, plan.waiting.reason, plan.waiting.message)
+	}
+	if taken, ok := apply.IsNameTaken(failed); ok {
+		return conditions.False(kind, v1alpha1.ReasonNameTaken, taken.Error())
+	}
+	if failed != nil {
+		return conditions.False(kind, v1alpha1.ReasonApplyFailed, failed.Error())
+	}
+	return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("pods can use the claim %s", o.share.Name))
+}
+
+// countDirectories counts the directories that data servers own.
+func countDirectories(o *observed) v1alpha1.ShareDirectories {
+	count, ready := int32(0), int32(0)
+	perServer := map[string]int32{}
+	for _, record := range o.records {
+		if ownerOf(record) == nil {
+			continue
+		}
+		count++
+		perServer[record.Spec.ServerName]++
+		if record.Spec.State == v1alpha1.DirectoryReady || record.Spec.State == v1alpha1.DirectoryRemoving {
+			ready++
+		}
+	}
+	counts := v1alpha1.ShareDirectories{Count: &count, Ready: &ready}
+	for _, server := range slices.SortedFunc(maps.Keys(perServer), byNumber) {
+		number := perServer[server]
+		counts.PerServer = append(counts.PerServer, v1alpha1.ServerDirectories{ServerName: server, Count: &number})
+	}
+	return counts
+}
+
+// byNumber orders "fs-2" before "fs-10": of names that start alike the shorter number is smaller.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// quoteList names some of the paths.
+func quoteList(paths []string) string {
+	quoted := make([]string, 0, len(paths))
+	for _, path := range paths {
+		quoted = append(quoted, strconv.Quote(path))
+	}
+	return conditions.List(quoted, maxNamed)
+}

@@ -1,0 +1,149 @@
+package fileshare
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// settle is how long the controller lets records change before it looks: two
+// thousand mkdirs are to be some passes and status writes, not two thousand.
+const settle = 200 * time.Millisecond
+
+// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
+const maxBackoff = 30 * time.Second
+
+// fileServerIndex finds the FileShares of a FileServer.
+const fileServerIndex = "fileshare.spec.fileServerName"
+
+// SetupWithManager registers the controller, its watches and its index.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, fileServerIndex, func(object client.Object) []string {
+		if share, ok := object.(*v1alpha1.FileShare); ok {
+			return []string{share.Spec.FileServerName}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("fileshare").
+		For(&v1alpha1.FileShare{}, builder.WithPredicates(specOrLife)).
+		Owns(&corev1.PersistentVolumeClaim{}).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
+		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer)).
+		Watches(&v1alpha1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(exportsChanged)).
+		Watches(&v1alpha1.ShareDirectory{}, afterSettling()).
+		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// specOrLife: what the user wrote changed, or the share's life did. Its status is our own.
+var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
+			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	},
+})
+
+// comesOrGoes: what other shares see of a share, which is its path, changes in no other way.
+var comesOrGoes = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
+	},
+}
+
+// exportsChanged leaves out how full the volumes are: that matters to new directories only, and they read it then.
+var exportsChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.DataServer)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.DataServer)
+		if !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
+			return true
+		}
+		a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
+		a.Volumes, b.Volumes = nil, nil
+		return !equality.Semantic.DeepEqual(a, b)
+	},
+}
+
+// siblings are the other shares of a share's FileServer: its path may have been in their way.
+func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
+	share, ok := object.(*v1alpha1.FileShare)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(r.sharesOf(ctx, share.Namespace, share.Spec.FileServerName), func(request reconcile.Request) bool {
+		return request.Name == share.Name
+	})
+}
+
+func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.sharesOf(ctx, object.GetNamespace(), object.GetName())
+}
+
+func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Object) []reconcile.Request {
+	server, ok := object.(*v1alpha1.DataServer)
+	if !ok {
+		return nil
+	}
+	return r.sharesOf(ctx, server.Namespace, server.Spec.FileServerName)
+}
+
+func (r *Reconciler) sharesOf(ctx context.Context, kubeNamespace, fileServer string) []reconcile.Request {
+	var shares v1alpha1.FileShareList
+	if err := r.Client.List(ctx, &shares, client.InNamespace(kubeNamespace), client.MatchingFields{fileServerIndex: fileServer}, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing FileShares of a FileServer that changed", "fileServer", fileServer)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range shares.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&shares.Items[i])})
+	}
+	return requests
+}
+
+// shareOfVolume finds a volume's share by the mark: the kind has no namespace and so no owner reference.
+func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request {
+	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
+	if len(parts) != 3 || parts[0] != "FileShare" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
+}
+
+// afterSettling enqueues a record's share once for all changes within settle.
+func afterSettling() handler.EventHandler {
+	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if record, ok := object.(*v1alpha1.ShareDirectory); ok {
+			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.ShareName}}, settle)
+		}
+	}
+	type queueOf = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queueOf) { add(e.Object, queue) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queueOf) { add(e.ObjectNew, queue) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queueOf) { add(e.Object, queue) },
+	}
+}

@@ -1,0 +1,68 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// writers is how many records are written at the same time.
+const writers = 8
+
+// execute does what a decision says, as far as it gets.
+func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outcome {
+	var out outcome
+	out.created, out.records = r.createRecords(ctx, d.directories.create)
+	if out.records == nil {
+		out.records = r.changeRecords(ctx, d.directories.change)
+	}
+	for _, object := range d.claim.objects {
+		if out.claim = r.Applier.Apply(ctx, o.share, object); out.claim != nil {
+			break
+		}
+	}
+	return out
+}
+
+// createRecords makes records and returns how many of them exist now. One that
+// exists already is as good: a client's mkdir was faster, and the record says where.
+func (r *Reconciler) createRecords(ctx context.Context, records []*v1alpha1.ShareDirectory) (int, error) {
+	var made atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, record := range records {
+		group.Go(func() error {
+			if err := r.Client.Create(ctx, record); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("the record of directory %q: %w", record.Spec.Path, err)
+			}
+			made.Add(1)
+			return nil
+		})
+	}
+	err := group.Wait()
+	return int(made.Load()), err
+}
+
+// changeRecords patches records, each only if nobody changed it since it was read: their state is the namespace servers' to write as well.
+func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, change := range changes {
+		group.Go(func() error {
+			patch := client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{})
+			err := r.Client.Patch(ctx, change.after, patch)
+			// Whoever won this race made an event, and that brings the share back here.
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the record of directory %q: %w", change.before.Spec.Path, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
