@@ -22,6 +22,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/fileserver"
+	"github.com/howdah/howdah/controllers/fileshare"
 )
 
 // Options are what all controllers share.
@@ -93,6 +94,15 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Events:  mgr.GetEventRecorder(fileserver.FieldManager),
 	}).SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
+	}
+	if err := (&fileshare.Reconciler{
+		Client:  mgr.GetClient(),
+		Live:    mgr.GetAPIReader(),
+		Applier: applier(fileshare.FieldManager),
+		Clock:   options.Clock,
+		Events:  mgr.GetEventRecorder(fileshare.FieldManager),
+	}).SetupWithManager(ctx, mgr); err != nil {
+		return fmt.Errorf("controller of FileShares: %w", err)
 	}
 	return nil
 }
