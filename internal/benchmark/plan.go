@@ -93,11 +93,12 @@ func NewPlan(name string, spec v1alpha1.MLPerfStorageJobSpec, folders []string, 
 	return p, p.Check()
 }
 
-func or(value *int32, otherwise int) int {
-	if value == nil {
+// or is the value, or what stands for it where it is unset.
+func or(value int32, otherwise int) int {
+	if value == 0 {
 		return otherwise
 	}
-	return int(*value)
+	return int(value)
 }
 
 // ComputeTime is how long an accelerator computes in a step of unet3d

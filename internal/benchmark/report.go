@@ -41,7 +41,7 @@ type ServerBytes struct {
 
 // Label is what every result is called. MLCommons' rules for the use of the
 // name ask for "unverified" where a result was not reviewed.
-const Label = "Not an MLPerf Storage result: unverified by MLCommons, measured with Howdah's Native engine"
+const Label = "unverified, not an MLPerf Storage result (Howdah's Native engine, not reviewed by MLCommons)"
 
 // NewResult sums up a run. reports has one entry for each client, servers one for
 // each data server whose counters could be read.
@@ -67,9 +67,8 @@ func NewResult(p Plan, reports []ClientReport, servers []ServerBytes) *v1alpha1.
 	if au >= PassAUPercent {
 		verdict = v1alpha1.VerdictPassed
 	}
-	accelerators := int32(p.Accelerators)
 	return &v1alpha1.BenchmarkResult{
-		Verdict: verdict, Label: Label, Engine: v1alpha1.EngineNative, Accelerators: &accelerators,
+		Verdict: verdict, Label: Label, Engine: v1alpha1.EngineNative, Accelerators: int32(p.Accelerators),
 		AUPercent: decimal(au), SamplesPerSecond: decimal(all.samplesPerSecond()),
 		BytesPerSecond: rate(all.bytes, seconds), BytesRead: &all.bytes,
 		PerClient: clients, PerServer: perServer(servers, seconds), Rules: Rules(p, reports),

@@ -16,7 +16,7 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	fmt.Fprintf(&b, "VERDICT: %s (AU %s %%, at least %.0f %% is asked for)\n\n", strings.ToUpper(string(r.Verdict)), r.AUPercent, PassAUPercent)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
-	row("accelerators", fmt.Sprint(*r.Accelerators))
+	row("accelerators", fmt.Sprint(r.Accelerators))
 	row("AU", r.AUPercent+" %")
 	row("samples/s", r.SamplesPerSecond)
 	row("read", mbps(*r.BytesPerSecond)+" MB/s", "("+megabytes(*r.BytesRead)+")")
@@ -42,7 +42,7 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 		row(rule.Name, strings.ToLower(string(rule.State)), rule.Message)
 	}
 	_ = w.Flush()
-	fmt.Fprintf(&b, "\n%s. MB is 10^6 bytes; bytes are those really read.\n", r.Label)
+	fmt.Fprintf(&b, "\nThis result is %s. MB is 10^6 bytes; bytes are those really read.\n", r.Label)
 	return b.String()
 }
 

@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/benchmark"
+)
+
+const (
+	// findTimeout is how long a client looks for the coordinator.
+	findTimeout = gatherTimeout
+	findEvery   = 500 * time.Millisecond
+	dialTimeout = 5 * time.Second
+	// recordTimeout is how long the outcome of a run may take to be written.
+	recordTimeout = 30 * time.Second
+	// warmers is the number of files that are looked at a time before the run.
+	warmers = 8
+)
+
+// Runner is one client of a run.
+type Runner struct {
+	// Plan describes the run.
+	Plan benchmark.Plan
+	// Client is the number of this client; client 0 coordinates.
+	Client int
+	// Name and NodeName tell which pod and node it is.
+	Name, NodeName string
+	// Data is where the share is mounted.
+	Data string
+	// Address is where other clients reach this one, Port the coordinator's port (0: any).
+	Address string
+	Port    int
+	// Token is known to all clients of the run and to nobody else.
+	Token string
+	// Journal takes progress and result.
+	Journal Journal
+	// Log takes what people should see.
+	Log *slog.Logger
+
+	// open opens a file of the dataset; nil means os.Open. Tests make it slow.
+	open func(path string) (sampleFile, error)
+}
+
+// Run runs the workload with all other clients. On client 0 it returns the result, on others nil.
+// The error names the client that failed and why.
+func (r *Runner) Run(ctx context.Context) (*v1alpha1.BenchmarkResult, error) {
+	if r.Token == "" {
+		return nil, errors.New("the token of the run is not set")
+	}
+	if r.Client != 0 {
+		address, err := r.findCoordinator(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, r.take(ctx, address)
+	}
+	return r.coordinate(ctx)
+}
+
+func (r *Runner) coordinate(ctx context.Context) (*v1alpha1.BenchmarkResult, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(r.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("coordinating the run: %w", err)
+	}
+	address := net.JoinHostPort(r.Address, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // of tcp
+	if err := r.Journal.Record(ctx, map[string]string{benchmark.KeyCoordinator: address}); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	c := &coordinator{
+		plan: r.Plan, token: r.Token, journal: r.Journal, log: r.Log,
+		counters: &counters{servers: r.Plan.Servers, log: r.Log},
+	}
+	runCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	own := make(chan error, 1)
+	go func() {
+		err := r.take(ctx, address)
+		if err != nil {
+			stop(err) // it may not even have joined
+		}
+		own <- err
+	}()
+	measured, err := c.run(runCtx, listener)
+	// Its own client has nothing to add: the coordinator heard of its failure.
+	if ownErr := <-own; err == nil {
+		err = ownErr
+	}
+	var result *v1alpha1.BenchmarkResult
+	if err == nil {
+		result = benchmark.NewResult(r.Plan, measured.reports, measured.servers)
+	}
+	return result, errors.Join(err, r.record(result, err))
+}
+
+// record writes the outcome, also when the run was stopped.
+func (r *Runner) record(result *v1alpha1.BenchmarkResult, failure error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	if failure != nil {
+		return r.Journal.Record(ctx, map[string]string{benchmark.KeyFailure: failure.Error()})
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{benchmark.KeyResult: string(text), benchmark.KeyTable: benchmark.Table(r.Plan, result)}
+	for err = r.Journal.Record(ctx, values); err != nil && ctx.Err() == nil; err = r.Journal.Record(ctx, values) {
+		r.Log.Warn("the result was not recorded; trying again", "error", err)
+		time.Sleep(findEvery)
+	}
+	return err
+}
+
+// findCoordinator waits until client 0 has told its address.
+func (r *Runner) findCoordinator(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	ticker := time.NewTicker(findEvery)
+	defer ticker.Stop()
+	for {
+		values, err := r.Journal.Read(ctx)
+		if address := values[benchmark.KeyCoordinator]; err == nil && address != "" {
+			return address, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("client 0, which coordinates, did not come within %s: %w", findTimeout, errors.Join(err, context.Cause(ctx)))
+		case <-ticker.C:
+		}
+	}
+}
+
+// take takes part in a run as a client.
+func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
+	s, err := r.join(ctx, coordinatorAddress)
+	if err != nil {
+		return err
+	}
+	defer s.link.close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go s.link.keepAlive(ctx)
+	go s.listen(cancel)
+
+	report, err := r.measure(ctx, s)
+	if err == nil {
+		err = s.link.send(message{Kind: kindReport, Report: report})
+	}
+	if err == nil {
+		<-ctx.Done() // the coordinator says that all is well, or not
+		err = ctx.Err()
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errRunDone):
+		return nil
+	case cause != nil:
+		return cause
+	}
+	if sendErr := s.link.send(message{Kind: kindFail, Reason: err.Error()}); sendErr == nil {
+		// Wait for the coordinator's word, so that it hears the reason before the connection ends.
+		select {
+		case <-ctx.Done():
+		case <-time.After(silence):
+		}
+	}
+	return err
+}
+
+// join connects to the coordinator and shows the token.
+func (r *Runner) join(ctx context.Context, address string) (*session, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("client 0, which coordinates, can't be reached: %w", err)
+	}
+	l := newLink(conn)
+	challenge, err := l.receive(maxHello)
+	if err == nil {
+		err = l.send(message{Kind: kindHello, Client: r.Client, Name: r.Name, Proof: proof(r.Token, challenge.Nonce)})
+	}
+	if err != nil {
+		l.close()
+		return nil, fmt.Errorf("joining the run: %s", lossReason(err))
+	}
+	return &session{link: l, released: make(chan int, 1)}, nil
+}
+
+// measure gets ready, reads all epochs with all accelerators of this client, and reports.
+func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientReport, error) {
+	dataset := r.Plan.Dataset()
+	files := make([]file, r.Plan.Samples)
+	for i, shape := range dataset.Shapes() {
+		files[i] = file{path: filepath.Join(r.Data, dataset.File(i)), shape: shape}
+	}
+	if err := r.warmUp(ctx, files); err != nil {
+		return nil, err
+	}
+	perClient := r.Plan.AcceleratorsPerClient()
+	s.local = newBarrier(perClient, s.pass)
+	if err := s.pass(ctx); err != nil { // all clients are ready
+		return nil, err
+	}
+	report := &benchmark.ClientReport{
+		Name: r.Name, NodeName: r.NodeName, MemoryBytes: memoryBytes(),
+		Epochs: make([]benchmark.ClientEpoch, r.Plan.Epochs),
+	}
+	for i := range report.Epochs {
+		report.Epochs[i].Ranks = make([]benchmark.RankEpoch, perClient)
+	}
+	local := make([]int, perClient)
+	for i := range local {
+		local[i] = i
+	}
+	err := inParallel(ctx, perClient, local, func(ctx context.Context, i int) error {
+		a := &accelerator{runner: r, session: s, files: files, order: benchmark.NewOrder(r.Plan.Samples, r.Plan.Accelerators, r.Client*perClient+i)}
+		for epoch := range r.Plan.Epochs {
+			measured, err := a.epoch(ctx)
+			if err != nil {
+				return err
+			}
+			report.Epochs[epoch].Ranks[i] = measured
+		}
+		return nil
+	})
+	return report, err
+}
+
+// warmUp opens every file once: that mounts the folders, as DLIO's listing of the
+// dataset does before it starts, checks that the dataset is complete, and takes what this node still has of
+// it out of its page cache, for files of other clients too: any client may have written any file.
+func (r *Runner) warmUp(ctx context.Context, files []file) error {
+	return inParallel(ctx, warmers, files, func(_ context.Context, f file) error {
+		opened, err := os.Open(f.path)
+		if err != nil {
+			return fmt.Errorf("the dataset is not complete: %w", err)
+		}
+		defer opened.Close() //nolint:errcheck // read only
+		info, err := opened.Stat()
+		if err == nil && info.Size() != f.shape.FileSize() {
+			err = fmt.Errorf("the dataset is not complete: %s has %d bytes instead of %d", f.path, info.Size(), f.shape.FileSize())
+		}
+		dropCached(opened)
+		return err
+	})
+}
+
+// memoryBytes is the memory of this node, 0 if it is not known. DLIO counts it the
+// same way: a pod's limit does not bound the page cache of others on the node.
+func memoryBytes() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

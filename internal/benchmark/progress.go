@@ -1,0 +1,69 @@
+package benchmark
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Keys of the ConfigMap that the clients of a job write.
+const (
+	// KeyCoordinator is the address (host:port) of the first client, which coordinates.
+	KeyCoordinator = "coordinator"
+	// KeyProgress is how far the run is, for people.
+	KeyProgress = "progress"
+	// KeyResult is the result: JSON of v1alpha1.BenchmarkResult.
+	KeyResult = "result.json"
+	// KeyTable is the result for people.
+	KeyTable = "result.txt"
+	// KeyFailure is why the run failed.
+	KeyFailure = "failure"
+
+	keyGenerate = "generate-"
+)
+
+// KeyGenerate is how far a client is with its part of the dataset: JSON of GenerateProgress.
+func KeyGenerate(client int) string { return keyGenerate + strconv.Itoa(client) }
+
+// GenerateProgress is how far a client is with its part of the dataset.
+type GenerateProgress struct {
+	// Files is how many files it is to have, Done how many it has, Bytes how large those are.
+	Files int   `json:"files"`
+	Done  int   `json:"done"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Progress is how far a job is in the given state, from what its clients have
+// written; "" if there is nothing to tell.
+func Progress(s State, journal map[string]string) string {
+	switch s {
+	case StateGeneratingDataset:
+		var sum GenerateProgress
+		for key, text := range journal {
+			var part GenerateProgress
+			if !strings.HasPrefix(key, keyGenerate) || json.Unmarshal([]byte(text), &part) != nil {
+				continue
+			}
+			sum.Files, sum.Done, sum.Bytes = sum.Files+part.Files, sum.Done+part.Done, sum.Bytes+part.Bytes
+		}
+		if sum.Files == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d files, %s", sum.Done, sum.Files, megabytes(sum.Bytes))
+	case StateRunning, StateCollecting:
+		return cut(journal[KeyProgress], maxProgress)
+	default:
+		return ""
+	}
+}
+
+// maxProgress is the most that the API takes, in bytes.
+const maxProgress = 256
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
