@@ -103,6 +103,8 @@ func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 		if dir := bytes.Equal(op.Opverify.ObjAttributes.AttrVals, []byte{0, 0, 0, 2}); dir != t.nodes[c.cur].dir {
 			return session.Fail(op, nfsv4.NFS4ERR_NOT_SAME)
 		}
+	case *nfsv4.NfsArgop4_OP_SETATTR:
+		t.nodes[c.cur].mode = binary.BigEndian.Uint32(op.Opsetattr.ObjAttributes.AttrVals)
 	case *nfsv4.NfsArgop4_OP_GETATTR:
 		return &nfsv4.NfsResop4_OP_GETATTR{Opgetattr: &nfsv4.Getattr4res_NFS4_OK{Resok4: nfsv4.Getattr4resok{
 			ObjAttributes: t.nodes[c.cur].attributes(op.Opgetattr.AttrRequest),
@@ -148,7 +150,7 @@ func (c *compound) create(op *nfsv4.NfsArgop4_OP_CREATE) nfsv4.NfsResop4 {
 		_ = binary.Read(values, binary.BigEndian, &word)
 		switch bit {
 		case nfsv4.FATTR4_MODE:
-			made.mode = word
+			made.mode = word & 0o1777 // as mkdir(2) has it
 		case nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP:
 			text := make([]byte, (word+3)&^3)
 			_, _ = io.ReadFull(values, text)

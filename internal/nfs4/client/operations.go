@@ -67,7 +67,9 @@ func lookup(name string) nfsv4.NfsArgop4 {
 }
 
 // Mkdir makes a directory with the caller's credentials. NFS4ERR_EXIST, NFS4ERR_NOENT, NFS4ERR_NOTDIR,
-// NFS4ERR_ACCESS and the like come as StatusError, with the operation that failed.
+// NFS4ERR_ACCESS and the like come as StatusError, with the operation that failed. With a
+// set-user-ID or set-group-ID bit it takes two steps: after an error whose operation is SETATTR
+// the directory exists without these bits.
 func (c *Client) Mkdir(ctx context.Context, cred Credentials, name string, options MkdirOptions) error {
 	directory, base, err := parent(name)
 	if err != nil {
@@ -76,6 +78,13 @@ func (c *Client) Mkdir(ctx context.Context, cred Credentials, name string, optio
 	_, err = c.do(ctx, cred, true, append(walk(directory), &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{
 		Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: base, Createattrs: encodeCreate(options),
 	}})...)
+	// ganesha hands the mode to mkdir(2), which ignores these bits. Not in the same compound:
+	// a SETATTR that is put off would send the CREATE again.
+	if err == nil && options.Mode&0o6000 != 0 {
+		_, err = c.do(ctx, cred, true, append(walk(append(directory, base)), &nfsv4.NfsArgop4_OP_SETATTR{
+			Opsetattr: nfsv4.Setattr4args{ObjAttributes: encodeCreate(MkdirOptions{Mode: options.Mode})},
+		})...)
+	}
 	return about("make directory", name, err)
 }
 
