@@ -1,14 +1,55 @@
 package main
 
 import (
-	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace"
 )
 
 func newNamespaceCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:  "namespace",
-		RunE: func(*cobra.Command, []string) error { return errors.New("this role is not built yet") },
+	var o namespace.Options
+	command := &cobra.Command{
+		Use:   "namespace",
+		Short: "Run a namespace server: the front door of a FileServer, directories and referrals only",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			o.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+			ctrl.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
+			config, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("finding the API server: %w", err)
+			}
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return namespace.Run(ctx, config, o)
+		},
 	}
+	flags := command.Flags()
+	flags.StringVar(&o.FileServer, "file-server", "", "name of the FileServer whose namespace to serve")
+	flags.StringVar(&o.KubeNamespace, "namespace", os.Getenv("POD_NAMESPACE"), "Kubernetes namespace of the FileServer ($POD_NAMESPACE)")
+	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this server among the FileServer's namespace servers ($POD_NAME)")
+	flags.StringVar(&o.Identity, "identity", "", "NFS server owner and scope; empty: made from the FileServer's UID, as the DataServer records have it")
+	flags.StringVar(&o.Listen, "listen", ":"+strconv.Itoa(v1alpha1.NFSPort), "address for NFS clients")
+	flags.StringVar(&o.Manager, "manager", ":"+strconv.Itoa(v1alpha1.ManagerPort), "address of /healthz, /readyz and /metrics")
+	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "how long a client may be silent")
+	flags.DurationVar(&o.Patience, "patience", namespace.DefaultPatience, "how long clients are put off while a directory's data server does not serve")
+	flags.DurationVar(&o.Linger, "linger", namespace.DefaultLinger, "how long to serve on after the order to stop")
+	flags.IntVar(&o.Changes, "max-changes", namespace.DefaultChanges, "directories that are changed at a time; more are put off")
+	flags.DurationVar(&o.ChangeTimeout, "change-timeout", namespace.DefaultChangeTimeout, "limit for the change of one directory")
+	flags.IntVar(&o.RPC.Connections, "max-connections", 0, "connections in total; 0 means the default")
+	flags.IntVar(&o.RPC.ConnectionsPerAddress, "max-connections-per-address", 0, "connections of one client address; 0 means the default")
+	flags.IntVar(&o.RPC.Requests, "max-requests", 0, "requests in flight; 0 means the default")
+	flags.IntVar(&o.Sessions.Clients, "max-clients", 0, "NFS clients; 0 means the default")
+	flags.IntVar(&o.Sessions.Sessions, "max-sessions", 0, "NFS sessions; 0 means the default")
+	return command
 }

@@ -70,7 +70,7 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 	case r.Server == "":
 	case r.Path == tree.RootPath:
 		// The root of a Single share is the export's root: it must answer.
-		if _, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
+		if _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
 			return err
 		}
 	default:
@@ -87,18 +87,13 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 	return k.setState(ctx, record, v1alpha1.DirectoryReady)
 }
 
-// completeRemoving drops the record of a directory that is gone, and takes back a removal that is not done.
+// completeRemoving drops the record of a directory that is gone, and takes back a removal that
+// is not done; one that the operator asked for is done now, if the directory is empty.
 func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
 	r := tree.NewRecord(record)
-	gone := false
-	if r.Server != "" {
-		exists, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
-		if err != nil {
-			return err
-		}
-		gone = !exists
-	} else {
-		gone = k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK
+	gone, err := k.isGone(ctx, share, r)
+	if err != nil {
+		return err
 	}
 	if gone {
 		return k.drop(ctx, record)
@@ -106,16 +101,41 @@ func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record
 	return k.setState(ctx, record, v1alpha1.DirectoryReady)
 }
 
+func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) (bool, error) {
+	if r.Server == "" {
+		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
+	}
+	if r.Path == tree.RootPath {
+		return false, nil // an export's root is not removed through NFS
+	}
+	if r.Requested {
+		address, err := k.address(r.Server)
+		if err != nil {
+			return false, err
+		}
+		err = k.Owners.Rmdir(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), root)
+		switch {
+		case err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+			return true, nil
+		case nfs.IsStatus(err, nfsv4.NFS4ERR_NOTEMPTY, nfsv4.NFS4ERR_EXIST):
+			return false, nil
+		}
+		return false, fmt.Errorf("remove %s on data server %s: %w", r.Path, r.Server, err)
+	}
+	exists, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
+	return !exists, err
+}
+
 // completeRenaming: the owner has the directory under one of its two names.
 func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
 	r := tree.NewRecord(record)
 	renamed := false
 	if r.Server != "" {
-		newThere, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
+		newThere, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
 		if err != nil {
 			return err
 		}
-		oldThere, _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.RenamedFrom)
+		oldThere, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.RenamedFrom)
 		if err != nil {
 			return err
 		}
@@ -141,18 +161,18 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 	return k.setState(ctx, record, v1alpha1.DirectoryReady)
 }
 
-// exists tells whether an owner has a path of a share, and what it is.
-func (k *Keeper) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, nfs.Attributes, error) {
+// exists tells whether an owner has a path of a share.
+func (k *Keeper) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
 	address, err := k.address(server)
 	if err != nil {
-		return false, nfs.Attributes{}, err
+		return false, err
 	}
-	a, err := k.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
+	_, err = k.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
 	switch {
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) && rel != tree.RootPath:
-		return false, a, nil
+		return false, nil
 	case err != nil:
-		return false, a, fmt.Errorf("look at %s of share %s on data server %s: %w", rel, share, server, err)
+		return false, fmt.Errorf("look at %s of share %s on data server %s: %w", rel, share, server, err)
 	}
-	return true, a, nil
+	return true, nil
 }

@@ -141,7 +141,8 @@ func (k *Keeper) RecordChanged(share, path string) {
 
 // wait is how long a record is left to the namespace server that works on it. k.mu is held.
 func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
-	if r.State == v1alpha1.DirectoryCreating && r.MadeBy == "" {
+	declared := r.State == v1alpha1.DirectoryCreating && r.MadeBy == ""
+	if declared || r.State == v1alpha1.DirectoryRemoving && r.Requested {
 		return 0
 	}
 	return abandonedAfter - k.Clock.Since(k.seen[t].since)

@@ -203,7 +203,7 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 // insist repeats a mkdir whose answer was lost. If a later try finds the directory, an
 // earlier one has made it: nobody else could, this server has the record.
 func (s *Service) insist(ctx context.Context, mkdir func() error) error {
-	err := mkdir()
+	err := ownDoing(mkdir())
 	for try := 1; try < ownerTries && err != nil && !answered(err); try++ {
 		if !s.pause(ctx, ownerPause) {
 			return err
@@ -211,6 +211,15 @@ func (s *Service) insist(ctx context.Context, mkdir func() error) error {
 		if err = mkdir(); nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
 			return nil
 		}
+	}
+	return err
+}
+
+// ownDoing is no error for NFS4ERR_EXIST to a repeated mkdir.
+func ownDoing(err error) error {
+	var status *nfs.StatusError
+	if errors.As(err, &status) && status.Retried && status.Status == nfsv4.NFS4ERR_EXIST {
+		return nil
 	}
 	return err
 }

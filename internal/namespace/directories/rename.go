@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -73,7 +74,15 @@ func (s *Service) renameOnOwner(ctx context.Context, entry *tree.Entry, rel stri
 			return s.status("rename "+entry.Path, err)
 		}
 	}
-	err := s.Owners.Rename(ctx, t.Address, t.Path, tree.ExportPath(entry.Share.Name, t.Volume, rel), creds)
+	path := tree.ExportPath(entry.Share.Name, t.Volume, rel)
+	err := s.Owners.Rename(ctx, t.Address, t.Path, path, creds)
+	var status *nfs.StatusError
+	if errors.As(err, &status) && status.Retried {
+		// The reply of an earlier try was lost: the directory may have its new name already.
+		if _, statErr := s.Owners.Stat(ctx, t.Address, path, root); statErr == nil {
+			err = nil
+		}
+	}
 	switch {
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
 		return nfsv4.NFS4ERR_NOENT

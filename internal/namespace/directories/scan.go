@@ -100,7 +100,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	}
 	count.adopted++
 	// It may have been removed, record and all, since it was listed.
-	there, _, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
+	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil || there {
 		k.Tree.SetDirectory(record)
 		return err

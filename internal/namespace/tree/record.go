@@ -35,6 +35,8 @@ type Record struct {
 	Created     time.Time
 	// MadeBy is the namespace server that made the record for a client; empty: it was declared.
 	MadeBy string
+	// Requested: the operator asked for the removal, so no client waits for it.
+	Requested bool
 }
 
 // NewRecord takes what the tree needs from a ShareDirectory.
@@ -42,7 +44,8 @@ func NewRecord(o *v1alpha1.ShareDirectory) *Record {
 	r := &Record{
 		Name: o.Name, UID: string(o.UID), Share: o.Spec.ShareName, Path: o.Spec.Path, Server: o.Spec.ServerName,
 		Mode: ParseMode(o.Spec.Mode), State: o.Spec.State, RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
-		MadeBy: o.Annotations[MadeByAnnotation],
+		MadeBy:    o.Annotations[MadeByAnnotation],
+		Requested: o.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator,
 	}
 	// Resource versions of one kind may be compared as numbers (KEP-5504).
 	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)
@@ -92,7 +95,9 @@ type Server struct {
 	Name    string
 	Address string
 	// Serves has the shares that the server's ganesha has loaded.
-	Serves  map[string]bool
+	Serves map[string]bool
+	// Scope is the server's scope: the UID of the FileServer.
+	Scope   string
 	Volumes int32
 	Usage   map[int32]Usage
 }
@@ -102,7 +107,7 @@ type Usage struct{ Total, Used int64 }
 
 // NewServer takes what the tree needs from a DataServer.
 func NewServer(o *v1alpha1.DataServer) *Server {
-	s := &Server{Name: o.Name, Address: o.Spec.Address, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
+	s := &Server{Name: o.Name, Address: o.Spec.Address, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes
 	}

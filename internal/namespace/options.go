@@ -1,0 +1,90 @@
+package namespace
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// Options are those of Run.
+type Options struct {
+	// FileServer is the one whose namespace is served, KubeNamespace where it is.
+	FileServer, KubeNamespace string
+	// Replica names this namespace server among those of the FileServer: the pod's name.
+	Replica string
+	// Identity is the server owner and scope. Empty: made from the FileServer's UID, which the
+	// DataServer records have; then nothing is served before the first of them exists.
+	Identity string
+	// Listen and Manager are the addresses for NFS and for probes and metrics.
+	Listen, Manager string
+
+	// Lease of clients. There is no state to lose, so it is about noticing dead clients only.
+	Lease time.Duration
+	// Patience is how long clients are put off while an owner does not serve.
+	Patience time.Duration
+	// Linger is how long clients are still served after the order to stop, so that new
+	// connections go elsewhere first.
+	Linger time.Duration
+	// Changes is the greatest number of directories that are changed at a time.
+	Changes int
+	// ChangeTimeout bounds the change of one directory.
+	ChangeTimeout time.Duration
+	// RPC and Sessions limit what clients may make the server hold.
+	RPC      rpc.Limits
+	Sessions session.Limits
+
+	Clock clock.WithTicker
+	Log   *slog.Logger
+}
+
+// Defaults of Options.
+const (
+	DefaultLease         = 60 * time.Second
+	DefaultPatience      = 60 * time.Second
+	DefaultLinger        = 2 * time.Second
+	DefaultChanges       = 64
+	DefaultChangeTimeout = 12 * time.Second
+)
+
+// messageBytes is the size of the largest request and response. Nothing so large is ever needed here, but a Linux
+// client gives the rsize and wsize that this session allows to the mounts of the data
+// servers below (nfs_server_copy_userdata): with less than 1 MiB and the overhead they would be slow.
+const messageBytes = 1<<20 + 16<<10
+
+// complete fills in what is not given.
+func (o *Options) complete() error {
+	switch {
+	case o.FileServer == "":
+		return errors.New("no FileServer is given: use --file-server")
+	case o.KubeNamespace == "":
+		return errors.New("no Kubernetes namespace is given: set POD_NAMESPACE or use --namespace")
+	case o.Replica == "":
+		return errors.New("this server has no name: set POD_NAME or use --replica")
+	}
+	setDefault(&o.Lease, DefaultLease)
+	setDefault(&o.Patience, DefaultPatience)
+	setDefault(&o.Changes, DefaultChanges)
+	setDefault(&o.ChangeTimeout, DefaultChangeTimeout)
+	setDefault(&o.RPC.MessageBytes, messageBytes)
+	setDefault(&o.Sessions.RequestBytes, messageBytes)
+	setDefault(&o.Sessions.ResponseBytes, messageBytes)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,174 @@
+package owners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// dialTimeout bounds the making of a session with a data server.
+const dialTimeout = 5 * time.Second
+
+// callTimeout bounds one operation with all its retries, so that a change ends well before
+// the client that asked for it gives up.
+const callTimeout = 8 * time.Second
+
+// Pool has a session with every data server that was asked for, made when it is first needed. It
+// implements directories.Owners.
+type Pool struct {
+	// clientOwner names this namespace server to the data servers.
+	clientOwner string
+	log         *slog.Logger
+	port        int
+
+	mu      sync.Mutex
+	clients map[string]*lazy
+	closed  bool
+}
+
+// lazy is a client that is dialled once at a time.
+type lazy struct {
+	mu     sync.Mutex
+	client *nfs.Client
+}
+
+// NewPool makes a pool without sessions.
+func NewPool(clientOwner string, log *slog.Logger) *Pool {
+	return &Pool{clientOwner: clientOwner, log: log, port: v1alpha1.NFSPort, clients: map[string]*lazy{}}
+}
+
+// endpoint is where the NFS service of an address is. An address with a port is taken as it is.
+func (p *Pool) endpoint(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	return net.JoinHostPort(address, strconv.Itoa(p.port))
+}
+
+var errClosed = errors.New("this namespace server is stopping")
+
+// client is the session with a data server.
+func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	l := p.clients[address]
+	if l == nil {
+		l = &lazy{}
+		p.clients[address] = l
+	}
+	p.mu.Unlock()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client != nil {
+		return l.client, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := nfs.Dial(ctx, p.endpoint(address), nfs.Options{ClientOwner: p.clientOwner, CallTimeout: callTimeout, Logger: p.log})
+	if err != nil {
+		return nil, fmt.Errorf("reach data server %s: %w", address, err)
+	}
+	l.client = c
+	return c, nil
+}
+
+// Keep ends the sessions with data servers that are not among the addresses any more.
+func (p *Pool) Keep(ctx context.Context, addresses map[string]bool) {
+	p.mu.Lock()
+	var gone []*lazy
+	for address, l := range p.clients {
+		if !addresses[address] {
+			gone = append(gone, l)
+			delete(p.clients, address)
+		}
+	}
+	p.mu.Unlock()
+	p.end(ctx, gone)
+}
+
+// Close ends all sessions, so that data servers need not wait for this client in their next grace period.
+func (p *Pool) Close(ctx context.Context) {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Keep(ctx, nil)
+}
+
+func (p *Pool) end(ctx context.Context, gone []*lazy) {
+	var ends sync.WaitGroup
+	for _, l := range gone {
+		ends.Go(func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.client == nil {
+				return
+			}
+			if err := l.client.Close(ctx); err != nil {
+				p.log.Debug("a session with a data server did not end well", "error", err)
+			}
+		})
+	}
+	ends.Wait()
+}
+
+// Mkdir makes a directory.
+func (p *Pool) Mkdir(ctx context.Context, address, path string, creds nfs.Credentials, opts nfs.MkdirOptions) error {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return err
+	}
+	return c.Mkdir(ctx, creds, path, opts)
+}
+
+// Rmdir removes an empty directory.
+func (p *Pool) Rmdir(ctx context.Context, address, path string, creds nfs.Credentials) error {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return err
+	}
+	return c.Rmdir(ctx, creds, path)
+}
+
+// Rename renames a directory.
+func (p *Pool) Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return err
+	}
+	return c.Rename(ctx, creds, from, to)
+}
+
+// Stat looks at a path.
+func (p *Pool) Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error) {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return nfs.Attributes{}, err
+	}
+	return c.Stat(ctx, creds, path)
+}
+
+// ReadDir lists a directory.
+func (p *Pool) ReadDir(ctx context.Context, address, path string, creds nfs.Credentials) ([]nfs.DirEntry, error) {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return c.ReadDir(ctx, creds, path)
+}
+
+// Null asks a data server for nothing: it is alive.
+func (p *Pool) Null(ctx context.Context, address string) error {
+	return nfs.Null(ctx, p.endpoint(address))
+}

@@ -1,0 +1,114 @@
+package owners
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// probeEvery and probeTimeout: a dead data server is noticed within 2 s, in time
+	// to put off the clients that would mount it.
+	probeEvery   = time.Second
+	probeTimeout = time.Second
+)
+
+// Prober knows which data servers answer. A server that was never probed counts as reachable.
+type Prober struct {
+	// owners gives the addresses of the data servers that own directories, by name.
+	owners func() map[string]string
+	// null asks a server for nothing (the NULL procedure, RFC 5531 section 12.1).
+	null  func(ctx context.Context, address string) error
+	clock clock.WithTicker
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	down map[string]bool
+	busy map[string]bool
+}
+
+// NewProber makes a Prober that knows nothing yet.
+func NewProber(owners func() map[string]string, null func(context.Context, string) error, c clock.WithTicker, log *slog.Logger) *Prober {
+	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]bool{}, busy: map[string]bool{}}
+}
+
+// Reachable tells whether a data server answered the last probe.
+func (p *Prober) Reachable(server string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.down[server]
+}
+
+// Run probes until the context ends.
+func (p *Prober) Run(ctx context.Context) {
+	ticker := p.clock.NewTicker(probeEvery)
+	defer ticker.Stop()
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	for {
+		owners := p.owners()
+		p.forget(owners)
+		for name, address := range owners {
+			if p.begin(name) {
+				probes.Go(func() { p.probe(ctx, name, address) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// begin is false if the last probe of a server still runs.
+func (p *Prober) begin(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy[name] {
+		return false
+	}
+	p.busy[name] = true
+	return true
+}
+
+func (p *Prober) probe(ctx context.Context, name, address string) {
+	probing, cancel := context.WithTimeout(ctx, probeTimeout)
+	err := p.null(probing, address)
+	cancel()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, name)
+	if ctx.Err() != nil {
+		return
+	}
+	switch {
+	case err != nil && !p.down[name]:
+		p.down[name] = true
+		p.log.Warn("a data server does not answer: clients that enter its directories are put off", "server", name, "address", address, "error", err)
+	case err == nil && p.down[name]:
+		delete(p.down, name)
+		p.log.Info("a data server answers again", "server", name)
+	}
+}
+
+// forget drops what is known of servers that own nothing any more.
+func (p *Prober) forget(owners map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.down {
+		if _, ok := owners[name]; !ok {
+			delete(p.down, name)
+		}
+	}
+}
+
+// Down is how many data servers do not answer.
+func (p *Prober) Down() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.down)
+}

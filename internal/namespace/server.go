@@ -1,0 +1,264 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/internal/namespace/directories"
+	"github.com/howdah/howdah/internal/namespace/operations"
+	"github.com/howdah/howdah/internal/namespace/owners"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// closeTimeout bounds the goodbyes to data servers.
+const closeTimeout = 2 * time.Second
+
+// server is the parts of a running namespace server.
+type server struct {
+	Options
+	config  *rest.Config
+	tree    *tree.Tree
+	pool    *owners.Pool
+	prober  *owners.Prober
+	service *directories.Service
+	keeper  *directories.Keeper
+	watcher *watcher
+	metrics *metrics
+
+	listening atomic.Bool
+	stopping  atomic.Bool
+}
+
+// Run serves the namespace of a FileServer until the context ends; then it lets clients go
+// elsewhere, ends what is being done, and returns nil. An error means that it can't serve
+// (any longer): the process should end, and be started again.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	s, err := newServer(config, o)
+	if err != nil {
+		return err
+	}
+	// What serves clients outlives the order to stop.
+	lingering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		s.stopping.Store(true)
+		s.Log.Info("stopping")
+		timer := s.Clock.NewTimer(s.Linger)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-lingering.Done():
+		}
+		stop()
+	})()
+
+	group, serving := errgroup.WithContext(lingering)
+	group.Go(func() error { return s.manager(serving) })
+	group.Go(func() error { return s.watcher.run(serving) })
+	group.Go(func() error { s.prober.Run(serving); return nil })
+	group.Go(func() error { return s.nfs(serving) })
+	group.Go(func() error { return s.keep(serving, ctx) })
+	err = group.Wait()
+	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	s.pool.Close(goodbye)
+	return err
+}
+
+func newServer(config *rest.Config, o Options) (*server, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	// The API server protects itself (priority and fairness); client-go's own limit of 5
+	// requests a second would make mkdir slow.
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, -1
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("prepare to write records: %w", err)
+	}
+	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
+	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, o.Log)
+	s.prober = owners.NewProber(s.tree.Owners, s.pool.Null, o.Clock, o.Log)
+	s.service = directories.NewService(directories.Config{
+		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
+		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
+	})
+	s.keeper = directories.NewKeeper(s.service)
+	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.keeper)
+	if err != nil {
+		return nil, err
+	}
+	s.watcher.addressesChanged = s.leave
+	return s, nil
+}
+
+// leave ends the sessions with data servers that are gone, without keeping the caller waiting.
+func (s *server) leave() {
+	addresses := map[string]bool{}
+	for _, server := range s.tree.Servers() {
+		addresses[server.Address] = true
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		s.pool.Keep(ctx, addresses)
+	}()
+}
+
+// nfs serves clients once the tree is complete: a name that is not in it yet would be
+// missing to them.
+func (s *server) nfs(ctx context.Context) error {
+	if err := s.complete(ctx); err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	identity, err := s.identity(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	handler := operations.New(operations.Config{
+		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, Patience: s.Patience,
+		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation,
+	})
+	sessions, err := session.New(session.Config{
+		Handler: handler, Owner: identity, Scope: identity, Lease: s.Lease, Limits: s.Sessions, Now: s.Clock.Now, Logger: s.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("prepare NFS sessions: %w", err)
+	}
+	calls := rpc.NewServer(rpc.Config{Handler: sessions, Limits: s.RPC, Logger: s.Log})
+	s.countServing(sessions, calls)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for NFS clients: %w", err)
+	}
+	s.Log.Info("serving", "address", listener.Addr().String(), "identity", identity)
+	s.listening.Store(true)
+	if err := calls.Serve(ctx, listener); err != nil {
+		return fmt.Errorf("serve NFS clients: %w", err)
+	}
+	return nil
+}
+
+// pollSynced is how often the watcher is asked whether it has read everything; there is no event for it.
+const pollSynced = 20 * time.Millisecond
+
+// complete waits until the tree has all that the API has.
+func (s *server) complete(ctx context.Context) error {
+	ticker := s.Clock.NewTicker(pollSynced)
+	defer ticker.Stop()
+	for s.watcher.check() != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C():
+		}
+	}
+	return nil
+}
+
+// identity is the server's owner and scope.
+func (s *server) identity(ctx context.Context) (string, error) {
+	if s.Identity != "" {
+		return s.Identity, nil
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-s.watcher.identified:
+	}
+	for _, server := range s.tree.Servers() {
+		if server.Scope != "" {
+			return naming.NamespaceServerIdentity(server.Scope), nil
+		}
+	}
+	return "", errors.New("no DataServer has a serverScope to make an identity from: use --identity")
+}
+
+// keep takes part in the election of the keeper until the order to stop.
+func (s *server) keep(serving, ordered context.Context) error {
+	if err := s.complete(serving); err != nil {
+		return ignoreEnd(serving, err)
+	}
+	keeping, cancel := context.WithCancel(serving)
+	defer cancel()
+	defer context.AfterFunc(ordered, cancel)()
+	return elect(keeping, s.config, &s.Options, s.metrics, s.keeper.Run)
+}
+
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// countServing adds the metrics of what is served.
+func (s *server) countServing(sessions *session.Server, calls *rpc.Server) {
+	m := s.metrics
+	m.gauge("howdah_namespace_shares", "Shares in the tree.", func() int { return s.tree.Sizes().Shares })
+	m.gauge("howdah_namespace_directories", "Plain directories in the tree.", func() int { return s.tree.Sizes().Directories })
+	m.gauge("howdah_namespace_junctions", "Junctions in the tree.", func() int { return s.tree.Sizes().Junctions })
+	m.gauge("howdah_namespace_unfinished", "Directories that are being made, removed or renamed.", func() int { return s.tree.Sizes().Unfinished })
+	m.gauge("howdah_namespace_owners_down", "Data servers that own directories and do not answer.", s.prober.Down)
+	m.gauge("howdah_namespace_clients", "NFS clients.", func() int { return sessions.Stats().Clients })
+	m.gauge("howdah_namespace_sessions", "NFS sessions.", func() int { return sessions.Stats().Sessions })
+	m.gauge("howdah_namespace_connections", "Open connections.", func() int { return calls.Stats().Connections })
+	m.gauge("howdah_namespace_requests", "Requests in flight.", func() int { return calls.Stats().Requests })
+}
+
+// manager answers probes and gives metrics.
+func (s *server) manager(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	mux.Handle("/metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Manager)
+	if err != nil {
+		return fmt.Errorf("listen for probes: %w", err)
+	}
+	web := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("answer probes: %w", err)
+	}
+	return nil
+}
+
+// ready tells why clients should not come here.
+func (s *server) ready() error {
+	switch {
+	case s.stopping.Load():
+		return errors.New("stopping")
+	case s.watcher.check() != nil:
+		return s.watcher.check()
+	case !s.listening.Load():
+		return errors.New("no DataServer is known yet, so the server has no identity")
+	}
+	return nil
+}

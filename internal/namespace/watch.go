@@ -1,0 +1,169 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/directories"
+	"github.com/howdah/howdah/internal/namespace/tree"
+)
+
+// watcher feeds the tree, and tells the keeper what changed.
+type watcher struct {
+	tree   *tree.Tree
+	keeper *directories.Keeper
+	cache  cache.Cache
+
+	// identified is closed when the first data server is known.
+	identified chan struct{}
+	once       sync.Once
+	// synced is nil until the watches are set up.
+	synced atomic.Pointer[[]toolscache.InformerSynced]
+	// addressesChanged is called when data servers come, go or move.
+	addressesChanged func()
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register the API's kinds: %w", err)
+	}
+	return scheme, nil
+}
+
+// newWatcher makes a watcher of one FileServer's objects in one namespace.
+func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree.Tree, keeper *directories.Keeper) (*watcher, error) {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.FileServerLabel: o.FileServer})}
+	c, err := cache.New(config, cache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]cache.Config{o.KubeNamespace: {}},
+		DefaultTransform:  cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.DataServer{}:     ours,
+			&v1alpha1.ShareDirectory{}: ours,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prepare to watch the API: %w", err)
+	}
+	return &watcher{tree: t, keeper: keeper, cache: c, identified: make(chan struct{})}, nil
+}
+
+// run watches until the context ends.
+func (w *watcher) run(ctx context.Context) error {
+	var synced []toolscache.InformerSynced
+	for _, kind := range []struct {
+		object  client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&v1alpha1.DataServer{}, handler(w.setServer, w.deleteServer)},
+		{&v1alpha1.FileShare{}, handler(w.setShare, w.deleteShare)},
+		{&v1alpha1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
+	} {
+		// Not blocking: the cache is started below.
+		informer, err := w.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind.object, err)
+		}
+		registration, err := informer.AddEventHandler(kind.handler)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind.object, err)
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	w.synced.Store(&synced)
+	if err := w.cache.Start(ctx); err != nil {
+		return fmt.Errorf("watch the API: %w", err)
+	}
+	return nil
+}
+
+// errNotSynced says that the tree does not have everything yet.
+var errNotSynced = errors.New("the API's objects have not all been read yet")
+
+// check tells whether the tree has all that was there when the watch began.
+func (w *watcher) check() error {
+	all := w.synced.Load()
+	if all == nil {
+		return errNotSynced
+	}
+	for _, synced := range *all {
+		if !synced() {
+			return errNotSynced
+		}
+	}
+	return nil
+}
+
+// handler turns informer events of one kind into calls.
+func handler[T client.Object](set, gone func(T)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if typed, ok := o.(T); ok {
+				set(typed)
+			}
+		},
+		UpdateFunc: func(_, o any) {
+			if typed, ok := o.(T); ok {
+				set(typed)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = last.Obj
+			}
+			if typed, ok := o.(T); ok {
+				gone(typed)
+			}
+		},
+	}
+}
+
+func (w *watcher) setServer(o *v1alpha1.DataServer) {
+	before, known := w.tree.Server(o.Name)
+	w.tree.SetServer(o)
+	if !known || before.Address != o.Spec.Address {
+		w.addressesChanged()
+	}
+	w.once.Do(func() { close(w.identified) })
+	w.keeper.ServerChanged(o.Name)
+}
+
+func (w *watcher) deleteServer(o *v1alpha1.DataServer) {
+	w.tree.DeleteServer(o.Name)
+	w.addressesChanged()
+}
+
+func (w *watcher) setShare(o *v1alpha1.FileShare) {
+	w.tree.SetShare(o)
+	w.keeper.ShareChanged(o.Name)
+}
+
+func (w *watcher) deleteShare(o *v1alpha1.FileShare) {
+	w.tree.DeleteShare(o.Name)
+	// A younger share that was hidden by this one may be shown now.
+	for _, s := range w.tree.Shares() {
+		w.keeper.ShareChanged(s.Name)
+	}
+}
+
+func (w *watcher) setDirectory(o *v1alpha1.ShareDirectory) {
+	w.tree.SetDirectory(o)
+	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
+}
+
+func (w *watcher) deleteDirectory(o *v1alpha1.ShareDirectory) {
+	w.tree.DeleteDirectory(o.Spec.ShareName, o.Spec.Path, string(o.UID))
+	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
+}
