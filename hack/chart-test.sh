@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Checks the chart without a cluster: that it renders, that what it must not contain
+# is not there, and that bad values are refused with a message that names them.
+# Against a real API server it is checked by test/install.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/environment.sh
+helm=$(hack/tools/build.sh helm)
+failures=0
+
+fail() {
+  echo "chart-test: $*" >&2
+  failures=$((failures + 1))
+}
+
+render() { "$helm" template howdah charts/howdah --namespace howdah-system "$@"; }
+
+# has WHAT PATTERN COUNT [values…]: the rendered chart has lines like PATTERN so many times.
+has() {
+  local what=$1 pattern=$2 count=$3 found
+  shift 3
+  found=$(render "$@" | grep -cE -- "$pattern" || true)
+  [ "$found" -eq "$count" ] || fail "$what: $found lines like '$pattern', want $count ($*)"
+}
+
+# refused WHAT MESSAGE values…: the chart does not render, and says why.
+refused() {
+  local what=$1 message=$2 output
+  shift 2
+  if output=$(render "$@" 2>&1); then
+    fail "$what is accepted ($*)"
+  elif ! grep -qE -- "$message" <<<"$output"; then
+    fail "$what is refused without '$message': $output"
+  fi
+}
+
+"$helm" lint --strict --quiet charts/howdah
+
+has "CRDs are installed" '^kind: CustomResourceDefinition$' 5
+has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 5
+has "CRDs can be left out" '^kind: CustomResourceDefinition$' 0 --set crds.install=false
+has "the operator may work everywhere" '^kind: Role$' 1
+has "the operator gets a Role in each watched namespace" '^kind: Role$' 3 --set 'watchNamespaces={team-a,team-b}'
+has "the operator is told the namespaces" '--watch-namespaces=team-a,team-b$' 1 --set 'watchNamespaces={team-a,team-b}'
+has "no root" 'runAsNonRoot: true' 1
+has "no writable root file system" 'readOnlyRootFilesystem: true' 1
+has "no capabilities" 'drop: \[ALL\]' 1
+has "no wildcard in the rights" "^ *- ['\"]?\*['\"]?$" 0
+has "images follow the chart's version" 'image: howdah/howdah:[0-9]' 1
+has "images can be named" 'image: registry.example:5000/a/b:c$' 1 --set image.repository=registry.example:5000/a/b,image.tag=c
+has "data servers' image is handed on" '--server-image=x/y:z$' 1 --set serverImage.repository=x/y,serverImage.tag=z
+
+refused "an unknown value" "additional properties 'replica'|replica.*not allowed" --set replica=2
+refused "an unknown value further down" "pullpolicy" --set image.pullpolicy=Always
+refused "no replicas" "replicas" --set replicas=0
+refused "a number as text" "replicas" --set-string replicas=2
+refused "a pull policy that Kubernetes does not have" "pullPolicy" --set image.pullPolicy=Sometimes
+refused "a tag in the repository" "repository" --set image.repository='howdah/howdah:1 x'
+refused "a tag with a space" "tag" --set image.tag='a b'
+refused "namespaces as one text" "watchNamespaces" --set watchNamespaces=team-a
+refused "a namespace that can't be one" "watchNamespaces" --set 'watchNamespaces={Team_A}'
+refused "the same namespace twice" "watchNamespaces" --set 'watchNamespaces={a,a}'
+refused "an unknown log level" "logLevel" --set logLevel=verbose
+refused "an unknown resource section" "resources" --set resources.request.cpu=1
+refused "an unknown toleration effect" "tolerations" --set 'tolerations[0].effect=Never'
+refused "a node selector that is no text" "nodeSelector" --set nodeSelector.gpu=true
+
+# What the chart and the kustomize base give the operator must not drift apart.
+arguments() { grep -E '^ *- --' | sed 's/^ *- //' | sort; }
+if ! difference=$(diff <(render -s templates/deployment.yaml | arguments) <(arguments <config/operator/deployment.yaml)); then
+  fail "the chart and config/operator start the operator differently:
+$difference"
+fi
+
+[ "$failures" -eq 0 ] || exit 1
+echo "chart-test: good"
