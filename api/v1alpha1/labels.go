@@ -36,6 +36,8 @@ const (
 	FileServerFinalizer = "howdah.io/file-server"
 	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.
 	FileShareFinalizer = "howdah.io/file-share"
+	// JobFinalizer keeps an MLPerfStorageJob until its PersistentVolume is being deleted.
+	JobFinalizer = "howdah.io/mlperf-storage-job"
 
 	// NFSPort is the TCP port of the namespace servers and of the data servers:
 	// a referral (fs_locations, RFC 8881 section 11.16) carries no port, so clients use this one.

@@ -35,6 +35,7 @@ type MLPerfStorageJob struct {
 // MLPerfStorageJobSpec is what the user wants of a run.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can't be changed once the job exists; delete it and make a new one"
 // +kubebuilder:validation:XValidation:rule="self.accelerator.count >= (has(self.clients) ? self.clients : 1) && self.accelerator.count % (has(self.clients) ? self.clients : 1) == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
+// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
 	// shareName names the FileShare, in the same Kubernetes namespace.
 	// +kubebuilder:validation:MinLength=1
