@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/fileserver"
 	"github.com/howdah/howdah/controllers/fileshare"
+	"github.com/howdah/howdah/controllers/mlperfstoragejob"
 )
 
 // Options are what all controllers share.
@@ -60,6 +62,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&corev1.PersistentVolumeClaim{}: ours,
 		&appsv1.StatefulSet{}:           ours,
 		&appsv1.Deployment{}:            ours,
+		&batchv1.Job{}:                  ours,
 		&policyv1.PodDisruptionBudget{}: ours,
 		&rbacv1.Role{}:                  ours,
 		&rbacv1.RoleBinding{}:           ours,
@@ -103,6 +106,14 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Events:  mgr.GetEventRecorder(fileshare.FieldManager),
 	}).SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("controller of FileShares: %w", err)
+	}
+	if err := (&mlperfstoragejob.Reconciler{
+		Client:  mgr.GetClient(),
+		Applier: applier(mlperfstoragejob.FieldManager),
+		Images:  options.Images,
+		Clock:   options.Clock,
+	}).SetupWithManager(ctx, mgr); err != nil {
+		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ type PhaseFacts struct {
 }
 
 // StateOf derives the state. A result outlives everything else: pods and shares
-// may be deleted once it is there. Facts of later phases go before those of earlier ones.
+// may be deleted once it is there. Facts of later phases go before those of earlier ones;
+// pods that have started are left to find out themselves what becomes of the share.
 func StateOf(f Facts) State {
 	switch {
 	case f.Result != nil:
@@ -75,14 +76,14 @@ func StateOf(f Facts) State {
 		return StateCollecting
 	case f.Run.Exists:
 		return StateRunning
-	case f.Generate.Complete:
-		return StateDatasetReady
-	case f.Generate.Exists:
+	case f.Generate.Exists && !f.Generate.Complete:
 		return StateGeneratingDataset
 	case !f.ShareFound:
 		return StateNoShare
 	case !f.ShareReady:
 		return StateShareNotReady
+	case f.Generate.Complete:
+		return StateDatasetReady
 	case !f.Prepared:
 		return StateUnprepared
 	default:

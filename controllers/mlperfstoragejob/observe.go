@@ -1,0 +1,200 @@
+package mlperfstoragejob
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/benchmark"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// observed is all that a pass knows. What is not there is nil or empty.
+type observed struct {
+	job   *v1alpha1.MLPerfStorageJob
+	share *v1alpha1.FileShare
+	// servers are the data servers of the share's FileServer, sorted by name.
+	servers []benchmark.Server
+	// directories are the paths of the share's directories that exist on a data server.
+	directories []string
+	hasPlan     bool
+	// journal is what the client pods wrote.
+	journal       map[string]string
+	generate, run *batchv1.Job
+	// pods are the client pods of both Jobs, sorted by name.
+	pods []corev1.Pod
+}
+
+func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob) (*observed, error) {
+	o := &observed{job: job}
+	steps := []struct {
+		what string
+		read func() error
+	}{
+		{"the FileShare", func() (err error) {
+			o.share, err = read(ctx, r, &v1alpha1.FileShare{}, job, job.Spec.ShareName)
+			return
+		}},
+		{"the plan", func() error {
+			plan, err := read(ctx, r, &corev1.ConfigMap{}, job, naming.BenchmarkPlan(job.Name))
+			o.hasPlan = plan != nil
+			return err
+		}},
+		{"the result", func() error {
+			result, err := read(ctx, r, &corev1.ConfigMap{}, job, naming.BenchmarkResult(job.Name))
+			if result != nil {
+				o.journal = result.Data
+			}
+			return err
+		}},
+		{"the Job that generates", func() (err error) {
+			o.generate, err = read(ctx, r, &batchv1.Job{}, job, naming.BenchmarkGenerate(job.Name))
+			return
+		}},
+		{"the Job that runs", func() (err error) {
+			o.run, err = read(ctx, r, &batchv1.Job{}, job, naming.BenchmarkRun(job.Name))
+			return
+		}},
+		{"Pods", func() error { return o.readPods(ctx, r) }},
+		{"DataServers", func() error { return o.readServers(ctx, r) }},
+		{"ShareDirectories", func() error { return o.readDirectories(ctx, r) }},
+	}
+	for _, step := range steps {
+		if err := step.read(); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", step.what, err)
+		}
+	}
+	return o, nil
+}
+
+// read gets an object of the job's namespace, nil if there is none.
+func read[T client.Object](ctx context.Context, c client.Reader, into T, job *v1alpha1.MLPerfStorageJob, name string) (T, error) {
+	err := c.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, into)
+	if err != nil {
+		var none T
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return none, err
+	}
+	return into, nil
+}
+
+func (o *observed) readPods(ctx context.Context, c client.Reader) error {
+	var list corev1.PodList
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectBenchmark(o.job.Name)))
+	o.pods = list.Items
+	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return err
+}
+
+// readServers needs the share, for its FileServer and its Export_Ids.
+func (o *observed) readServers(ctx context.Context, c client.Reader) error {
+	if o.share == nil {
+		return nil
+	}
+	var list v1alpha1.DataServerList
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectDataServers(o.share.Spec.FileServerName)))
+	for i := range list.Items {
+		o.servers = append(o.servers, serverOf(&list.Items[i], o.share.Name))
+	}
+	slices.SortFunc(o.servers, func(a, b benchmark.Server) int { return strings.Compare(a.Name, b.Name) })
+	return err
+}
+
+// serverOf prefers the pod's address: the address for clients may let nothing but NFS through.
+func serverOf(record *v1alpha1.DataServer, share string) benchmark.Server {
+	server := benchmark.Server{Name: record.Name}
+	for _, address := range []string{record.Status.PodIP, record.Spec.Address} {
+		if address != "" {
+			server.Addresses = append(server.Addresses, address)
+		}
+	}
+	for _, export := range record.Status.Exports {
+		if export.ShareName == share {
+			server.Exports = export.ExportIDs
+		}
+	}
+	return server
+}
+
+func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
+	if o.share == nil || o.hasPlan {
+		return nil // a plan that is made does not change
+	}
+	var list v1alpha1.ShareDirectoryList
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name})
+	for i := range list.Items {
+		if d := &list.Items[i].Spec; d.ServerName != "" && d.State == v1alpha1.DirectoryReady {
+			o.directories = append(o.directories, d.Path)
+		}
+	}
+	slices.Sort(o.directories)
+	return err
+}
+
+// facts are what the state is derived from.
+func (o *observed) facts() benchmark.Facts {
+	f := benchmark.Facts{
+		ShareFound: o.share != nil,
+		Prepared:   o.hasPlan,
+		Generate:   phaseOf(o.generate),
+		Run:        phaseOf(o.run),
+		Failure:    o.journal[benchmark.KeyFailure],
+	}
+	if o.share != nil {
+		f.ShareReady = conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady) && o.share.Status.Mount.Address != ""
+	}
+	if text, ok := o.journal[benchmark.KeyResult]; ok {
+		result := &v1alpha1.BenchmarkResult{}
+		if err := json.Unmarshal([]byte(text), result); err != nil {
+			f.Failure = "the result can't be read: " + err.Error()
+		} else {
+			f.Result = result
+		}
+	}
+	return f
+}
+
+func (o *observed) state() benchmark.State { return benchmark.StateOf(o.facts()) }
+
+func phaseOf(job *batchv1.Job) benchmark.PhaseFacts {
+	if job == nil {
+		return benchmark.PhaseFacts{}
+	}
+	f := benchmark.PhaseFacts{Exists: true}
+	for _, c := range job.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			f.Complete = true
+		case batchv1.JobFailed, batchv1.JobFailureTarget:
+			f.Failed = true
+		}
+	}
+	return f
+}
+
+// jobInput is what the Jobs are made from.
+func (o *observed) jobInput(images desired.Images) desired.BenchmarkJobInput {
+	return desired.BenchmarkJobInput{Job: o.job, Share: o.share, Image: images.Howdah, Clients: o.clients()}
+}
+
+func (o *observed) clients() int32 {
+	if o.job.Spec.Clients == 0 {
+		return benchmark.DefaultClients
+	}
+	return o.job.Spec.Clients
+}

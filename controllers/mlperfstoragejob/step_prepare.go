@@ -1,0 +1,50 @@
+package mlperfstoragejob
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/benchmark"
+)
+
+// invalidSpec is a fault that only the user can mend, with a new job.
+type invalidSpec struct{ cause error }
+
+func (e *invalidSpec) Error() string { return e.cause.Error() }
+func (e *invalidSpec) Unwrap() error { return e.cause }
+
+// prepare makes all that the client pods need. The plan comes last: that it
+// exists is what tells that everything else does.
+func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
+	plan, err := o.newPlan()
+	if err != nil {
+		return &invalidSpec{err}
+	}
+	text, err := plan.Text()
+	if err != nil {
+		return err
+	}
+	// Not through the applier, which reads what it writes: nobody but the pods needs to read this.
+	token := desired.BenchmarkToken(o.job, rand.Text())
+	if err := r.Create(ctx, token, client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("making Secret %s: %w", token.Name, err)
+	}
+	objects := append(apply.AllOwned(desired.BenchmarkAccess(o.job)...),
+		apply.Unowned(desired.BenchmarkVolume(o.job, o.share.Status.Mount, plan.Nconnect)),
+		apply.Owned(desired.BenchmarkClaim(o.job)))
+	if err := r.Applier.Apply(ctx, o.job, objects...); err != nil {
+		return err
+	}
+	return r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkPlan(o.job, text)))
+}
+
+// newPlan is the plan for the share as it is now.
+func (o *observed) newPlan() (benchmark.Plan, error) {
+	folders := benchmark.Folders(o.share.Spec.Layout, int(o.share.Spec.Depth), o.directories, len(o.servers))
+	return benchmark.NewPlan(o.job.Name, o.job.Spec, folders, o.servers)
+}

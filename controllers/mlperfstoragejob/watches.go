@@ -1,0 +1,80 @@
+package mlperfstoragejob
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// jobShareIndex finds the MLPerfStorageJobs of a FileShare.
+const jobShareIndex = "mlperfstoragejob.spec.shareName"
+
+// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
+const maxBackoff = 30 * time.Second
+
+// SetupWithManager registers the controller, its watches and its index.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.MLPerfStorageJob{}, jobShareIndex, func(o client.Object) []string {
+		if job, ok := o.(*v1alpha1.MLPerfStorageJob); ok {
+			return []string{job.Spec.ShareName}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("mlperfstoragejob").
+		// Every status write of our own would bring another pass without the predicate. Deletion raises the
+		// generation; the finalizer does not, and the pass after it is needed.
+		For(&v1alpha1.MLPerfStorageJob{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizerChanged()))).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byPod)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.byShare)).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+func finalizerChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers())
+	}}
+}
+
+func byPod(_ context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[v1alpha1.JobLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+func (r *Reconciler) byShare(ctx context.Context, object client.Object) []reconcile.Request {
+	var list v1alpha1.MLPerfStorageJobList
+	if err := r.List(ctx, &list, client.InNamespace(object.GetNamespace()), client.MatchingFields{jobShareIndex: object.GetName()}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing MLPerfStorageJobs")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
