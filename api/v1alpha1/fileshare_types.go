@@ -101,6 +101,7 @@ type FileShareSpec struct {
 	// read and write, and that root is not squashed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, isCIDR(c) || isIP(c)))",message="clients must be CIDRs (10.0.0.0/8) or IP addresses"
 	// +listType=atomic
 	// +optional
 	Access []AccessRule `json:"access,omitempty"`
@@ -143,7 +144,7 @@ type AccessRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) || isIP(c))",message="clients must be CIDRs (10.0.0.0/8) or IP addresses"
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Fa-f.:/]+$`
 	// +listType=set
 	// +required
 	Clients []string `json:"clients,omitempty"`
