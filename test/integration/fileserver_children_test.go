@@ -1,0 +1,191 @@
+package integration
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var _ = Describe("A FileServer becomes its children", func() {
+	var namespace string
+	BeforeEach(func() { namespace = newNamespace() })
+
+	It("makes data servers, namespace servers and their addresses, and reports them when they serve", func() {
+		create(builders.FileServer(namespace, "training").Replicas(3).PerServer(2).Build())
+
+		set := exists(&appsv1.StatefulSet{}, namespace, "training")
+		Expect(*set.Spec.Replicas).To(Equal(int32(3)))
+		Expect(set.Spec.PodManagementPolicy).To(Equal(appsv1.ParallelPodManagement))
+		Expect(set.Spec.VolumeClaimTemplates).To(HaveLen(2))
+		Expect(*set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName).To(Equal(standardClass), "the default class is written down")
+		Expect(set.Spec.Template.Spec.Containers[0].Image).To(Equal(serverImage))
+		deployment := exists(&appsv1.Deployment{}, namespace, "training-namespace")
+		Expect(*deployment.Spec.Replicas).To(Equal(int32(2)))
+		Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal(howdahImage))
+		Expect(exists(&corev1.Service{}, namespace, "training").Spec.SessionAffinity).To(Equal(corev1.ServiceAffinityClientIP))
+		for i := range 3 {
+			service := exists(&corev1.Service{}, namespace, fmt.Sprintf("training-%d", i))
+			Eventually(func() string {
+				return exists(&v1alpha1.DataServer{}, namespace, service.Name).Spec.Address
+			}, patience).Should(Equal(service.Spec.ClusterIP), "referrals carry the Service's address")
+		}
+		for _, name := range []string{"training-data", "training-namespace"} {
+			exists(&policyv1.PodDisruptionBudget{}, namespace, name)
+			exists(&corev1.ServiceAccount{}, namespace, name)
+			exists(&rbacv1.Role{}, namespace, name)
+			exists(&rbacv1.RoleBinding{}, namespace, name)
+		}
+
+		By("explaining what it waits for")
+		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonClaimsPending)
+		Expect(message).To(ContainSubstring("data-0-training-0"))
+
+		By("becoming ready with its pods")
+		runEverything(namespace, "training")
+		var fs v1alpha1.FileServer
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "training"}, &fs)).To(Succeed())
+		Expect(fs.Status.Address).To(Equal(exists(&corev1.Service{}, namespace, "training").Spec.ClusterIP))
+		Expect(*fs.Status.ReadyReplicas).To(Equal(int32(3)))
+		Expect(*fs.Status.ObservedGeneration).To(Equal(fs.Generation))
+		Expect(fs.Status.Servers).To(HaveLen(3))
+		Expect(fs.Status.Servers[1].State).To(Equal(v1alpha1.ServerServing))
+		Expect(fs.Status.Servers[1].NodeName).To(Equal("node-b"))
+		Expect(*fs.Status.Capacity.TotalBytes).To(Equal(int64(3 << 30)))
+		for _, c := range fs.Status.Conditions {
+			Expect(c.Status).To(Equal(metav1.ConditionTrue), "%s: %s", c.Type, c.Message)
+		}
+
+		By("letting the namespace servers in everywhere")
+		Expect(exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.NamespaceServers).To(Equal([]string{"10.2.0.1", "10.2.0.2"}))
+	})
+
+	It("follows the nodes when replicas is unset", func() {
+		create(builders.FileServer(namespace, "wide").Build())
+		Expect(*exists(&appsv1.StatefulSet{}, namespace, "wide").Spec.Replicas).To(Equal(int32(3)))
+		node := builders.Node("node-d").Build()
+		create(node)
+		DeferCleanup(func() { Expect(client.IgnoreNotFound(admin.Delete(ctx, node))).To(Succeed()) })
+		replicas := func() int32 { return *exists(&appsv1.StatefulSet{}, namespace, "wide").Spec.Replicas }
+		Eventually(replicas, patience).Should(Equal(int32(4)))
+		Expect(admin.Delete(ctx, node)).To(Succeed())
+		Consistently(replicas, "1s").Should(Equal(int32(4)), "a node that goes costs no server")
+	})
+
+	It("writes nothing once it is steady, whatever stirs it", func() {
+		create(builders.FileServer(namespace, "steady").Replicas(2).Build())
+		runEverything(namespace, "steady")
+		Eventually(func() int64 {
+			before := operatorWrites.Load()
+			Consistently(operatorWrites.Load, "500ms").Should(Equal(before))
+			return operatorWrites.Load() - before
+		}, patience).Should(BeZero())
+		before := operatorWrites.Load()
+		for i := range 5 {
+			for _, object := range []client.Object{
+				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-namespace"}},
+				&v1alpha1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-0"}},
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-1"}},
+			} {
+				change(object, func(o client.Object) {
+					o.SetAnnotations(map[string]string{v1alpha1.OwnerAnnotation: o.GetAnnotations()[v1alpha1.OwnerAnnotation], "test.howdah.io/stir": fmt.Sprint(i)})
+				})
+			}
+			Consistently(operatorWrites.Load, "200ms").Should(Equal(before), describeWrites)
+		}
+	})
+
+	It("makes children again that somebody deletes, and undoes what somebody changes", func() {
+		create(builders.FileServer(namespace, "healing").Replicas(2).Build())
+		runEverything(namespace, "healing")
+		for _, object := range []client.Object{
+			&corev1.Service{}, &v1alpha1.DataServer{}, &appsv1.StatefulSet{}, &appsv1.Deployment{},
+			&policyv1.PodDisruptionBudget{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		} {
+			name := map[bool]string{true: "healing-0", false: "healing-namespace"}[isNumbered(object)]
+			if _, ok := object.(*appsv1.StatefulSet); ok {
+				name = "healing"
+			}
+			uid := exists(object, namespace, name).GetUID()
+			Expect(admin.Delete(ctx, object)).To(Succeed())
+			Eventually(func() bool {
+				err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+				return err == nil && object.GetUID() != uid
+			}, patience, "50ms").Should(BeTrue(), "%T %s comes back", object, name)
+		}
+		deployment := exists(&appsv1.Deployment{}, namespace, "healing-namespace")
+		change(deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other.invalid/image" })
+		Eventually(func() string {
+			return exists(&appsv1.Deployment{}, namespace, "healing-namespace").Spec.Template.Spec.Containers[0].Image
+		}, patience).Should(Equal(howdahImage))
+		service := exists(&corev1.Service{}, namespace, "healing-1")
+		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = false })
+		Eventually(func() bool {
+			return exists(&corev1.Service{}, namespace, "healing-1").Spec.PublishNotReadyAddresses
+		}, patience).Should(BeTrue())
+	})
+
+	It("exports every live share, spelled out, and asks for removals", func() {
+		create(builders.FileServer(namespace, "training").Replicas(1).Build())
+		create(builders.FileShare(namespace, "unet3d", "training").Owner(1000, 1000, "0770").
+			Access(v1alpha1.AccessReadOnly, "", "10.0.0.0/8").Build())
+		create(builders.FileShare(namespace, "bert", "training").Build())
+		create(builders.FileShare(namespace, "elsewhere", "other").Build())
+		server := func() []string {
+			var names []string
+			for _, export := range exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports {
+				names = append(names, export.ShareName)
+			}
+			return names
+		}
+		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
+		exports := exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports
+		Expect(exports[0].Access).To(Equal([]v1alpha1.AccessRule{{
+			Clients: []string{"0.0.0.0/0", "::/0"}, Mode: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone}}))
+		Expect(exports[1].Mode).To(Equal("0770"))
+		Expect(*exports[1].Owner).To(Equal(int64(1000)))
+		Expect(exports[1].Access[0].Squash).To(Equal(v1alpha1.SquashNone))
+	})
+})
+
+// isNumbered tells the kinds of which each data server has one.
+func isNumbered(object client.Object) bool {
+	switch object.(type) {
+	case *corev1.Service, *v1alpha1.DataServer:
+		return true
+	}
+	return false
+}
+
+var _ = Describe("FileServers of the same name in two Kubernetes namespaces", func() {
+	It("do not disturb each other", func() {
+		one, two := newNamespace(), newNamespace()
+		create(builders.FileServer(one, "training").Replicas(2).Build())
+		create(builders.FileServer(two, "training").Replicas(1).Build())
+		create(builders.FileShare(one, "data", "training").Build())
+		runEverything(one, "training")
+		runEverything(two, "training")
+		first := exists(&v1alpha1.DataServer{}, one, "training-0")
+		second := exists(&v1alpha1.DataServer{}, two, "training-0")
+		Eventually(func() int { return len(exists(first, one, "training-0").Spec.Exports) }, patience).Should(Equal(1))
+		Expect(second.Spec.Exports).To(BeEmpty(), "a share belongs to the FileServer of its own namespace")
+		Expect(first.Spec.ServerScope).NotTo(Equal(second.Spec.ServerScope), "clients must not take them for one server")
+
+		By("deleting one")
+		Expect(admin.Delete(ctx, &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Namespace: two, Name: "training"}})).To(Succeed())
+		isGone(&v1alpha1.FileServer{}, two, "training")
+		Consistently(func() metav1.ConditionStatus {
+			return fileServerCondition(one, "training", v1alpha1.FileServerServersAvailable).Status
+		}, "1s").Should(Equal(metav1.ConditionTrue))
+	})
+})
+

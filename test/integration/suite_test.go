@@ -1,0 +1,144 @@
+package integration
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/howdah/howdah/controllers"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/test/builders"
+)
+
+const (
+	operatorUser = "howdah-operator"
+	serverImage  = "registry.invalid/howdah-server:test"
+	howdahImage  = "registry.invalid/howdah:test"
+	// standardClass is the default StorageClass of the test cluster; its volumes can grow.
+	standardClass = "standard"
+	// fixedClass is one whose volumes can't grow.
+	fixedClass = "fixed"
+)
+
+var (
+	ctx    context.Context
+	admin  client.Client
+	config *rest.Config
+	// operatorWrites counts the requests of the operator that are not reads.
+	operatorWrites atomic.Int64
+	// lastWrites are the newest of them, for the message of a failing test.
+	lastWrites atomic.Pointer[[]string]
+)
+
+func TestIntegration(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBEBUILDER_ASSETS must name a directory with etcd and kube-apiserver; make test-integration sets it")
+	}
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "User stories on an API server")
+}
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(GinkgoWriter, nil)))
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithCancel(context.Background())
+	DeferCleanup(cancel)
+
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	var err error
+	config, err = environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(environment.Stop)
+
+	scheme, err := controllers.Scheme()
+	Expect(err).NotTo(HaveOccurred())
+	admin, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	for _, object := range []client.Object{
+		builders.Node("node-a").Build(), builders.Node("node-b").Build(), builders.Node("node-c").Build(),
+		builders.StorageClass(standardClass).Default().Expandable().Build(),
+		builders.StorageClass(fixedClass).Build(),
+	} {
+		Expect(admin.Create(ctx, object)).To(Succeed())
+	}
+	startOperator(environment)
+})
+
+// startOperator runs the controllers as a user that has the generated ClusterRole
+// and nothing else, so that a missing marker fails a story.
+func startOperator(environment *envtest.Environment) {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred(), "make manifests writes the operator's role")
+	var role rbacv1.ClusterRole
+	Expect(yaml.UnmarshalStrict(text, &role)).To(Succeed())
+	Expect(admin.Create(ctx, &role)).To(Succeed())
+	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: operatorUser},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+	})).To(Succeed())
+	user, err := environment.AddUser(envtest.User{Name: operatorUser}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	operatorConfig := user.Config()
+	operatorConfig.QPS, operatorConfig.Burst = 200, 400
+	operatorConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return countWrites{next} })
+
+	mgr, err := ctrl.NewManager(operatorConfig, ctrl.Options{
+		Scheme:  admin.Scheme(),
+		Cache:   controllers.CacheOptions(nil),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(controllers.SetupWithManager(ctx, mgr, controllers.Options{
+		Images: desired.Images{Server: serverImage, Howdah: howdahImage},
+		Clock:  clock.RealClock{},
+	})).To(Succeed())
+	done := make(chan error, 1)
+	managerContext, stop := context.WithCancel(ctx)
+	go func() { done <- mgr.Start(managerContext) }()
+	DeferCleanup(func() {
+		stop()
+		Expect(<-done).To(Succeed())
+	})
+}
+
+// countWrites counts what the operator sends beside reads and events.
+type countWrites struct{ next http.RoundTripper }
+
+func (c countWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+	isEvent := strings.Contains(request.URL.Path, "/events")
+	isReview := strings.Contains(request.URL.Path, "authorization.k8s.io/v1/self")
+	if request.Method != http.MethodGet && !isEvent && !isReview {
+		operatorWrites.Add(1)
+		recent := []string{request.Method + " " + request.URL.Path}
+		if before := lastWrites.Load(); before != nil {
+			recent = append(recent, *before...)
+		}
+		recent = recent[:min(len(recent), 20)]
+		lastWrites.Store(&recent)
+	}
+	return c.next.RoundTrip(request)
+}

@@ -1,0 +1,206 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// patience is how long a story waits for the operator.
+const patience = 15 * time.Second
+
+// newNamespace makes a Kubernetes namespace for a story.
+func newNamespace() string {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
+	Expect(admin.Create(ctx, namespace)).To(Succeed())
+	return namespace.Name
+}
+
+func create(object client.Object) {
+	GinkgoHelper()
+	Expect(admin.Create(ctx, object)).To(Succeed())
+}
+
+// change reads an object again and patches what the function changes.
+func change[T client.Object](object T, mutate func(T)) {
+	GinkgoHelper()
+	Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	before := object.DeepCopyObject().(client.Object)
+	mutate(object)
+	Expect(admin.Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+}
+
+// exists gets an object that must be there soon.
+func exists[T client.Object](object T, namespace, name string) T {
+	GinkgoHelper()
+	Eventually(func() error {
+		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	}, patience, "50ms").Should(Succeed(), "%T %s/%s", object, namespace, name)
+	return object
+}
+
+// isGone waits until an object is deleted or being deleted.
+func isGone(object client.Object, namespace, name string) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+		return apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil
+	}, patience, "50ms").Should(BeTrue(), "%T %s/%s must go", object, namespace, name)
+}
+
+// fileServerCondition reads a condition; Status is "" if there is none yet.
+func fileServerCondition(namespace, name, conditionType string) metav1.Condition {
+	var fs v1alpha1.FileServer
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &fs); err != nil {
+		return metav1.Condition{Message: err.Error()}
+	}
+	if c := meta.FindStatusCondition(fs.Status.Conditions, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// expectCondition waits for a condition of a FileServer and returns its message.
+func expectCondition(namespace, name, conditionType string, status metav1.ConditionStatus, reason string) string {
+	GinkgoHelper()
+	var got metav1.Condition
+	Eventually(func() string {
+		got = fileServerCondition(namespace, name, conditionType)
+		return fmt.Sprintf("%s %s", got.Status, got.Reason)
+	}, patience, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
+	return got.Message
+}
+
+// runDataServers plays the StatefulSet controller, the kubelet and the instance
+// managers: the claims are bound, the pods run, and every server has loaded its record.
+func runDataServers(namespace, fileServer string) {
+	GinkgoHelper()
+	set := exists(&appsv1.StatefulSet{}, namespace, naming.DataServers(fileServer))
+	nodes := []string{"node-a", "node-b", "node-c"}
+	for ordinal := range *set.Spec.Replicas {
+		name := naming.DataServer(fileServer, ordinal)
+		for _, template := range set.Spec.VolumeClaimTemplates {
+			bindClaim(namespace, template.Name+"-"+name, set, template)
+		}
+		runPod(namespace, name, set.Spec.Template, map[string]string{
+			appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)),
+		}, nodes[int(ordinal)%len(nodes)], fmt.Sprintf("10.1.0.%d", ordinal+1))
+	}
+	loadConfigurations(namespace, fileServer)
+}
+
+// runNamespaceServers plays the Deployment controller and the kubelet.
+func runNamespaceServers(namespace, fileServer string) {
+	GinkgoHelper()
+	deployment := exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers(fileServer))
+	for i := range *deployment.Spec.Replicas {
+		runPod(namespace, fmt.Sprintf("%s-%d", deployment.Name, i), deployment.Spec.Template, nil,
+			[]string{"node-a", "node-b", "node-c"}[i%3], fmt.Sprintf("10.2.0.%d", i+1))
+	}
+}
+
+// runEverything makes a FileServer Ready.
+func runEverything(namespace, fileServer string) {
+	GinkgoHelper()
+	runNamespaceServers(namespace, fileServer)
+	runDataServers(namespace, fileServer)
+	Eventually(func() metav1.ConditionStatus {
+		loadConfigurations(namespace, fileServer)
+		return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Status
+	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
+		func() string { return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Message })
+}
+
+// loadConfigurations plays the instance managers of all servers that have a pod.
+func loadConfigurations(namespace, fileServer string) {
+	GinkgoHelper()
+	var list v1alpha1.DataServerList
+	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)))).To(Succeed())
+	for i := range list.Items {
+		loadConfiguration(&list.Items[i])
+	}
+}
+
+func loadConfiguration(server *v1alpha1.DataServer) {
+	GinkgoHelper()
+	if got := server.Status.ObservedGeneration; got != nil && *got == server.Generation {
+		return
+	}
+	before := server.DeepCopy()
+	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
+	server.Status.ObservedGeneration = &generation
+	server.Status.Removed = server.Spec.Removals
+	server.Status.Volumes = []v1alpha1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
+	server.Status.Exports = nil
+	for i, export := range server.Spec.Exports {
+		server.Status.Exports = append(server.Status.Exports, v1alpha1.ServedExport{ShareName: export.ShareName, ExportIDs: []int32{int32(i + 1)}})
+	}
+	conditions.Set(&server.Status.Conditions, generation, time.Now(),
+		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "ganesha answers"))
+	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
+}
+
+func bindClaim(namespace, name string, set *appsv1.StatefulSet, template corev1.PersistentVolumeClaim) {
+	GinkgoHelper()
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	}
+	maps.Copy(claim.Labels, template.Labels)
+	maps.Copy(claim.Labels, set.Spec.Selector.MatchLabels)
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, claim))).To(Succeed())
+	Expect(admin.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	if claim.Status.Phase == corev1.ClaimBound {
+		return
+	}
+	before := claim.DeepCopy()
+	claim.Status.Phase = corev1.ClaimBound
+	claim.Status.Capacity = claim.Spec.Resources.Requests
+	Expect(admin.Status().Patch(ctx, claim, client.MergeFrom(before))).To(Succeed())
+}
+
+func runPod(namespace, name string, template corev1.PodTemplateSpec, extra map[string]string, node, ip string) {
+	GinkgoHelper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}, Spec: template.Spec}
+	maps.Copy(pod.Labels, template.Labels)
+	maps.Copy(pod.Labels, extra)
+	pod.Spec.NodeName = node
+	err := admin.Create(ctx, pod)
+	if apierrors.IsAlreadyExists(err) {
+		return
+	}
+	Expect(err).NotTo(HaveOccurred())
+	before := pod.DeepCopy()
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.PodIP = ip
+	pod.Status.PodIPs = []corev1.PodIP{{IP: ip}}
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}
+	Expect(admin.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
+}
+
+// describeWrites is for the message of a failing test.
+func describeWrites() string {
+	if recent := lastWrites.Load(); recent != nil {
+		return "the newest writes of the operator:\n" + strings.Join(*recent, "\n")
+	}
+	return "no writes"
+}
