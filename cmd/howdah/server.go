@@ -1,14 +1,47 @@
 package main
 
 import (
-	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 func newServerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:  "server",
-		RunE: func(*cobra.Command, []string) error { return errors.New("this role is not built yet") },
+	var options instance.Options
+	command := &cobra.Command{
+		Use:   "server",
+		Short: "Run a data server: ganesha, configured from its DataServer record",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+			ctrl.SetLogger(logr.FromSlogHandler(options.Log.Handler()))
+			config, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("finding the API server: %w", err)
+			}
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return instance.Run(ctx, config, options)
+		},
 	}
+	flags := command.Flags()
+	flags.StringVar(&options.DataServer, "data-server", os.Getenv(instance.EnvDataServer), "name of the DataServer record ($"+instance.EnvDataServer+")")
+	flags.StringVar(&options.Namespace, "namespace", os.Getenv(instance.EnvNamespace), "namespace of the record ($"+instance.EnvNamespace+")")
+	flags.StringVar(&options.NodeName, "node-name", os.Getenv(instance.EnvNodeName), "node to report ($"+instance.EnvNodeName+")")
+	flags.StringVar(&options.PodIP, "pod-ip", os.Getenv(instance.EnvPodIP), "address of the pod to report ($"+instance.EnvPodIP+")")
+	flags.StringVar(&options.VolumesRoot, "volumes-root", naming.VolumesRoot, "directory with a directory for each volume")
+	flags.StringVar(&options.RunDir, "run-dir", instance.RunDir, "directory for ganesha's configuration and pid file")
+	flags.StringVar(&options.GaneshaBinary, "ganesha-binary", instance.GaneshaBinary, "the ganesha.nfsd to run")
+	flags.IntVar(&options.Port, "port", v1alpha1.ManagerPort, "port of /healthz, /readyz and /metrics")
+	return command
 }

@@ -1,0 +1,116 @@
+package instance
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// loopback is where the instance manager looks at the exports from.
+var loopback = netip.MustParsePrefix("127.0.0.1/32")
+
+// desiredConfig is the configuration that a record asks for. The ledger has an id for every export of it.
+func desiredConfig(server *v1alpha1.DataServer, ids *ledger, where layout) (ganesha.Config, error) {
+	owner, err := serverOwner(server)
+	if err != nil {
+		return ganesha.Config{}, err
+	}
+	config := ganesha.Config{
+		ServerScope:  server.Spec.ServerScope,
+		ServerOwner:  owner,
+		RecoveryRoot: where.recovery(),
+		LeaseSeconds: server.Spec.LeaseSeconds,
+		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
+		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
+	}
+	trusted, err := trustedClients(server.Spec.NamespaceServers)
+	if err != nil {
+		return ganesha.Config{}, err
+	}
+	for _, export := range server.Spec.Exports {
+		rules, err := clientRules(export.Access)
+		if err != nil {
+			return ganesha.Config{}, fmt.Errorf("share %s: %w", export.ShareName, err)
+		}
+		for volume := range ids.volumes {
+			config.Exports = append(config.Exports, ganesha.Export{
+				ID:      ids.volumes[volume][export.ShareName].ExportID,
+				Path:    where.share(export.ShareName, int32(volume)),
+				Pseudo:  naming.ExportPseudo(export.ShareName, int32(volume)),
+				Clients: append([]ganesha.Client{trusted}, rules...),
+			})
+		}
+	}
+	return config, nil
+}
+
+// serverOwner is the Server_Owner of the record's server; its ordinal is in its name.
+func serverOwner(server *v1alpha1.DataServer) (string, error) {
+	text, ours := strings.CutPrefix(server.Name, naming.DataServers(server.Spec.FileServerName)+"-")
+	ordinal, err := strconv.ParseInt(text, 10, 32)
+	if !ours || err != nil || ordinal < 0 {
+		return "", fmt.Errorf("the record's name %q is not spec.fileServerName %q with an ordinal", server.Name, server.Spec.FileServerName)
+	}
+	return naming.DataServerOwner(server.Spec.ServerScope, int32(ordinal)), nil
+}
+
+// trustedClients are the instance manager, which looks whether exports serve, and the namespace servers, which make directories.
+func trustedClients(addresses []string) (ganesha.Client, error) {
+	trusted := ganesha.Client{Addresses: []netip.Prefix{loopback}, Access: ganesha.ReadWrite, Squash: ganesha.SquashNone}
+	for _, text := range addresses {
+		prefix, err := ganesha.ParseAddress(text)
+		if err != nil {
+			return ganesha.Client{}, fmt.Errorf("spec.namespaceServers: %w", err)
+		}
+		trusted.Addresses = append(trusted.Addresses, prefix)
+	}
+	return trusted, nil
+}
+
+func clientRules(rules []v1alpha1.AccessRule) ([]ganesha.Client, error) {
+	clients := make([]ganesha.Client, 0, len(rules))
+	for i, rule := range rules {
+		client, err := clientRule(rule)
+		if err != nil {
+			return nil, fmt.Errorf("access rule %d: %w", i, err)
+		}
+		clients = append(clients, client)
+	}
+	return clients, nil
+}
+
+func clientRule(rule v1alpha1.AccessRule) (ganesha.Client, error) {
+	var client ganesha.Client
+	// A value that this version doesn't know must not let in more than was asked for: it is an error.
+	switch rule.Mode {
+	case "", v1alpha1.AccessReadWrite:
+		client.Access = ganesha.ReadWrite
+	case v1alpha1.AccessReadOnly:
+		client.Access = ganesha.ReadOnly
+	default:
+		return client, fmt.Errorf("mode %q is not known to this version", rule.Mode)
+	}
+	switch rule.Squash {
+	case "", v1alpha1.SquashNone:
+		client.Squash = ganesha.SquashNone
+	case v1alpha1.SquashRoot:
+		client.Squash = ganesha.SquashRoot
+	case v1alpha1.SquashAll:
+		client.Squash = ganesha.SquashAll
+	default:
+		return client, fmt.Errorf("squash %q is not known to this version", rule.Squash)
+	}
+	for _, text := range rule.Clients {
+		prefix, err := ganesha.ParseAddress(text)
+		if err != nil {
+			return client, err
+		}
+		client.Addresses = append(client.Addresses, prefix)
+	}
+	return client, nil
+}

@@ -1,0 +1,464 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+const patience = 30 * time.Second
+
+// memoryRecord stands in for the API: it keeps the status and counts its changes. That the API itself
+// takes the status is shown in TestTheRecordInTheAPI.
+type memoryRecord struct {
+	mutex  sync.Mutex
+	status v1alpha1.DataServerStatus
+	writes int
+}
+
+func (r *memoryRecord) report(_ context.Context, build func(v1alpha1.DataServerStatus) v1alpha1.DataServerStatus) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if next := build(*r.status.DeepCopy()); !equality.Semantic.DeepEqual(r.status, next) {
+		r.status = next
+		r.writes++
+	}
+	return nil
+}
+
+func (r *memoryRecord) get() (v1alpha1.DataServerStatus, int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return *r.status.DeepCopy(), r.writes
+}
+
+// dataServer is a running instance manager with the real ganesha.
+type dataServer struct {
+	t       *testing.T
+	record  *v1alpha1.DataServer
+	records chan *v1alpha1.DataServer
+	status  *memoryRecord
+	manager *manager
+	stop    func()
+}
+
+// boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
+func boot(t *testing.T, name string, volumes int32) *dataServer {
+	t.Helper()
+	root := filepath.Join("/volumes", name)
+	for index := range volumes {
+		if err := os.MkdirAll(filepath.Join(root, strconv.Itoa(int(index))), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := &dataServer{
+		t: t, record: sampleRecord(volumes), records: make(chan *v1alpha1.DataServer, 1), status: &memoryRecord{},
+	}
+	options, err := Options{
+		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root,
+		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.manager, err = newManager(options, server.records, server.status, newNFSProber("training-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go reapOrphans(ctx, func() int { return server.manager.ganesha.state().PID })
+	go func() { ended <- server.manager.run(ctx) }()
+	server.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with: %v", err)
+		}
+	})
+	t.Cleanup(server.stop)
+	return server
+}
+
+func sampleRecord(volumes int32) *v1alpha1.DataServer {
+	return &v1alpha1.DataServer{
+		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
+		Spec: v1alpha1.DataServerSpec{
+			FileServerName: "training", ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
+			LeaseSeconds: 10, GraceSeconds: 20, Volumes: volumes,
+		},
+	}
+}
+
+func share(name string, rules ...v1alpha1.AccessRule) v1alpha1.ShareExport {
+	owner, group := int64(1000), int64(1000)
+	if len(rules) == 0 {
+		rules = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.0/16"}}}
+	}
+	return v1alpha1.ShareExport{ShareName: name, Owner: &owner, Group: &group, Mode: "0755", Access: rules}
+}
+
+// apply changes the spec, as the operator does, and gives the new generation to the manager.
+func (s *dataServer) apply(change func(*v1alpha1.DataServerSpec)) {
+	s.t.Helper()
+	change(&s.record.Spec)
+	s.record.Generation++
+	s.records <- s.record.DeepCopy()
+}
+
+// settle waits until the present generation is served.
+func (s *dataServer) settle() v1alpha1.DataServerStatus {
+	s.t.Helper()
+	return s.await("the generation to be served", func(status v1alpha1.DataServerStatus) bool {
+		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.record.Generation &&
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+	})
+}
+
+func (s *dataServer) await(what string, good func(v1alpha1.DataServerStatus) bool) v1alpha1.DataServerStatus {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		status, _ := s.status.get()
+		if good(status) {
+			return status
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain for %s; the status is %+v", what, status)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// from is a client with that address.
+func (s *dataServer) from(address string) *client.Client {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	c, err := client.Dial(ctx, address+":2049", client.Options{ClientOwner: "test " + address + " " + s.t.Name()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx) // The server may be gone by now.
+	})
+	return c
+}
+
+func (s *dataServer) pid() int { return s.manager.ganesha.state().PID }
+
+var (
+	root = client.Credentials{}
+	user = client.Credentials{UID: 1000, GID: 1000}
+)
+
+func mustWork(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func mustFailWith(t *testing.T, what string, err error, status nfsv4.Nfsstat4) {
+	t.Helper()
+	var answer *client.StatusError
+	if !errors.As(err, &answer) || answer.Status != status {
+		t.Errorf("%s: %v, not %s", what, err, client.StatusName(status))
+	}
+}
+
+func runScenarios(t *testing.T) {
+	scenarios := []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"shares come and go while the process stays", sharesComeAndGo},
+		{"the first client block counts", firstClientBlockCounts},
+		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
+		{"a new pod finds its exports and its clients", newPodFindsItsState},
+		{"removed data goes, and not a byte more", removedDataGoes},
+		{"nothing is written while nothing changes", nothingIsWritten},
+		{"a hundred shares are reloaded quickly", hundredShares},
+	}
+	for _, scenario := range scenarios {
+		t.Run(scenario.name, scenario.run)
+	}
+}
+
+func sharesComeAndGo(t *testing.T) {
+	s := boot(t, "come-and-go", 2)
+	began := time.Now()
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	first := s.settle()
+	t.Logf("FIGURE from the first record to a served share: %s", time.Since(began).Round(time.Millisecond))
+	pid := s.pid()
+	c := s.from("10.99.0.1")
+	mustWork(t, "mkdir as the owner", c.Mkdir(t.Context(), user, "/alpha/1/kept", client.MkdirOptions{Mode: 0o750}))
+	kept, err := c.Stat(t.Context(), user, "/alpha/1/kept")
+	mustWork(t, "stat", err)
+	if kept.Owner != 1000 || kept.Mode != 0o750 || kept.FSIDMinor != uint64(first.Exports[0].ExportIDs[1]) {
+		t.Errorf("attributes %+v", kept)
+	}
+
+	began = time.Now()
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = append(spec.Exports, share("beta")) })
+	second := s.settle()
+	t.Logf("FIGURE from a record with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
+	_, err = c.Stat(t.Context(), user, "/beta/0")
+	mustWork(t, "stat of the new share", err)
+	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
+	mustWork(t, "the old share beside the new one", err)
+
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = spec.Exports[1:] })
+	s.settle()
+	_, err = c.Stat(t.Context(), user, "/alpha/0")
+	mustFailWith(t, "stat of the share that left", err, nfsv4.NFS4ERR_NOENT)
+	_, err = c.Stat(t.Context(), user, "/beta/1")
+	mustWork(t, "the other share", err)
+
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports = append(spec.Exports, share("gamma"), share("alpha"))
+	})
+	last := s.settle()
+	again, err := c.Stat(t.Context(), user, "/alpha/1/kept")
+	mustWork(t, "the data of the share that came back", err)
+	if again.FileID != kept.FileID || again.FSIDMinor != kept.FSIDMinor {
+		t.Errorf("the directory was %+v and is %+v", kept, again)
+	}
+	if !slices.Equal(idsOf(last, "alpha"), idsOf(first, "alpha")) || !slices.Equal(idsOf(last, "beta"), idsOf(second, "beta")) {
+		t.Errorf("ids changed: %v, %v, %v", first.Exports, second.Exports, last.Exports)
+	}
+	for _, id := range idsOf(last, "gamma") {
+		if slices.Contains(idsOf(last, "alpha"), id) || slices.Contains(idsOf(last, "beta"), id) {
+			t.Errorf("id %d has two owners", id)
+		}
+	}
+	if s.pid() != pid {
+		t.Errorf("ganesha was process %d and is %d", pid, s.pid())
+	}
+}
+
+func idsOf(status v1alpha1.DataServerStatus, share string) []int32 {
+	for _, export := range status.Exports {
+		if export.ShareName == share {
+			return export.ExportIDs
+		}
+	}
+	return nil
+}
+
+func firstClientBlockCounts(t *testing.T) {
+	rule := func(clients string, mode v1alpha1.AccessMode, squash v1alpha1.Squash) v1alpha1.AccessRule {
+		return v1alpha1.AccessRule{Clients: []string{clients}, Mode: mode, Squash: squash}
+	}
+	s := boot(t, "first", 1)
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.NamespaceServers = []string{"10.98.0.1"}
+		spec.Exports = []v1alpha1.ShareExport{
+			share("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
+			share("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
+			share("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
+			share("six", rule("::/0", "", "")),
+		}
+	})
+	s.settle()
+	one, two, trusted := s.from("10.99.0.1"), s.from("10.99.0.2"), s.from("10.98.0.1")
+	mkdir := func(c *client.Client, as client.Credentials, path string) error {
+		return c.Mkdir(t.Context(), as, path, client.MkdirOptions{Mode: 0o755})
+	}
+	mustWork(t, "the owner where its own rule comes first", mkdir(one, user, "/narrow/0/owner"))
+	mustFailWith(t, "root where it is squashed", mkdir(one, root, "/narrow/0/root"), nfsv4.NFS4ERR_ACCESS)
+	mustFailWith(t, "an address of the second, read-only rule", mkdir(two, user, "/narrow/0/two"), nfsv4.NFS4ERR_ROFS)
+	mustFailWith(t, "an address whose own rule comes second", mkdir(one, user, "/wide/0/owner"), nfsv4.NFS4ERR_ROFS)
+	mustFailWith(t, "the owner where all are squashed", mkdir(one, user, "/all/0/owner"), nfsv4.NFS4ERR_ACCESS)
+	mustWork(t, "a namespace server's root", mkdir(trusted, root, "/narrow/0/namespace"))
+	mustWork(t, "a namespace server's root where others only read", mkdir(trusted, root, "/wide/0/namespace"))
+	mustWork(t, "a namespace server's root where all are squashed", mkdir(trusted, root, "/all/0/namespace"))
+	_, err := one.Stat(t.Context(), root, "/six/0")
+	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)
+
+	// The rules of a share that is being served.
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports[0].Access = []v1alpha1.AccessRule{rule("10.99.0.2", v1alpha1.AccessReadWrite, "")}
+	})
+	s.settle()
+	mustWork(t, "an address that may write now", mkdir(two, user, "/narrow/0/two"))
+	_, err = one.Stat(t.Context(), user, "/narrow/0")
+	mustFailWith(t, "an address that is let in no more", err, nfsv4.NFS4ERR_NOENT)
+}
+
+func killedGaneshaComesBack(t *testing.T) {
+	s := boot(t, "killed", 1)
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	before := s.settle()
+	pid := s.pid()
+	identity, err := client.Identify(t.Context(), "127.0.0.1:2049")
+	mustWork(t, "identify", err)
+	began := time.Now()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	s.await("the crash to be reported", func(status v1alpha1.DataServerStatus) bool {
+		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionReady)
+	})
+	after := s.settle()
+	t.Logf("FIGURE from kill -9 to Ready again: %s", time.Since(began).Round(time.Millisecond))
+	if s.pid() == pid || s.pid() == 0 {
+		t.Errorf("process %d after %d", s.pid(), pid)
+	}
+	again, err := client.Identify(t.Context(), "127.0.0.1:2049")
+	mustWork(t, "identify", err)
+	if again != identity || identity.Owner != "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c-0" {
+		t.Errorf("was %v and is %v", identity, again)
+	}
+	if !slices.Equal(idsOf(before, "alpha"), idsOf(after, "alpha")) {
+		t.Errorf("ids %v became %v", before.Exports, after.Exports)
+	}
+	mustWork(t, "readiness", s.manager.ready(t.Context()))
+	mustWork(t, "liveness", s.manager.healthy(t.Context()))
+}
+
+func newPodFindsItsState(t *testing.T) {
+	s := boot(t, "pod", 1)
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports = []v1alpha1.ShareExport{share("alpha"), share("beta")}
+	})
+	first := s.settle()
+	mustWork(t, "chmod as a user would", os.Chmod("/volumes/pod/0/alpha", 0o700))
+	for range 3 { // Unclean stops leave recovery directories behind.
+		pid := s.pid()
+		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+		s.await("the restart", func(v1alpha1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
+		s.settle()
+	}
+	began := time.Now()
+	s.stop()
+	t.Logf("FIGURE graceful stop: %s", time.Since(began).Round(time.Millisecond))
+	if status, _ := s.status.get(); meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonStopping {
+		t.Errorf("the stop is not in the status: %+v", status)
+	}
+	again := boot(t, "pod", 1)
+	again.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports = []v1alpha1.ShareExport{share("beta"), share("alpha")}
+	})
+	second := again.settle()
+	if !equality.Semantic.DeepEqual(first.Exports, second.Exports) {
+		t.Errorf("exports %v became %v", first.Exports, second.Exports)
+	}
+	info, err := os.Stat("/volumes/pod/0/alpha")
+	mustWork(t, "stat", err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the user's mode became %v", info.Mode())
+	}
+	entries, err := filepath.Glob("/volumes/pod/0/.howdah/ganesha/v4recov/training-0*")
+	mustWork(t, "listing recovery directories", err)
+	if len(entries) > 3 { // The link, its target and the new one while grace lasts.
+		t.Errorf("leaked: %v", entries)
+	}
+}
+
+func removedDataGoes(t *testing.T) {
+	s := boot(t, "removed", 2)
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports = []v1alpha1.ShareExport{share("going"), share("staying"), share("wanted")}
+	})
+	s.settle()
+	for _, name := range []string{"going", "staying", "wanted"} {
+		mustWork(t, "write", os.WriteFile("/volumes/removed/1/"+name+"/file", []byte("data"), 0o644))
+	}
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Exports = spec.Exports[2:]
+		spec.Removals = []string{"going", "never-there", "wanted"}
+	})
+	status := s.settle()
+	if !slices.Equal(status.Removed, []string{"going", "never-there"}) {
+		t.Errorf("removed: %v", status.Removed)
+	}
+	for path, there := range map[string]bool{
+		"/volumes/removed/0/going": false, "/volumes/removed/1/going": false,
+		"/volumes/removed/1/staying/file": true, "/volumes/removed/1/wanted/file": true,
+	} {
+		if _, err := os.Lstat(path); (err == nil) != there {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		left, err := filepath.Glob("/volumes/removed/*/.howdah/trash/*")
+		mustWork(t, "listing the trash", err)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left in the trash: %v", left)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		spec.Removals = nil
+		spec.Exports = append(spec.Exports, share("going"))
+	})
+	if status := s.settle(); len(status.Removed) != 0 {
+		t.Errorf("still removed: %v", status.Removed)
+	}
+	entries, err := os.ReadDir("/volumes/removed/1/going")
+	if err != nil || len(entries) != 0 {
+		t.Errorf("a share that is made anew has %v, %v", entries, err)
+	}
+}
+
+func nothingIsWritten(t *testing.T) {
+	s := boot(t, "quiet", 1)
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	s.settle()
+	_, before := s.status.get()
+	file, err := os.Stat(s.manager.configFile)
+	mustWork(t, "stat", err)
+	for range 50 {
+		s.manager.ganesha.changed() // Wakes the manager for a pass.
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.records <- s.record.DeepCopy()
+	time.Sleep(100 * time.Millisecond)
+	if _, after := s.status.get(); after != before {
+		t.Errorf("%d writes of the status became %d", before, after)
+	}
+	if again, err := os.Stat(s.manager.configFile); err != nil || !again.ModTime().Equal(file.ModTime()) {
+		t.Errorf("the configuration was written again: %v", err)
+	}
+}
+
+func hundredShares(t *testing.T) {
+	s := boot(t, "hundred", 1)
+	s.apply(func(spec *v1alpha1.DataServerSpec) {
+		for i := range 100 {
+			spec.Exports = append(spec.Exports, share("share-"+strconv.Itoa(i)))
+		}
+	})
+	began := time.Now()
+	s.settle()
+	t.Logf("FIGURE start with 100 shares to Ready: %s", time.Since(began).Round(time.Millisecond))
+	pid := s.pid()
+	began = time.Now()
+	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = append(spec.Exports, share("one-more")) })
+	s.settle()
+	t.Logf("FIGURE one share more to 100, until it was seen to serve: %s", time.Since(began).Round(time.Millisecond))
+	if s.pid() != pid {
+		t.Errorf("ganesha was restarted")
+	}
+}

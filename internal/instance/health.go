@@ -1,0 +1,155 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// probeTimeout bounds one probe of ganesha; a good answer takes some milliseconds.
+const probeTimeout = 3 * time.Second
+
+// expectation is what a healthy server says of itself. The manager sets it, the probes read it.
+type expectation struct {
+	generation atomic.Int64 // The newest generation that was fully served; 0: none yet.
+	stopping   atomic.Bool
+
+	mutex        sync.Mutex
+	owner, scope string
+}
+
+func (e *expectation) set(owner, scope string) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.owner, e.scope = owner, scope
+}
+
+func (e *expectation) get() (owner, scope string) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.owner, e.scope
+}
+
+// healthy is the liveness probe. A container that is restarted loses nothing
+// that matters, but its ganesha's clients wait, so only a ganesha that is up and mute is a reason:
+// one that ended is being started again already.
+func (m *manager) healthy(ctx context.Context) error {
+	state := m.ganesha.state()
+	if state.PID == 0 || m.now().Sub(state.Since) < StartAllowance {
+		return nil
+	}
+	if err := m.prober.null(ctx); err != nil {
+		return fmt.Errorf("ganesha has run for %s and does not answer: %w", m.now().Sub(state.Since).Round(time.Second), err)
+	}
+	return nil
+}
+
+// ready is the readiness probe: ganesha has served a whole generation, and what answers now is this very server.
+func (m *manager) ready(ctx context.Context) error {
+	if m.expected.stopping.Load() {
+		return errors.New("stopping")
+	}
+	if m.expected.generation.Load() == 0 {
+		return errors.New("no generation of the record has been served yet")
+	}
+	if state := m.ganesha.state(); !state.Initialized {
+		return errors.New("ganesha is not up")
+	}
+	owner, scope, err := m.prober.identity(ctx)
+	if err != nil {
+		return fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", err)
+	}
+	if wantOwner, wantScope := m.expected.get(); owner != wantOwner || scope != wantScope {
+		return fmt.Errorf("server %q of %q answers instead of %q of %q", owner, scope, wantOwner, wantScope)
+	}
+	return nil
+}
+
+// handler answers the probes and has the instance manager's metrics.
+func (m *manager) handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, probe := range map[string]func(context.Context) error{HealthPath: m.healthy, ReadyPath: m.ready} {
+		mux.HandleFunc("GET "+path, func(writer http.ResponseWriter, request *http.Request) {
+			ctx, cancel := context.WithTimeout(request.Context(), probeTimeout)
+			defer cancel()
+			if err := probe(ctx); err != nil {
+				http.Error(writer, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			writer.WriteHeader(http.StatusOK)
+		})
+	}
+	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serveHTTP answers on the port until the context ends.
+func (m *manager) serveHTTP(ctx context.Context, port int) error {
+	server := &http.Server{
+		Addr: net.JoinHostPort("", strconv.Itoa(port)), Handler: m.handler(),
+		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("answering probes: %w", err)
+	case <-ctx.Done():
+		return server.Close()
+	}
+}
+
+// metrics are the instance manager's own.
+type metrics struct {
+	registry                    *prometheus.Registry
+	up, loaded, starts, exports prometheus.Gauge
+	reloads                     prometheus.Histogram
+	total, used                 *prometheus.GaugeVec
+}
+
+func newMetrics() *metrics {
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "howdah", Subsystem: "server", Name: name, Help: help})
+	}
+	volume := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "howdah", Subsystem: "volume", Name: name, Help: help}, []string{"volume"})
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		up:       gauge("ready", "1 if ganesha serves everything that the record asks for."),
+		loaded:   gauge("generation", "Generation of the record that the last pass was about."),
+		starts:   gauge("ganesha_starts", "Starts of ganesha since the container started."),
+		exports:  gauge("shares", "Shares that are served on every volume."),
+		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "howdah", Subsystem: "server", Name: "reload_seconds",
+			Help: "Time that ganesha took to reload its configuration.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 11)}),
+		total: volume("total_bytes", "Size of the volume's file system."),
+		used:  volume("used_bytes", "Bytes used of the volume's file system."),
+	}
+	m.registry.MustRegister(m.up, m.loaded, m.starts, m.exports, m.reloads, m.total, m.used)
+	return m
+}
+
+func (m *metrics) reloaded(took time.Duration) { m.reloads.Observe(took.Seconds()) }
+
+func (m *metrics) observe(seen observation, state ganeshaState) {
+	m.up.Set(0)
+	if seen.ready {
+		m.up.Set(1)
+	}
+	m.loaded.Set(float64(seen.generation))
+	m.starts.Set(float64(state.Starts))
+	m.exports.Set(float64(len(seen.exports)))
+	for i, volume := range seen.usage {
+		m.total.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.total))
+		m.used.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.used))
+	}
+}

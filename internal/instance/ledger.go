@@ -1,0 +1,156 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+const (
+	// ledgerFile is the part of MetaDir that remembers Export_Ids and the attributes last given to export roots.
+	ledgerFile    = "exports.json"
+	ledgerVersion = 1
+	// maxExportID is the largest Export_Id of ganesha, which has 16 bits of a file handle for it.
+	maxExportID = math.MaxUint16
+)
+
+// errExportIDsExhausted tells that every Export_Id has been used once.
+var errExportIDsExhausted = errors.New("every Export_Id from 1 to 65535 has been used: " +
+	"a data server can export at most 65535 different share names times volumes in its life; use another FileServer")
+
+// ledger is what a data server remembers of its exports. Each volume keeps a
+// copy of its own part, and all keep the high-water mark, so that a volume that
+// was lost and made anew can't bring an id back.
+type ledger struct {
+	highWater uint16
+	volumes   []map[string]shareRecord // by volume, then by share
+}
+
+// shareRecord is what is remembered of a share on a volume. It stays for ever: a share
+// that is made again with the same name gets its data, its id and so its file handles back.
+type shareRecord struct {
+	ExportID uint16 `json:"exportID"`
+	// Applied is what was last given to the root; nil if nothing was yet. A user's
+	// chown or chmod of the root holds until the record asks for something else than this.
+	Applied *rootAttributes `json:"applied,omitempty"`
+}
+
+// rootAttributes are the owner, group and permission bits of an export's root.
+type rootAttributes struct {
+	Owner int64  `json:"owner"`
+	Group int64  `json:"group"`
+	Mode  string `json:"mode"` // Octal, without leading zeros.
+}
+
+// ledgerOnVolume is the form on a volume.
+type ledgerOnVolume struct {
+	Version   int                    `json:"version"`
+	HighWater uint16                 `json:"highWater"`
+	Shares    map[string]shareRecord `json:"shares"`
+}
+
+// allocate gives the shares ids on every volume. Shares that have one keep it.
+func (l *ledger) allocate(exports []v1alpha1.ShareExport) error {
+	for volume := range l.volumes {
+		for _, export := range exports {
+			if _, known := l.volumes[volume][export.ShareName]; known {
+				continue
+			}
+			if l.highWater == maxExportID {
+				return errExportIDsExhausted
+			}
+			l.highWater++
+			l.volumes[volume][export.ShareName] = shareRecord{ExportID: l.highWater}
+		}
+	}
+	return nil
+}
+
+// ids are the Export_Ids of a share, by volume.
+func (l *ledger) ids(share string) []int32 {
+	ids := make([]int32, 0, len(l.volumes))
+	for _, shares := range l.volumes {
+		ids = append(ids, int32(shares[share].ExportID))
+	}
+	return ids
+}
+
+func (l *ledger) clone() *ledger {
+	copied := &ledger{highWater: l.highWater}
+	for _, shares := range l.volumes {
+		copied.volumes = append(copied.volumes, maps.Clone(shares))
+	}
+	return copied
+}
+
+// readLedger joins the volumes' parts. An unreadable or contradicting one is an
+// error, not a fresh start: a guess could give an id to another directory.
+func readLedger(where layout, volumes int32) (*ledger, error) {
+	joined := &ledger{}
+	owners := map[uint16]string{}
+	for volume := range volumes {
+		part, err := readLedgerPart(where.meta(volume, ledgerFile))
+		if err != nil {
+			return nil, err
+		}
+		joined.highWater = max(joined.highWater, part.HighWater)
+		for share, record := range part.Shares {
+			here := where.share(share, volume)
+			if record.ExportID == 0 {
+				return nil, fmt.Errorf("%s: share %q has no Export_Id; restore the file from a backup of the volume",
+					where.meta(volume, ledgerFile), share)
+			}
+			if other, taken := owners[record.ExportID]; taken {
+				return nil, fmt.Errorf("Export_Id %d belongs to %s and to %s: one of the volumes was copied from another; "+
+					"remove the copy's %s", record.ExportID, other, here, ledgerFile)
+			}
+			owners[record.ExportID] = here
+			joined.highWater = max(joined.highWater, record.ExportID)
+		}
+		joined.volumes = append(joined.volumes, part.Shares)
+	}
+	return joined, nil
+}
+
+func readLedgerPart(path string) (ledgerOnVolume, error) {
+	empty := ledgerOnVolume{Version: ledgerVersion, Shares: map[string]shareRecord{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return empty, fmt.Errorf("reading the Export_Ids: %w", err)
+	}
+	part := empty
+	if err := json.Unmarshal(text, &part); err != nil {
+		return empty, fmt.Errorf("%s is damaged; restore it from a backup of the volume: %w", path, err)
+	}
+	if part.Version != ledgerVersion {
+		return empty, fmt.Errorf("%s has version %d and this howdah knows %d; run the newer howdah that wrote it",
+			path, part.Version, ledgerVersion)
+	}
+	if part.Shares == nil {
+		part.Shares = map[string]shareRecord{}
+	}
+	return part, nil
+}
+
+// write makes the ledger durable on every volume whose copy differs.
+func (l *ledger) write(where layout) error {
+	for volume, shares := range l.volumes {
+		text, err := json.MarshalIndent(ledgerOnVolume{ledgerVersion, l.highWater, shares}, "", "  ")
+		if err != nil {
+			return fmt.Errorf("encoding the Export_Ids: %w", err)
+		}
+		if err := writeDurably(where.meta(int32(volume), ledgerFile), append(text, '\n')); err != nil {
+			return fmt.Errorf("keeping the Export_Ids of volume %d: %w", volume, err)
+		}
+	}
+	return nil
+}

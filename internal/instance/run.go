@@ -1,0 +1,124 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// Options configure the instance manager.
+type Options struct {
+	// DataServer and Namespace name the record. Required.
+	DataServer, Namespace string
+	// NodeName and PodIP go into the status.
+	NodeName, PodIP string
+	// VolumesRoot has a directory for each volume; unset means naming.VolumesRoot.
+	VolumesRoot string
+	// RunDir has ganesha's configuration and pid file; unset means RunDir.
+	RunDir string
+	// GaneshaBinary is unset for GaneshaBinary.
+	GaneshaBinary string
+	// Port is that of probes and metrics; unset means v1alpha1.ManagerPort.
+	Port int
+	// Log is where everything is told, ganesha's own lines too. Required.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	var missing []string
+	if o.DataServer == "" {
+		missing = append(missing, "the data server's name ("+EnvDataServer+")")
+	}
+	if o.Namespace == "" {
+		missing = append(missing, "its namespace ("+EnvNamespace+")")
+	}
+	if len(missing) > 0 {
+		return o, errors.New("missing: " + strings.Join(missing, ", "))
+	}
+	if o.VolumesRoot == "" {
+		o.VolumesRoot = naming.VolumesRoot
+	}
+	if o.RunDir == "" {
+		o.RunDir = RunDir
+	}
+	if o.GaneshaBinary == "" {
+		o.GaneshaBinary = GaneshaBinary
+	}
+	if o.Port == 0 {
+		o.Port = v1alpha1.ManagerPort
+	}
+	return o, nil
+}
+
+// Run is the instance manager. It returns when the context has ended and ganesha has
+// stopped, or with the error that keeps it from working at all.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	record, err := newAPIRecord(config, options.Namespace, options.DataServer)
+	if err != nil {
+		return err
+	}
+	manager, err := newManager(options, record.records, record, newNFSProber(options.DataServer))
+	if err != nil {
+		return err
+	}
+	// The watch must outlive the manager's last report by nothing: it is only read.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return record.run(ctx) })
+	group.Go(func() error { return manager.serveHTTP(ctx, options.Port) })
+	group.Go(func() error { return manager.run(ctx) })
+	group.Go(func() error {
+		reapOrphans(ctx, func() int { return manager.ganesha.state().PID })
+		return nil
+	})
+	return group.Wait()
+}
+
+func newManager(options Options, records <-chan *v1alpha1.DataServer, to reporter, through prober) (*manager, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("asking for the host name: %w", err)
+	}
+	if hostname != options.DataServer {
+		// Ganesha keeps its clients under the host name; another one would forget them.
+		options.Log.Warn("the host name is not the data server's name; recovery records follow the host name",
+			"hostname", hostname, "dataServer", options.DataServer)
+	}
+	m := &manager{
+		where: layout{options.VolumesRoot}, hostname: hostname, nodeName: options.NodeName, podIP: options.PodIP,
+		configFile: filepath.Join(options.RunDir, "ganesha.conf"),
+		prober:     through, reporter: to, records: records, wake: make(chan struct{}, 1),
+		log: options.Log, now: time.Now, metrics: newMetrics(),
+	}
+	m.ganesha = &supervisor{
+		binary: options.GaneshaBinary, configFile: m.configFile,
+		pidFile: filepath.Join(options.RunDir, "ganesha.pid"),
+		log:     options.Log.With("process", "ganesha"),
+		beforeStart: func() {
+			if err := pruneRecovery(m.where.recovery(), hostname); err != nil {
+				m.log.Warn("pruning recovery records", "err", err)
+			}
+		},
+		changed: func() {
+			select {
+			case m.wake <- struct{}{}:
+			default: // A pass is due already.
+			}
+		},
+	}
+	return m, nil
+}

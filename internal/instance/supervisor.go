@@ -1,0 +1,258 @@
+package instance
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// firstBackoff to maxBackoff is the wait before a restart, doubled each time. The very
+	// first restart after settledAfter of good service waits for nothing: clients stall meanwhile.
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 15 * time.Second
+	settledAfter = 30 * time.Second
+	// reloadWait is how long a reload may take; 1000 exports took 0.13 s.
+	reloadWait = 10 * time.Second
+)
+
+// supervisor keeps ganesha running.
+type supervisor struct {
+	binary, configFile, pidFile string
+	// beforeStart runs before each start, while ganesha is not running.
+	beforeStart func()
+	// changed is called whenever state changes; it must not block.
+	changed func()
+	log     *slog.Logger
+
+	mutex sync.Mutex
+	now   ganeshaState
+	lines []chan string // Those who wait for a line of the log.
+}
+
+// ganeshaState is what is known of the process.
+type ganeshaState struct {
+	// Starts counts the starts. 0: not started yet.
+	Starts int
+	// PID is 0 while it is not running.
+	PID int
+	// Initialized is true once it serves and takes signals.
+	Initialized bool
+	// Config is the configuration file's text at the start.
+	Config string
+	// Since is when it started or stopped.
+	Since time.Time
+	// LastExit tells how it ended the last time; "" if it never did.
+	LastExit string
+}
+
+func (s *supervisor) state() ganeshaState {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.now
+}
+
+func (s *supervisor) update(change func(*ganeshaState)) {
+	s.mutex.Lock()
+	change(&s.now)
+	s.mutex.Unlock()
+	s.changed()
+}
+
+// run starts ganesha, and again whenever it ends, until the context ends; then
+// it stops it gracefully. The configuration file must exist.
+func (s *supervisor) run(ctx context.Context) {
+	backoff := time.Duration(0)
+	for ctx.Err() == nil {
+		s.beforeStart()
+		began := time.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > settledAfter {
+			backoff = 0
+		}
+		s.log.Error("ganesha ended; starting it again", "how", err, "after", backoff)
+		select {
+		case <-ctx.Done():
+		case <-time.After(backoff):
+		}
+		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
+	}
+}
+
+// once runs ganesha to its end.
+func (s *supervisor) once(ctx context.Context) error {
+	config, err := os.ReadFile(s.configFile)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	epoch, err := randomEpoch()
+	if err != nil {
+		return err
+	}
+	// Without -x: one export that can't be made (its volume failed) must not keep the others from
+	// serving; the instance manager sees what is missing by looking, and reports it.
+	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
+	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
+	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
+	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"}
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	output, input, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting ganesha: %w", err)
+	}
+	command.Stdout, command.Stderr = input, input
+	err = command.Start()
+	input.Close()
+	if err != nil {
+		output.Close()
+		err = fmt.Errorf("starting ganesha: %w", err)
+		s.update(func(state *ganeshaState) { state.LastExit, state.Since = err.Error(), time.Now() })
+		return err
+	}
+	s.update(func(state *ganeshaState) {
+		*state = ganeshaState{Starts: state.Starts + 1, PID: command.Process.Pid, Config: string(config), Since: time.Now(), LastExit: state.LastExit}
+	})
+	s.log.Info("started ganesha", "pid", command.Process.Pid, "epoch", epoch)
+	forwarded := make(chan struct{})
+	go func() {
+		defer close(forwarded)
+		s.forward(ctx, output)
+	}()
+	err = s.wait(ctx, command)
+	<-forwarded
+	output.Close()
+	s.update(func(state *ganeshaState) {
+		state.PID, state.Initialized, state.Since, state.LastExit = 0, false, time.Now(), describeExit(err)
+	})
+	return errors.New(describeExit(err))
+}
+
+// wait waits for the end of the process. When the context ends it asks ganesha
+// to stop, and kills it after StopAllowance.
+func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.log.Info("stopping ganesha")
+	_ = command.Process.Signal(syscall.SIGTERM) // Fails only if it has just ended.
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(StopAllowance):
+		s.log.Error("ganesha did not stop; killing it", "after", StopAllowance)
+		_ = command.Process.Kill()
+		return <-ended
+	}
+}
+
+func (s *supervisor) forward(ctx context.Context, output io.Reader) {
+	lines := bufio.NewReaderSize(output, 64<<10)
+	for {
+		text, err := lines.ReadString('\n')
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			line := parseLogLine(text)
+			line.forward(ctx, s.log)
+			s.heard(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *supervisor) heard(line logLine) {
+	s.mutex.Lock()
+	for _, listener := range s.lines {
+		select {
+		case listener <- line.message:
+		default: // A listener that is behind has its answer already.
+		}
+	}
+	s.mutex.Unlock()
+	if strings.Contains(line.message, lineInitialized) {
+		s.update(func(state *ganeshaState) { state.Initialized = true })
+	}
+}
+
+func (s *supervisor) listen() (lines <-chan string, stop func()) {
+	listener := make(chan string, 256)
+	s.mutex.Lock()
+	s.lines = append(s.lines, listener)
+	s.mutex.Unlock()
+	return listener, func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		for i, other := range s.lines {
+			if other == listener {
+				s.lines = append(s.lines[:i], s.lines[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// reload makes ganesha read its configuration again, and returns when it has. Ganesha
+// leaves an export out that it can't make, so look at what it serves afterwards.
+func (s *supervisor) reload(ctx context.Context) error {
+	state := s.state()
+	if state.PID == 0 || !state.Initialized {
+		return errors.New("ganesha is not up, so it can't reload its configuration; it reads it when it starts")
+	}
+	lines, stop := s.listen()
+	defer stop()
+	if err := syscall.Kill(state.PID, syscall.SIGHUP); err != nil {
+		return fmt.Errorf("asking ganesha to reload: %w", err)
+	}
+	timeout := time.NewTimer(reloadWait)
+	defer timeout.Stop()
+	for {
+		select {
+		case line := <-lines:
+			switch {
+			case strings.Contains(line, lineReloaded):
+				return nil
+			case strings.Contains(line, lineReloadFailed):
+				return errors.New("ganesha can't read its new configuration and keeps the old one; its log tells why")
+			}
+		case <-timeout.C:
+			return fmt.Errorf("ganesha did not say within %s that it has reloaded", reloadWait)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func randomEpoch() (string, error) {
+	var bytes [4]byte
+	if _, err := rand.Read(bytes[:]); err != nil {
+		return "", fmt.Errorf("choosing ganesha's epoch: %w", err)
+	}
+	// 0 would mean "not given".
+	return strconv.FormatUint(uint64(max(binary.NativeEndian.Uint32(bytes[:]), 1)), 10), nil
+}
+
+func describeExit(err error) string {
+	if err == nil {
+		return "ended by itself with exit code 0"
+	}
+	return err.Error()
+}
