@@ -26,7 +26,8 @@ func Status(ctx context.Context, c client.Client, before, after client.Object) e
 }
 
 // AddFinalizer puts a finalizer on an object by a merge patch that touches
-// nothing else, so that a user's spec stays as it was written. It returns whether it had to.
+// nothing else, so that a user's spec stays as it was written, and notes it in object, so that the pass
+// can go on with it. It returns whether it had to.
 func AddFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) (bool, error) {
 	return patchFinalizers(ctx, c, object, finalizer, controllerutil.AddFinalizer)
 }
@@ -51,5 +52,8 @@ func patchFinalizers(ctx context.Context, c client.Client, object client.Object,
 	} else if apierrors.IsNotFound(err) {
 		return false, nil
 	}
+	// The caller goes on with object: its next optimistic lock must be the newest.
+	object.SetFinalizers(after.GetFinalizers())
+	object.SetResourceVersion(after.GetResourceVersion())
 	return true, nil
 }

@@ -60,8 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if fs.DeletionTimestamp == nil {
-		// The patch brings the next pass: what follows must see the finalizer.
-		if added, err := apply.AddFinalizer(ctx, r.Client, &fs, v1alpha1.FileServerFinalizer); added || err != nil {
+		// Before anything is made: what is made must not be left behind.
+		if _, err := apply.AddFinalizer(ctx, r.Client, &fs, v1alpha1.FileServerFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
