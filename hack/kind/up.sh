@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Howdah on kind: a cluster, both images, the chart. Wants docker, kind, kubectl and helm.
+# Not run where Howdah is built (no Docker engine there); docs/install.md says so.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+name=${KIND_CLUSTER:-howdah}
+
+for program in docker kind kubectl helm; do
+  command -v "$program" >/dev/null || { echo "kind/up: $program is missing" >&2; exit 1; }
+done
+# Nodes are containers: the NFS client is the machine's own, and a node can't load its module.
+grep -qw nfs4 /proc/filesystems || sudo modprobe nfs
+
+if ! kind get clusters | grep -qx "$name"; then
+  kind create cluster --name "$name" --config hack/kind/kind-config.yaml
+fi
+kubectl config use-context "kind-$name"
+
+for node in $(kind get nodes --name "$name"); do
+  # The node image has no mount.nfs4, which kubelet calls.
+  docker exec "$node" sh -c 'command -v mount.nfs4 >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends nfs-common; }'
+done
+
+docker build --target howdah --tag howdah/howdah:dev .
+docker build --target server --tag howdah/server:dev .
+kind load docker-image --name "$name" howdah/howdah:dev howdah/server:dev
+
+helm upgrade --install howdah charts/howdah --namespace howdah-system --create-namespace --wait \
+  --set image.tag=dev --set serverImage.tag=dev
+echo "Now: kubectl apply -f config/samples/"
