@@ -1,0 +1,147 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// servingFileServer makes a FileServer and plays everything that it needs to be Ready.
+func servingFileServer(namespace, name string, replicas int32) {
+	GinkgoHelper()
+	create(builders.FileServer(namespace, name).Replicas(replicas).Class(standardClass).Build())
+	runEverything(namespace, name)
+}
+
+// shareCondition reads a condition of a share; Status is "" if there is none yet.
+func shareCondition(namespace, name, conditionType string) metav1.Condition {
+	var share v1alpha1.FileShare
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &share); err != nil {
+		return metav1.Condition{Message: err.Error()}
+	}
+	if c := meta.FindStatusCondition(share.Status.Conditions, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// expectShare waits for a condition of a share and returns its message.
+func expectShare(namespace, name, conditionType string, status metav1.ConditionStatus, reason string) string {
+	GinkgoHelper()
+	var got metav1.Condition
+	Eventually(func() string {
+		got = shareCondition(namespace, name, conditionType)
+		return fmt.Sprintf("%s %s", got.Status, got.Reason)
+	}, patience, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
+	return got.Message
+}
+
+// readyShare waits for a share to be Ready while data servers and namespace servers do their part.
+func readyShare(namespace, name string) *v1alpha1.FileShare {
+	GinkgoHelper()
+	share := exists(&v1alpha1.FileShare{}, namespace, name)
+	Eventually(func() metav1.ConditionStatus {
+		loadConfigurations(namespace, share.Spec.FileServerName)
+		keepDirectories(namespace)
+		return shareCondition(namespace, name, v1alpha1.ConditionReady).Status
+	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
+		func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
+	return exists(share, namespace, name)
+}
+
+// keepDirectories plays the keeper of the namespace servers: what is Creating gets made, what the
+// operator wants removed goes, except for directories that hold data.
+func keepDirectories(namespace string, holdingData ...string) {
+	GinkgoHelper()
+	var list v1alpha1.ShareDirectoryList
+	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+	for i := range list.Items {
+		record := &list.Items[i]
+		requested := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
+		before := record.DeepCopy()
+		switch {
+		case record.Spec.State == v1alpha1.DirectoryRemoving && requested && !slices.Contains(holdingData, record.Spec.Path):
+			Expect(client.IgnoreNotFound(admin.Delete(ctx, record))).To(Succeed())
+			continue
+		case record.Spec.State == v1alpha1.DirectoryReady:
+			continue
+		}
+		record.Spec.State = v1alpha1.DirectoryReady
+		Expect(client.IgnoreNotFound(admin.Patch(ctx, record, client.MergeFrom(before)))).To(Succeed())
+	}
+}
+
+// recordsOf are the records of a share, by path.
+func recordsOf(namespace, share string) map[string]v1alpha1.ShareDirectory {
+	GinkgoHelper()
+	var list v1alpha1.ShareDirectoryList
+	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
+	records := map[string]v1alpha1.ShareDirectory{}
+	for _, record := range list.Items {
+		records[record.Spec.Path] = record
+	}
+	return records
+}
+
+// perServer counts records by data server.
+func perServer(records map[string]v1alpha1.ShareDirectory) map[string]int {
+	counts := map[string]int{}
+	for _, record := range records {
+		if record.Spec.ServerName != "" {
+			counts[record.Spec.ServerName]++
+		}
+	}
+	return counts
+}
+
+// claimAndVolume waits for the ready-made ones of a share.
+func claimAndVolume(namespace, share string) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
+	GinkgoHelper()
+	return exists(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim(share)),
+		exists(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, share))
+}
+
+// bindVolume plays Kubernetes' controller of volumes: it completes claimRef and marks both bound.
+func bindVolume(namespace, share string) {
+	GinkgoHelper()
+	claim, volume := claimAndVolume(namespace, share)
+	change(volume, func(v *corev1.PersistentVolume) {
+		v.Spec.ClaimRef.UID = claim.UID
+		v.Spec.ClaimRef.ResourceVersion = claim.ResourceVersion
+	})
+	before := volume.DeepCopy()
+	volume.Status.Phase = corev1.VolumeBound
+	Expect(admin.Status().Patch(ctx, volume, client.MergeFrom(before))).To(Succeed())
+	beforeClaim := claim.DeepCopy()
+	claim.Status.Phase = corev1.ClaimBound
+	Expect(admin.Status().Patch(ctx, claim, client.MergeFrom(beforeClaim))).To(Succeed())
+}
+
+// isNoMore waits until an object does not exist. envtest runs no garbage collector and
+// no protection controller, so their finalizers are taken off here.
+func isNoMore(object client.Object, namespace, name string) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+		if err == nil && object.GetDeletionTimestamp() != nil {
+			before := object.DeepCopyObject().(client.Object)
+			kept := slices.DeleteFunc(object.GetFinalizers(), func(f string) bool {
+				return f == "kubernetes.io/pvc-protection" || f == "kubernetes.io/pv-protection"
+			})
+			object.SetFinalizers(kept)
+			_ = admin.Patch(ctx, object, client.MergeFrom(before))
+		}
+		return apierrors.IsNotFound(err)
+	}, patience, "100ms").Should(BeTrue(), "%T %s/%s must be gone", object, namespace, name)
+}
