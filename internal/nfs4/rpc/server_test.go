@@ -1,0 +1,295 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
+)
+
+// gate holds each COMPOUND until it is let go; "panic!!!" panics, and "big" is
+// answered with a megabyte.
+type gate struct {
+	entered, leave chan struct{}
+	mu             sync.Mutex
+	most, now      int
+}
+
+func newGate() *gate { return &gate{entered: make(chan struct{}, 1000), leave: make(chan struct{})} }
+
+func (g *gate) Compound(ctx context.Context, _ Caller, args []byte) ([]byte, rpcv2.AcceptStat) {
+	switch string(args) {
+	case "panic!!!":
+		panic("a mistake")
+	case "big!":
+		return make([]byte, 1<<20), rpcv2.SUCCESS
+	case "echo":
+		return args, rpcv2.SUCCESS
+	}
+	g.mu.Lock()
+	g.now++
+	g.most = max(g.most, g.now)
+	g.mu.Unlock()
+	g.entered <- struct{}{}
+	select {
+	case <-g.leave:
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	g.now--
+	g.mu.Unlock()
+	return args, rpcv2.SUCCESS
+}
+
+type running struct {
+	*testing.T
+	*Server
+	address string
+	stop    context.CancelFunc
+	done    chan error
+}
+
+func start(t *testing.T, handler Handler, limits Limits) *running {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), address: listener.Addr().String(), stop: cancel, done: make(chan error, 1)}
+	go func() { r.done <- r.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case <-r.done:
+		case <-time.After(10 * time.Second):
+			t.Error("Serve does not return")
+		}
+		if got := r.Stats(); got != (Stats{}) {
+			t.Errorf("left behind: %+v", got)
+		}
+	})
+	return r
+}
+
+func (r *running) dial() net.Conn {
+	r.Helper()
+	conn, err := net.Dial("tcp", r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		r.Fatal(err)
+	}
+	return conn
+}
+
+func (r *running) send(conn net.Conn, xid uint32, args string) {
+	r.Helper()
+	if _, err := conn.Write(whole(callBytes(xid, compoundCall, []byte(args)...))); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// xid reads a reply and gives its number.
+func (r *running) xid(conn net.Conn) byte {
+	r.Helper()
+	reply, err := ReadRecord(conn, 2<<20)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return reply[3]
+}
+
+// ended is true if the server has closed the connection.
+func ended(conn net.Conn) bool {
+	_, err := io.Copy(io.Discard, conn)
+	var timeout net.Error
+	return !errors.As(err, &timeout) || !timeout.Timeout()
+}
+
+func TestRepliesOvertake(t *testing.T) {
+	g := newGate()
+	r := start(t, g, Limits{})
+	conn := r.dial()
+	r.send(conn, 1, "slow")
+	r.send(conn, 2, "echo")
+	if got := r.xid(conn); got != 2 {
+		t.Errorf("the first reply is to %d", got)
+	}
+	g.leave <- struct{}{}
+	if got := r.xid(conn); got != 1 {
+		t.Errorf("the second reply is to %d", got)
+	}
+}
+
+func TestReadingPausesAtTheLimitOfRequests(t *testing.T) {
+	for name, limits := range map[string]Limits{
+		"of a connection":    {RequestsPerConnection: 3},
+		"of all connections": {Requests: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate()
+			r := start(t, g, limits)
+			conn := r.dial()
+			for i := range uint32(10) {
+				r.send(conn, i, "slow")
+			}
+			for range 10 {
+				<-g.entered
+				g.leave <- struct{}{}
+				r.xid(conn)
+			}
+			if g.most != 3 {
+				t.Errorf("%d at once", g.most)
+			}
+		})
+	}
+}
+
+func TestLimitsOfConnections(t *testing.T) {
+	for name, limits := range map[string]Limits{
+		"in total":      {Connections: 2},
+		"of an address": {ConnectionsPerAddress: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, newGate(), limits)
+			first, second := r.dial(), r.dial()
+			for _, conn := range []net.Conn{first, second} {
+				r.send(conn, 1, "echo")
+				r.xid(conn)
+			}
+			if !ended(r.dial()) {
+				t.Error("a third connection stays")
+			}
+			_ = first.Close()
+			// The place is free as soon as the server has seen the end.
+			for r.Stats().Connections == 2 {
+				time.Sleep(time.Millisecond)
+			}
+			fourth := r.dial()
+			r.send(fourth, 1, "echo")
+			r.xid(fourth)
+		})
+	}
+}
+
+func TestConnectionsThatEnd(t *testing.T) {
+	quick := Limits{Idle: 100 * time.Millisecond, Receive: 100 * time.Millisecond, MessageBytes: 10000, BufferBytes: 5000}
+	for name, send := range map[string]func(*running, net.Conn){
+		"silent from the start":    func(*running, net.Conn) {},
+		"silent after a request":   func(r *running, conn net.Conn) { r.send(conn, 1, "echo"); r.xid(conn) },
+		"silent within a request":  func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 100, []byte("abc"))) },
+		"too large":                func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 10001, nil)) },
+		"beyond the common memory": func(_ *running, conn net.Conn) { _, _ = conn.Write(whole(make([]byte, 9500))) },
+		"not a call":               func(_ *running, conn net.Conn) { _, _ = conn.Write(whole([]byte("GET / HTTP/1.1"))) },
+		"closed by the client":     func(_ *running, conn net.Conn) { _ = conn.(*net.TCPConn).CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, newGate(), quick)
+			conn := r.dial()
+			send(r, conn)
+			if !ended(conn) {
+				t.Error("the connection stays")
+			}
+			other := r.dial()
+			r.send(other, 1, "echo")
+			r.xid(other)
+		})
+	}
+}
+
+// Slow bytes do not keep a request alive: the time is for the whole of it.
+func TestTricklingRequestsEnd(t *testing.T) {
+	r := start(t, newGate(), Limits{Receive: 200 * time.Millisecond})
+	conn := r.dial()
+	began := time.Now()
+	for range 1000 {
+		if _, err := conn.Write([]byte{0}); err != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it lasted %v", took)
+	}
+}
+
+func TestAClientThatReadsNothingIsDropped(t *testing.T) {
+	r := start(t, newGate(), Limits{Write: 100 * time.Millisecond})
+	conn := r.dial()
+	for i := range uint32(32) {
+		r.send(conn, i, "big!")
+	}
+	for deadline := time.Now().Add(10 * time.Second); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %+v", r.Stats())
+		}
+	}
+}
+
+func TestAPanicIsOneRequestsError(t *testing.T) {
+	r := start(t, newGate(), Limits{})
+	conn := r.dial()
+	r.send(conn, 9, "panic!!!")
+	reply, err := ReadRecord(conn, 1000)
+	if err != nil || reply[3] != 9 || reply[len(reply)-1] != byte(rpcv2.SYSTEM_ERR) {
+		t.Errorf("%x, %v", reply, err)
+	}
+	r.send(conn, 1, "echo")
+	r.xid(conn)
+}
+
+func TestShutdown(t *testing.T) {
+	t.Run("closes silent connections at once, with FIN", func(t *testing.T) {
+		r := start(t, newGate(), Limits{})
+		conn := r.dial()
+		r.send(conn, 1, "echo")
+		r.xid(conn)
+		began := time.Now()
+		r.stop()
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if took := time.Since(began); took > 150*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		if conn, err := net.Dial("tcp", r.address); err == nil {
+			_ = conn.Close()
+			t.Error("it still listens")
+		}
+	})
+	t.Run("lets a request end and sends its reply", func(t *testing.T) {
+		g := newGate()
+		r := start(t, g, Limits{})
+		conn := r.dial()
+		r.send(conn, 7, "slow")
+		<-g.entered
+		r.stop()
+		time.Sleep(20 * time.Millisecond)
+		g.leave <- struct{}{}
+		if got := r.xid(conn); got != 7 {
+			t.Errorf("reply %d", got)
+		}
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+	t.Run("ends a request that takes too long without a reply", func(t *testing.T) {
+		g := newGate()
+		r := start(t, g, Limits{Drain: 100 * time.Millisecond})
+		conn := r.dial()
+		r.send(conn, 7, "slow")
+		<-g.entered
+		r.stop()
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
