@@ -72,8 +72,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 	It("follows the nodes when replicas is unset", func() {
 		create(builders.FileServer(namespace, "wide").Build())
 		Expect(*exists(&appsv1.StatefulSet{}, namespace, "wide").Spec.Replicas).To(Equal(int32(3)))
-		node := builders.Node("node-d").Build()
-		create(node)
+		node := createNode(builders.Node("node-d").Build())
 		DeferCleanup(func() { Expect(client.IgnoreNotFound(admin.Delete(ctx, node))).To(Succeed()) })
 		replicas := func() int32 { return *exists(&appsv1.StatefulSet{}, namespace, "wide").Spec.Replicas }
 		Eventually(replicas, patience).Should(Equal(int32(4)))

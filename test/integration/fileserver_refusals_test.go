@@ -111,7 +111,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 	It("reports a node that can't take a server, in the scheduler's words", func() {
 		create(builders.FileServer(namespace, "training").Replicas(1).Build())
 		set := exists(&appsv1.StatefulSet{}, namespace, "training")
-		runPod(namespace, "training-0", set.Spec.Template, nil, "", "")
+		runPod(namespace, "training-0", withClaims(set, "training-0"), nil, "", "10.1.0.1")
 		pod := exists(&corev1.Pod{}, namespace, "training-0")
 		before := pod.DeepCopy()
 		pod.Status.Phase = corev1.PodPending

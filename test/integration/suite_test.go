@@ -77,11 +77,13 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 
 	for _, object := range []client.Object{
-		builders.Node("node-a").Build(), builders.Node("node-b").Build(), builders.Node("node-c").Build(),
 		builders.StorageClass(standardClass).Default().Expandable().Build(),
 		builders.StorageClass(fixedClass).Build(),
 	} {
 		Expect(admin.Create(ctx, object)).To(Succeed())
+	}
+	for _, name := range []string{"node-a", "node-b", "node-c"} {
+		createNode(builders.Node(name).Build())
 	}
 	startOperator(environment)
 })

@@ -37,6 +37,14 @@ func create(object client.Object) {
 	Expect(admin.Create(ctx, object)).To(Succeed())
 }
 
+// createNode makes a node that is ready: the API server's admission taints every new one as not.
+func createNode(node *corev1.Node) *corev1.Node {
+	GinkgoHelper()
+	create(node)
+	change(node, func(n *corev1.Node) { n.Spec.Taints = nil })
+	return node
+}
+
 // change reads an object again and patches what the function changes.
 func change[T client.Object](object T, mutate func(T)) {
 	GinkgoHelper()
@@ -98,11 +106,22 @@ func runDataServers(namespace, fileServer string) {
 		for _, template := range set.Spec.VolumeClaimTemplates {
 			bindClaim(namespace, template.Name+"-"+name, set, template)
 		}
-		runPod(namespace, name, set.Spec.Template, map[string]string{
+		runPod(namespace, name, withClaims(set, name), map[string]string{
 			appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)),
 		}, nodes[int(ordinal)%len(nodes)], fmt.Sprintf("10.1.0.%d", ordinal+1))
 	}
 	loadConfigurations(namespace, fileServer)
+}
+
+// withClaims is the pod template of a data server with its volumes, as the StatefulSet controller makes it.
+func withClaims(set *appsv1.StatefulSet, pod string) corev1.PodTemplateSpec {
+	template := *set.Spec.Template.DeepCopy()
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod},
+		}})
+	}
+	return template
 }
 
 // runNamespaceServers plays the Deployment controller and the kubelet.
