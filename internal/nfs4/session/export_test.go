@@ -7,3 +7,13 @@ func (s *Server) SetSlotSequence(id sessionID, number, sequence uint32) {
 	slot := &s.sessions[id].slots[number]
 	slot.sequence, slot.used = sequence, true
 }
+
+// InFlight is how many requests of a session have not ended.
+func (s *Server) InFlight(id sessionID) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session := s.sessions[id]; session != nil {
+		return session.inFlight
+	}
+	return 0
+}

@@ -1,0 +1,316 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// proxy forwards connections to a server and can cut them, before or after a reply.
+type proxy struct {
+	listener net.Listener
+	target   atomic.Pointer[string]
+	mu       sync.Mutex
+	conns    map[net.Conn]bool
+	// swallow makes the next reply get lost together with its connection.
+	swallow atomic.Bool
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, conns: map[net.Conn]bool{}}
+	p.target.Store(&target)
+	t.Cleanup(func() { _ = listener.Close(); p.cut() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.forward(conn)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+func (p *proxy) forward(conn net.Conn) {
+	server, err := net.Dial("tcp", *p.target.Load())
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	p.mu.Lock()
+	p.conns[conn], p.conns[server] = true, true
+	p.mu.Unlock()
+	go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := server.Read(buffer)
+		if n > 0 && p.swallow.CompareAndSwap(true, false) {
+			// The server has answered, and the answer is lost with the connection.
+			err = io.ErrUnexpectedEOF
+		} else if n > 0 {
+			_, err = conn.Write(buffer[:n])
+		}
+		if err != nil {
+			_ = conn.Close()
+			_ = server.Close()
+			return
+		}
+	}
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		_ = conn.Close()
+		delete(p.conns, conn)
+	}
+}
+
+// The reply is lost with the connection: the call is sent again, executed once, and succeeds.
+func TestALostReplyIsAskedForAgain(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	p := newProxy(t, s.addr)
+	c := dial(t, p.addr(), client.Options{})
+	for i := range 5 {
+		p.swallow.Store(true)
+		if err := c.Mkdir(context.Background(), root, fmt.Sprint("/d", i), client.MkdirOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if p.swallow.Load() {
+			t.Fatal("no reply was lost")
+		}
+	}
+	if got := s.tree.creates.Load(); got != 5 {
+		t.Errorf("CREATE was executed %d times", got)
+	}
+}
+
+// The reply is lost and the server forgets the session as well: the second
+// attempt meets its own work, and the error says that this may be so.
+func TestALostReplyAndALostSession(t *testing.T) {
+	tree := newTree()
+	one := serve(t, tree, "127.0.0.1:0")
+	two := serve(t, tree, "127.0.0.1:0")
+	p := newProxy(t, one.addr)
+	c := dial(t, p.addr(), client.Options{})
+	if err := c.Mkdir(context.Background(), root, "/before", client.MkdirOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.target.Store(&two.addr)
+	p.swallow.Store(true)
+	err := c.Mkdir(context.Background(), root, "/d", client.MkdirOptions{})
+	var status *client.StatusError
+	if !errors.As(err, &status) || status.Status != nfsv4.NFS4ERR_EXIST || !status.Retried {
+		t.Errorf("%v (%+v)", err, status)
+	}
+	err = c.Mkdir(context.Background(), root, "/d", client.MkdirOptions{})
+	if !errors.As(err, &status) || status.Status != nfsv4.NFS4ERR_EXIST || status.Retried {
+		t.Errorf("an ordinary EXIST: %v (%+v)", err, status)
+	}
+}
+
+// The server restarts without any state, on the same address.
+func TestServerRestart(t *testing.T) {
+	tree := newTree()
+	s := serve(t, tree, "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{})
+	for i := range 3 {
+		if err := c.Mkdir(context.Background(), root, fmt.Sprint("/d", i), client.MkdirOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.stop()
+		s = serve(t, tree, s.addr)
+	}
+	if _, err := c.Stat(context.Background(), root, "/d2"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCallsRunAtTheSameTime(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{})
+	s.tree.slow.Store(int64(200 * time.Millisecond))
+	began := time.Now()
+	var calls sync.WaitGroup
+	for i := range 32 {
+		calls.Go(func() {
+			if err := c.Mkdir(context.Background(), root, fmt.Sprint("/d", i), client.MkdirOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if took := time.Since(began); took > 32*200*time.Millisecond/4 {
+		t.Errorf("32 calls of 200 ms took %v", took)
+	}
+}
+
+// Connections are cut all the time under load: everything is executed once.
+func TestCutsUnderLoad(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	p := newProxy(t, s.addr)
+	c := dial(t, p.addr(), client.Options{Slots: 8})
+	s.tree.slow.Store(int64(2 * time.Millisecond))
+	stop := make(chan struct{})
+	var cutter, calls sync.WaitGroup
+	cutter.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(150 * time.Millisecond):
+				p.cut()
+			}
+		}
+	})
+	for worker := range 8 {
+		calls.Go(func() {
+			for i := range 40 {
+				// Some calls are given up while they run; their slots must come back.
+				if i%10 == 9 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+					_, _ = c.Stat(ctx, root, "/")
+					cancel()
+				}
+				if err := c.Mkdir(context.Background(), root, fmt.Sprintf("/d-%d-%d", worker, i), client.MkdirOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	close(stop)
+	cutter.Wait()
+	if got := s.tree.creates.Load(); got != 320 {
+		t.Errorf("CREATE was executed %d times, want 320", got)
+	}
+}
+
+func TestContextEndsACall(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{Slots: 1})
+	s.tree.slow.Store(int64(300 * time.Millisecond))
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := c.Mkdir(ctx, root, "/d", client.MkdirOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 200*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	// The only slot comes back with the reply.
+	if _, err := c.Stat(context.Background(), root, "/d"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDelayIsWaitedForWithABound(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{CallTimeout: 500 * time.Millisecond})
+	if err := c.Mkdir(context.Background(), root, "/d", client.MkdirOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.tree.delays.Store(2)
+	if _, err := c.Stat(context.Background(), root, "/d"); err != nil {
+		t.Errorf("two delays: %v", err)
+	}
+	s.tree.delays.Store(1000)
+	if _, err := c.Stat(context.Background(), root, "/d"); !client.IsStatus(err, nfsv4.NFS4ERR_DELAY) {
+		t.Errorf("delays without end: %v", err)
+	}
+}
+
+func TestAServerThatIsNotThere(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	_ = listener.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := client.Dial(ctx, addr, client.Options{ClientOwner: "x"}); err == nil {
+		t.Error("Dial succeeds")
+	}
+	if client.Null(ctx, addr) == nil {
+		t.Error("Null succeeds")
+	}
+	if _, err := client.Identify(ctx, addr); err == nil {
+		t.Error("Identify succeeds")
+	}
+}
+
+func TestProbes(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	if err := client.Null(context.Background(), s.addr); err != nil {
+		t.Error(err)
+	}
+	identity, err := client.Identify(context.Background(), s.addr)
+	if err != nil || identity != (client.Identity{Owner: "owner-1", Scope: "scope-1"}) {
+		t.Errorf("%+v, %v", identity, err)
+	}
+}
+
+func TestClosedClient(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{})
+	if err := c.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Stat(context.Background(), root, "/"); !errors.Is(err, client.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPathsThatCannotBeSent(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{})
+	deep := ""
+	for range 25 {
+		deep += "/d"
+	}
+	for name, path := range map[string]string{"relative": "a", "empty": "", "the root": "/", "a NUL": "/a\x00b", "too deep": deep} {
+		t.Run(name, func(t *testing.T) {
+			if err := c.Mkdir(context.Background(), root, path, client.MkdirOptions{}); !errors.Is(err, client.ErrPath) {
+				t.Error(err)
+			}
+		})
+	}
+	if err := c.Mkdir(context.Background(), root, "/\xff", client.MkdirOptions{}); err == nil {
+		t.Error("a name that is not UTF-8 was sent")
+	}
+	if _, err := c.Stat(context.Background(), root, "/"); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestReadDirPages(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	c := dial(t, s.addr, client.Options{})
+	for i := range 1234 {
+		s.tree.file(fmt.Sprintf("/f%04d", i))
+	}
+	entries, err := c.ReadDir(context.Background(), root, "/")
+	if err != nil || len(entries) != 1234 || entries[1233].Name != "f1233" {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+}
