@@ -22,7 +22,7 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-const patience = 30 * time.Second
+const patience = 15 * time.Second
 
 // memoryRecord stands in for the API: it keeps the status and counts its changes. That the API itself
 // takes the status is shown in TestTheRecordInTheAPI.

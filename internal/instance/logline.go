@@ -45,11 +45,11 @@ func (l logLine) severity() slog.Level {
 		}
 	}
 	switch l.level {
-	case "NULL", "FATAL", "MAJ", "CRIT":
+	case "FATAL", "MAJ", "CRIT":
 		return slog.LevelError
 	case "WARN":
 		return slog.LevelWarn
-	case "EVENT", "INFO", "":
+	case "NULL", "EVENT", "INFO", "":
 		return slog.LevelInfo
 	default:
 		return slog.LevelDebug

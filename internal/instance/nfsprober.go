@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -36,7 +37,8 @@ func (p *nfsProber) null(ctx context.Context) error { return client.Null(ctx, p.
 
 func (p *nfsProber) identity(ctx context.Context) (owner, scope string, err error) {
 	identity, err := client.Identify(ctx, p.address)
-	return identity.Owner, identity.Scope, err
+	// Ganesha 9.14 sends the scope's C string with the NUL that ends it (measured).
+	return identity.Owner, strings.TrimSuffix(identity.Scope, "\x00"), err
 }
 
 // look opens a session and destroys it at once: a client id that lives on would be in
