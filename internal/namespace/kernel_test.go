@@ -1,0 +1,145 @@
+package namespace
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
+
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// kernel sends the compounds that the Linux client sends (fs/nfs/nfs4xdr.c), over a session with one slot.
+type kernel struct {
+	t       testing.TB
+	conn    net.Conn
+	mu      sync.Mutex
+	xid     uint32
+	session nfsv4.Sessionid4
+	seq     uint32
+}
+
+// boot makes a session.
+func boot(t testing.TB, address string) *kernel {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	k := &kernel{t: t, conn: conn}
+	res := k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
+		EiaClientowner:  nfsv4.ClientOwner4{CoVerifier: [8]byte{1}, CoOwnerid: []byte(t.Name() + conn.LocalAddr().String())},
+		EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
+	}})
+	id := res[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
+	channel := nfsv4.ChannelAttrs4{CaMaxrequestsize: 1 << 20, CaMaxresponsesize: 1 << 20, CaMaxresponsesizeCached: 4096, CaMaxoperations: 16, CaMaxrequests: 64}
+	res = k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
+		CsaClientid: id.EirClientid, CsaSequence: id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
+	}})
+	k.session = res[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
+	k.do(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	return k
+}
+
+// do sends operations after a SEQUENCE. The results are those up to the first that failed.
+func (k *kernel) do(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.NfsResop4 {
+	k.t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seq++
+	sequence := &nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
+		SaSessionid: k.session, SaSequenceid: k.seq, SaCachethis: true,
+	}}
+	res := k.call(creds, append([]nfsv4.NfsArgop4{sequence}, ops...)...)
+	if status := session.StatusOf(res[0]); status != nfsv4.NFS4_OK {
+		k.t.Fatalf("SEQUENCE: %s", nfs.StatusName(status))
+	}
+	return res[1:]
+}
+
+// try is do, repeated while the server asks for it, and the status of the last result.
+func (k *kernel) try(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, nfsv4.Nfsstat4) {
+	k.t.Helper()
+	for {
+		res := k.do(creds, ops...)
+		status := session.StatusOf(res[len(res)-1])
+		if status != nfsv4.NFS4ERR_DELAY {
+			return res, status
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (k *kernel) call(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.NfsResop4 {
+	k.t.Helper()
+	k.xid++
+	var parms, body bytes.Buffer
+	auth := rpcv2.AuthsysParms{Machinename: "test", Uid: creds.UID, Gid: creds.GID, Gids: creds.GIDs}
+	_, authErr := auth.WriteTo(&parms)
+	msg := rpcv2.RpcMsg{Xid: k.xid, Body: &rpcv2.RpcMsgBody_CALL{Cbody: rpcv2.CallBody{
+		Rpcvers: 2, Prog: 100003, Vers: 4, Proc: 1, Cred: rpcv2.OpaqueAuth{Flavor: rpcv2.AUTH_SYS, Body: parms.Bytes()},
+	}}}
+	_, msgErr := msg.WriteTo(&body)
+	args := nfsv4.Compound4args{Minorversion: 2, Argarray: ops}
+	_, argsErr := args.WriteTo(&body)
+	record := rpc.FinishRecord(append(rpc.NewRecord(body.Len()), body.Bytes()...))
+	_, writeErr := k.conn.Write(record)
+	reply, readErr := rpc.ReadRecord(k.conn, 2<<20)
+	r := bytes.NewReader(reply)
+	var header rpcv2.RpcMsg
+	_, headerErr := header.ReadFrom(r)
+	var res nfsv4.Compound4res
+	_, resErr := res.ReadFrom(r)
+	for _, err := range []error{authErr, msgErr, argsErr, writeErr, readErr, headerErr, resErr} {
+		if err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	return res.Resarray
+}
+
+// walk looks a path up from the root.
+func walk(path string) []nfsv4.NfsArgop4 {
+	ops := []nfsv4.NfsArgop4{&nfsv4.NfsArgop4_OP_PUTROOTFH{}}
+	for _, name := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) {
+		ops = append(ops, &nfsv4.NfsArgop4_OP_LOOKUP{Oplookup: nfsv4.Lookup4args{Objname: name}})
+	}
+	return ops
+}
+
+func cut(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+func (k *kernel) mkdir(creds nfs.Credentials, path string) nfsv4.Nfsstat4 {
+	dir, name := cut(path)
+	_, status := k.try(creds, append(walk(dir), &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{
+		Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: name,
+	}})...)
+	return status
+}
+
+func (k *kernel) rmdir(creds nfs.Credentials, path string) nfsv4.Nfsstat4 {
+	dir, name := cut(path)
+	_, status := k.try(creds, append(walk(dir), &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: name}})...)
+	return status
+}
+
+func (k *kernel) rename(creds nfs.Credentials, from, to string) nfsv4.Nfsstat4 {
+	fromDir, oldName := cut(from)
+	toDir, newName := cut(to)
+	ops := slices.Concat(walk(fromDir), []nfsv4.NfsArgop4{&nfsv4.NfsArgop4_OP_SAVEFH{}}, walk(toDir),
+		[]nfsv4.NfsArgop4{&nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: oldName, Newname: newName}}})
+	_, status := k.try(creds, ops...)
+	return status
+}

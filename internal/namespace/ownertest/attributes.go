@@ -1,0 +1,71 @@
+package ownertest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/fnv"
+	"strconv"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+// attributes encodes those of a directory that are asked for and known here, in the order of their numbers.
+func (o *Owner) attributes(p string, request []uint32) nfsv4.Fattr4 {
+	d := o.dirs[p]
+	id := fnv.New64a()
+	_, _ = id.Write([]byte(p))
+	var b bytes.Buffer
+	text := func(s string) {
+		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(s))))
+		b.WriteString(s)
+		b.Write(make([]byte, (4-len(s)%4)%4))
+	}
+	var mask [3]uint32
+	for _, a := range []struct {
+		number int
+		encode func()
+	}{
+		{nfsv4.FATTR4_TYPE, func() { b.Write(binary.BigEndian.AppendUint32(nil, uint32(nfsv4.NF4DIR))) }},
+		{nfsv4.FATTR4_LEASE_TIME, func() { b.Write(binary.BigEndian.AppendUint32(nil, 60)) }},
+		{nfsv4.FATTR4_FILEID, func() { b.Write(binary.BigEndian.AppendUint64(nil, id.Sum64()>>1)) }},
+		{nfsv4.FATTR4_MODE, func() { b.Write(binary.BigEndian.AppendUint32(nil, d.Mode)) }},
+		{nfsv4.FATTR4_OWNER, func() { text(strconv.Itoa(int(d.Owner))) }},
+		{nfsv4.FATTR4_OWNER_GROUP, func() { text(strconv.Itoa(int(d.Group))) }},
+	} {
+		word, bit := a.number/32, uint32(1)<<(a.number%32)
+		if word < len(request) && request[word]&bit != 0 {
+			mask[word] |= bit
+			a.encode()
+		}
+	}
+	return nfsv4.Fattr4{Attrmask: mask[:], AttrVals: b.Bytes()}
+}
+
+// decode takes mode, owner and group from the attributes of a CREATE.
+func decode(attrs nfsv4.Fattr4, d Directory) Directory {
+	b := attrs.AttrVals
+	u32 := func() uint32 {
+		v := binary.BigEndian.Uint32(b)
+		b = b[4:]
+		return v
+	}
+	id := func() uint32 {
+		n := int(u32())
+		v, _ := strconv.ParseUint(string(b[:n]), 10, 32)
+		b = b[(n+3)&^3:]
+		return uint32(v)
+	}
+	has := func(number int) bool {
+		return number/32 < len(attrs.Attrmask) && attrs.Attrmask[number/32]&(1<<(number%32)) != 0
+	}
+	if has(nfsv4.FATTR4_MODE) {
+		d.Mode = u32()
+	}
+	if has(nfsv4.FATTR4_OWNER) {
+		d.Owner = id()
+	}
+	if has(nfsv4.FATTR4_OWNER_GROUP) {
+		d.Group = id()
+	}
+	return d
+}

@@ -1,0 +1,288 @@
+package namespace
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/ownertest"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+var user = nfs.Credentials{UID: 1000, GID: 1000}
+
+// insist repeats what a kernel would repeat.
+func insist(f func() error) error {
+	for {
+		err := f()
+		if !nfs.IsStatus(err, nfsv4.NFS4ERR_DELAY) {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
+	const names, sharedByBoth, perServer = 2000, 800, 8
+	w := newWorld(t, 3)
+	w.share("data", 1)
+	mounts := []*nfs.Client{w.mount(w.serve("a")), w.mount(w.serve("b"))}
+
+	var made, existed atomic.Int64
+	var winners [names]atomic.Int64
+	var workers sync.WaitGroup
+	began := time.Now()
+	for m, mount := range mounts {
+		// Each makes its own names, and those in the middle are made by both, in another order.
+		var mine []int
+		for i := range names {
+			alone := (names - sharedByBoth) / 2
+			if m == 0 && i < alone+sharedByBoth || m == 1 && i >= alone {
+				mine = append(mine, i)
+			}
+		}
+		rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+		for k := range perServer {
+			workers.Go(func() {
+				for j := k; j < len(mine); j += perServer {
+					path := fmt.Sprintf("/data/d%04d", mine[j])
+					err := insist(func() error { return mount.Mkdir(t.Context(), user, path, nfs.MkdirOptions{Mode: 0o755}) })
+					switch {
+					case err == nil:
+						made.Add(1)
+						winners[mine[j]].Add(1)
+					case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
+						existed.Add(1)
+					default:
+						t.Errorf("mkdir %s: %v", path, err)
+					}
+				}
+			})
+		}
+	}
+	workers.Wait()
+	took := time.Since(began)
+	t.Logf("%d mkdirs by 2 servers, %d made, %d existed, in %v: %.0f made/s", names+sharedByBoth, made.Load(), existed.Load(),
+		took.Round(time.Millisecond), float64(made.Load())/took.Seconds())
+
+	if made.Load() != names || existed.Load() != sharedByBoth {
+		t.Errorf("%d were made and %d existed, want %d and %d", made.Load(), existed.Load(), names, sharedByBoth)
+	}
+	var perOwner []int
+	for i, owner := range w.owners {
+		n := len(owner.Names("/data/0"))
+		perOwner = append(perOwner, n)
+		if n < names/3-30 || n > names/3+30 {
+			t.Errorf("data server %d has %d directories, want about %d", i, n, names/3)
+		}
+	}
+	t.Logf("per data server: %v", perOwner)
+	for i := range names {
+		if n := winners[i].Load(); n != 1 {
+			t.Errorf("directory %d was made %d times", i, n)
+		}
+		if owners := w.ownersOf("data", fmt.Sprintf("d%04d", i)); len(owners) != 1 {
+			t.Errorf("directory %d exists on data servers %v", i, owners)
+		}
+	}
+	list := &v1alpha1.ShareDirectoryList{}
+	if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list.Items {
+		if r.Spec.State != v1alpha1.DirectoryReady {
+			t.Errorf("the record of %s is %s", r.Spec.Path, r.Spec.State)
+		}
+	}
+	for i, mount := range mounts {
+		w.eventually(fmt.Sprintf("server %d lists all directories", i), func() bool {
+			entries, err := mount.ReadDir(t.Context(), user, "/data")
+			return err == nil && len(entries) == names
+		})
+	}
+}
+
+func TestDeclaredDirectoriesAreMadeWhenTheirOwnerBeginsToServe(t *testing.T) {
+	w := newWorld(t, 2)
+	mount := w.mount(w.serve("a"))
+	share := &v1alpha1.FileShare{}
+	share.Name, share.Namespace = "data", w.namespace
+	share.Spec = v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/data", Depth: 2}
+	w.create(share)
+	for i := range 6 {
+		w.declare(share, fmt.Sprintf("train/%d", i), i%2)
+	}
+	if err := insist(func() error { _, err := mount.Stat(t.Context(), user, "/data"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	for i, owner := range w.owners {
+		owner.Put("/data/0", ownertest.Directory{Mode: 0o755})
+		w.serves(i, "data")
+	}
+	began := time.Now()
+	w.eventually("all directories are listed", func() bool {
+		entries, err := mount.ReadDir(t.Context(), user, "/data/train")
+		return err == nil && len(entries) == 6
+	})
+	t.Logf("6 directories were listed %v after the exports served", time.Since(began).Round(time.Millisecond))
+	d, _ := w.owners[0].Get("/data/0/train/0")
+	if want := (ownertest.Directory{Owner: 7, Group: 8, Mode: 0o750}); d != want {
+		t.Errorf("the directory is %+v on its owner, want %+v", d, want)
+	}
+}
+
+func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
+	w := newWorld(t, 3)
+	w.share("data", 2)
+	server := w.serve("a")
+	mount, client := w.mount(server), boot(t, server.address)
+	do := func(what string, want nfsv4.Nfsstat4, got nfsv4.Nfsstat4) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, want %s", what, nfs.StatusName(got), nfs.StatusName(want))
+		}
+	}
+	mkdir := func(path string) nfsv4.Nfsstat4 { return client.mkdir(user, path) }
+	rmdir := func(path string) nfsv4.Nfsstat4 { return client.rmdir(user, path) }
+	rename := func(from, to string) nfsv4.Nfsstat4 { return client.rename(user, from, to) }
+	do("mkdir above the depth", nfsv4.NFS4_OK, mkdir("/data/train"))
+	do("mkdir above the depth", nfsv4.NFS4_OK, mkdir("/data/valid"))
+	do("mkdir again", nfsv4.NFS4ERR_EXIST, mkdir("/data/train"))
+	do("mkdir at the depth", nfsv4.NFS4_OK, mkdir("/data/train/a"))
+	do("mkdir at the depth", nfsv4.NFS4_OK, mkdir("/data/train/b"))
+	do("mkdir outside shares", nfsv4.NFS4ERR_ROFS, mkdir("/other"))
+	do("rmdir of what has directories", nfsv4.NFS4ERR_NOTEMPTY, rmdir("/data/train"))
+	do("rmdir of what is not", nfsv4.NFS4ERR_NOENT, rmdir("/data/train/x"))
+	do("rmdir of a share", nfsv4.NFS4ERR_ROFS, rmdir("/data"))
+
+	owner := w.owners[w.ownersOf("data", "train/a")[0]]
+	owner.Put("/data/0/train/a/file", ownertest.Directory{})
+	do("rmdir of a directory with content", nfsv4.NFS4ERR_NOTEMPTY, rmdir("/data/train/a"))
+	if r := w.record("data", "train/a"); r == nil || r.Spec.State != v1alpha1.DirectoryReady {
+		t.Errorf("after a refused rmdir the record is %+v", r)
+	}
+	do("rename to a name that is taken", nfsv4.NFS4ERR_EXIST, rename("/data/train/a", "/data/train/b"))
+	do("rename of a directory with directories", nfsv4.NFS4ERR_PERM, rename("/data/train", "/data/test"))
+	do("rename to another level", nfsv4.NFS4ERR_PERM, rename("/data/train/a", "/data/a"))
+	do("rename into another directory", nfsv4.NFS4_OK, rename("/data/train/a", "/data/valid/z"))
+	if _, ok := owner.Get("/data/0/valid/z/file"); !ok {
+		t.Errorf("the owner has %v in valid after the rename", owner.Names("/data/0/valid"))
+	}
+	if w.record("data", "train/a") != nil {
+		t.Error("the record of the old name is still there")
+	}
+	if r := w.record("data", "valid/z"); r == nil || r.Spec.State != v1alpha1.DirectoryReady || r.Spec.RenamedFrom != "" {
+		t.Errorf("the record of the new name is %+v", r)
+	}
+	do("rmdir of an empty directory", nfsv4.NFS4_OK, rmdir("/data/train/b"))
+	do("rmdir above the depth", nfsv4.NFS4_OK, rmdir("/data/train"))
+	for i := range w.owners {
+		if slices.Contains(w.owners[i].Names("/data/0"), "train") {
+			t.Errorf("data server %d still has train", i)
+		}
+	}
+	do("mkdir of what was removed", nfsv4.NFS4_OK, mkdir("/data/train"))
+	entries, err := mount.ReadDir(t.Context(), user, "/data")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the share has %v, %v", entries, err)
+	}
+}
+
+func TestLostRecordsAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) {
+	w := newWorld(t, 2)
+	for i := range 300 {
+		w.owners[i%2].Put(fmt.Sprintf("/data/0/train/%03d", i), ownertest.Directory{Owner: 5, Group: 6, Mode: 0o701})
+	}
+	w.owners[0].Put("/data/0/.howdah/x", ownertest.Directory{})
+	w.share("data", 2)
+	mount := w.mount(w.serve("a"))
+	w.eventually("all directories have records", func() bool {
+		entries, err := mount.ReadDir(t.Context(), user, "/data/train")
+		return err == nil && len(entries) == 300
+	})
+	r := tree.NewRecord(w.record("data", "train/007"))
+	if r.Server != "fs-1" || r.Owner != 5 || r.Group != 6 || r.Mode != 0o701 || r.State != v1alpha1.DirectoryReady {
+		t.Errorf("the record is %+v", r)
+	}
+	if w.record("data", "train") == nil {
+		t.Error("the directory above has no record")
+	}
+	if w.record("data", ".howdah/x") != nil || w.record("data", ".howdah") != nil {
+		t.Error("Howdah's own directory was taken for data")
+	}
+}
+
+func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 1)
+	mount := w.mount(w.serve("a"))
+	for _, name := range []string{"empty", "full"} {
+		if err := insist(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.owners[0].Put("/data/0/full/file", ownertest.Directory{})
+	for _, name := range []string{"empty", "full"} {
+		r := w.record("data", name)
+		r.Annotations[v1alpha1.RequestedByAnnotation] = v1alpha1.RequestedByOperator
+		r.Spec.State = v1alpha1.DirectoryRemoving
+		if err := w.api.Update(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.eventually("the empty one is gone and the full one is ready", func() bool {
+		full := w.record("data", "full")
+		return w.record("data", "empty") == nil && full != nil && full.Spec.State == v1alpha1.DirectoryReady
+	})
+	if got := w.owners[0].Names("/data/0"); !slices.Equal(got, []string{"full"}) {
+		t.Errorf("the owner has %v", got)
+	}
+}
+
+// The proof of concept found this sequence to be what makes "mkdir d && echo x > d/f" work with Linux.
+func TestADirectoryThatWasJustMadeIsPlainInItsCompoundAndAReferralAfterwards(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 1)
+	k := boot(t, w.serve("a").address)
+	attributes := &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{1<<nfsv4.FATTR4_TYPE | 1<<nfsv4.FATTR4_FSID}}}
+	create := &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: "d"}}
+	res, status := k.try(user, append(walk("/data"), create, &nfsv4.NfsArgop4_OP_GETFH{}, attributes)...)
+	if status != nfsv4.NFS4_OK {
+		t.Fatalf("CREATE, GETFH, GETATTR: %s", nfs.StatusName(status))
+	}
+	handle := res[3].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	if _, status := k.try(user, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, attributes); status != nfsv4.NFS4ERR_STALE {
+		t.Errorf("PUTFH of the new directory: %s, want NFS4ERR_STALE", nfs.StatusName(status))
+	}
+	if _, status := k.try(user, append(walk("/data/d"), &nfsv4.NfsArgop4_OP_GETFH{})...); status != nfsv4.NFS4ERR_MOVED {
+		t.Errorf("LOOKUP, GETFH of the new directory: %s, want NFS4ERR_MOVED", nfs.StatusName(status))
+	}
+	locations := &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{1 << nfsv4.FATTR4_FS_LOCATIONS}}}
+	res, status = k.try(user, append(walk("/data/d"), locations)...)
+	if status != nfsv4.NFS4_OK {
+		t.Fatalf("GETATTR of fs_locations: %s", nfs.StatusName(status))
+	}
+	values := res[3].(*nfsv4.NfsResop4_OP_GETATTR).Opgetattr.(*nfsv4.Getattr4res_NFS4_OK).Resok4.ObjAttributes.AttrVals
+	var got nfsv4.FsLocations4
+	if _, err := got.ReadFrom(bytes.NewReader(values)); err != nil {
+		t.Fatal(err)
+	}
+	want := nfsv4.FsLocations4{
+		FsRoot:    []string{"data", "d"},
+		Locations: []nfsv4.FsLocation4{{Server: []string{w.owners[0].Address}, Rootpath: []string{"data", "0", "d"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fs_locations (-want +got):\n%s", diff)
+	}
+}

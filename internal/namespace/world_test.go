@@ -1,0 +1,260 @@
+package namespace
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/ownertest"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+const fileServer = "fs"
+
+// config is that of the API server of all tests; nil without KUBEBUILDER_ASSETS.
+var config *rest.Config
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return m.Run()
+	}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	started, err := environment.Start()
+	if err != nil {
+		panic(err)
+	}
+	config = rest.CopyConfig(started)
+	config.QPS = -1
+	defer func() {
+		if err := environment.Stop(); err != nil {
+			panic(err)
+		}
+	}()
+	return m.Run()
+}
+
+// world is a Kubernetes namespace with data servers, and namespace servers for them.
+type world struct {
+	t         *testing.T
+	api       client.Client
+	namespace string
+	owners    []*ownertest.Owner
+}
+
+// newWorld makes a world with a number of data servers that serve no share.
+func newWorld(t *testing.T, servers int) *world {
+	t.Helper()
+	if config == nil {
+		t.Skip("KUBEBUILDER_ASSETS is not set: there is no API server to test with")
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := api.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, api: api, namespace: ns.Name}
+	for i := range servers {
+		owner := ownertest.Start(t, fmt.Sprintf("owner-%d", i))
+		w.owners = append(w.owners, owner)
+		w.create(&v1alpha1.DataServer{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
+			},
+			Spec: v1alpha1.DataServerSpec{
+				FileServerName: fileServer, Address: owner.Address, ServerScope: "uid", LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
+			},
+		})
+	}
+	return w
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	if err := w.api.Create(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// share makes a share that everybody may write to, on all data servers.
+func (w *world) share(name string, depth int32) *v1alpha1.FileShare {
+	w.t.Helper()
+	s := &v1alpha1.FileShare{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec:       v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/" + name, Depth: depth, Mode: "0777"},
+	}
+	w.create(s)
+	for i := range w.owners {
+		w.owners[i].Put(naming.ExportPseudo(name, 0), ownertest.Directory{Mode: 0o777})
+		w.serves(i, name)
+	}
+	return s
+}
+
+// serves has a data server report that it serves a share.
+func (w *world) serves(i int, share string) {
+	w.t.Helper()
+	o := &v1alpha1.DataServer{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}
+	if err := w.api.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatal(err)
+	}
+	o.Status.Exports = append(o.Status.Exports, v1alpha1.ServedExport{ShareName: share, ExportIDs: []int32{int32(len(o.Status.Exports) + 1)}})
+	if err := w.api.Status().Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// server is a namespace server under test.
+type serverUnderTest struct {
+	address string
+	stop    func()
+}
+
+// serve starts a namespace server and waits until it is ready.
+func (w *world) serve(replica string) *serverUnderTest {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &serverUnderTest{address: freeAddress(w.t)}
+	manager := freeAddress(w.t)
+	var log *slog.Logger
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, config, Options{
+			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: manager, Log: log,
+		})
+	}()
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the namespace server ended with %v", err)
+		}
+	}
+	w.t.Cleanup(s.stop)
+	w.eventually("the namespace server is ready", func() bool {
+		res, err := http.Get("http://" + manager + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+	return s
+}
+
+// mount makes a session with a namespace server.
+func (w *world) mount(s *serverUnderTest) *nfs.Client {
+	w.t.Helper()
+	c, err := nfs.Dial(w.t.Context(), s.address, nfs.Options{ClientOwner: w.t.Name() + s.address})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// record is the record of a path, or nil.
+func (w *world) record(share, path string) *v1alpha1.ShareDirectory {
+	w.t.Helper()
+	o := &v1alpha1.ShareDirectory{}
+	err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.Directory(share, path)}, o)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+// declare makes the record of a declared directory.
+func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *v1alpha1.ShareDirectory {
+	w.t.Helper()
+	volume, uid, gid := int32(0), int64(7), int64(8)
+	o := &v1alpha1.ShareDirectory{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: naming.Directory(share.Name, path),
+			Labels: map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share.Name},
+		},
+		Spec: v1alpha1.ShareDirectorySpec{
+			FileServerName: fileServer, ShareName: share.Name, Path: path, ServerName: naming.DataServer(fileServer, int32(server)),
+			Volume: &volume, Owner: &uid, Group: &gid, Mode: "0750", State: v1alpha1.DirectoryCreating,
+		},
+	}
+	w.create(o)
+	return o
+}
+
+// ownersOf are the data servers that have a directory.
+func (w *world) ownersOf(share, path string) (out []int) {
+	for i, o := range w.owners {
+		if _, ok := o.Get(tree.ExportPath(share, 0, path)); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (w *world) eventually(what string, is func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !is() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it did not come to pass in 30 s that %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
