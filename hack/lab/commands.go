@@ -190,12 +190,12 @@ func onNode(command string, args []string, do func(*lab.Lab, string) error) erro
 	})
 }
 
-func openCache(work func(*cache.Cache) error) error {
+func openCache(part cache.Part, work func(*cache.Cache) error) error {
 	source := os.Getenv("HOWDAH_LAB_SOURCE")
 	if source == "" {
 		return errors.New("run hack/lab/lab: it says where the sources are")
 	}
-	c, lock, err := cache.Open(source, say)
+	c, lock, err := cache.Open(source, part, say)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func openCache(work func(*cache.Cache) error) error {
 
 // fillCache makes what is missing of everything that `up` needs.
 func fillCache() (filled *cache.Cache, base string, err error) {
-	err = openCache(func(c *cache.Cache) error {
+	err = openCache(cache.Machines, func(c *cache.Cache) error {
 		filled = c
 		for _, step := range []func() error{c.InstallPackages, c.Programs, c.RootFS} {
 			if err := step(); err != nil {
@@ -232,7 +232,7 @@ func build(args []string) error {
 func assets(args []string) error {
 	flags, _ := newFlags("assets")
 	_ = flags.Parse(args)
-	return openCache(func(c *cache.Cache) error {
+	return openCache(cache.Machines, func(c *cache.Cache) error {
 		dir, err := c.Assets()
 		if err != nil {
 			return err
@@ -270,7 +270,7 @@ func images(args []string) error {
 	if err != nil {
 		return err
 	}
-	return openCache(func(c *cache.Cache) error {
+	return openCache(cache.Images, func(c *cache.Cache) error {
 		for _, step := range []func() error{c.InstallPackages, c.BaseImages} {
 			if err := step(); err != nil {
 				return err

@@ -90,13 +90,6 @@ func runGuest(args []string) error {
 		return nil
 	case args[0] == "keep":
 		return guest.Keep()
-	case args[0] == "import" && len(args) == 2:
-		return guest.Import(args[1])
-	case args[0] == "loaded" && len(args) >= 3:
-		if !guest.Loaded(args[1], args[2:]) {
-			return agent.ExitError(1)
-		}
-		return nil
 	}
 	return fmt.Errorf("guest: unknown command %q", args[0])
 }

@@ -29,13 +29,13 @@ const (
 )
 
 // nodePrograms are copied into the base disk.
-var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "hyperkube"}
+var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "hyperkube", "loader"}
 
 // Base makes the disk that all nodes start from and returns its path. The name
 // says what is in it: labs that run keep the one they started with.
 func (c *Cache) Base() (string, error) {
 	var parts []string
-	for _, name := range []string{"hyperkube", "containerd", "coredns", "provisioner", "pause", "rootfs"} {
+	for _, name := range []string{"hyperkube", "containerd", "coredns", "provisioner", "pause", "loader", "rootfs"} {
 		stamp, err := os.ReadFile(c.Path("stamps", name))
 		if err != nil {
 			return "", err
@@ -124,7 +124,13 @@ func (c *Cache) fillShare(share string, archives []string) error {
 		files[filepath.Join(share, "programs", name)] = c.Bin(name)
 	}
 	for _, archive := range archives {
-		files[filepath.Join(share, "inbox", filepath.Base(archive))] = archive
+		parts, err := image.Split(archive, c.Path("images", "parts"))
+		if err != nil {
+			return err
+		}
+		if err := parts.Place(c.Path("images", "parts"), filepath.Join(share, "inbox", parts.Config.File())); err != nil {
+			return err
+		}
 	}
 	for to, from := range files {
 		if err := sys.LinkOrCopy(from, to); err != nil {

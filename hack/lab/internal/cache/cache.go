@@ -27,8 +27,18 @@ type Cache struct {
 	Say    func(format string, args ...any)
 }
 
-// Open returns the cache of this host and takes its lock.
-func Open(source string, say func(string, ...any)) (*Cache, *sys.Lock, error) {
+// Part is a part of the cache that one command at a time may fill. There are two,
+// because a long build of an image need not keep a lab from coming up.
+type Part string
+
+// The parts: what nodes are made of, and the project's images.
+const (
+	Machines Part = "machines"
+	Images   Part = "images"
+)
+
+// Open returns the cache of this host and takes the lock of one part.
+func Open(source string, part Part, say func(string, ...any)) (*Cache, *sys.Lock, error) {
 	dir := os.Getenv("HOWDAH_CACHE")
 	if dir == "" {
 		dir = DefaultDir
@@ -37,7 +47,9 @@ func Open(source string, say func(string, ...any)) (*Cache, *sys.Lock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	lock, err := sys.TakeLock(filepath.Join(dir, "lock"), func() { say("waiting for another lab command that fills %s", dir) })
+	lock, err := sys.TakeLock(filepath.Join(dir, string(part)+".lock"), func() {
+		say("waiting for another lab command that fills %s (%s)", dir, part)
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,8 @@ func (c *Cache) InstallPackages() error {
 }
 
 func aptGet(args ...string) error {
-	cmd := exec.Command("apt-get", args...)
+	// Somebody else's apt, or another lab command's, may be at work.
+	cmd := exec.Command("apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	_, err := sys.Capture(cmd)
 	return err

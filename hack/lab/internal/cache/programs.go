@@ -12,6 +12,8 @@ import (
 const (
 	kubernetesVersion = "v1.36.3"
 	containerdVersion = "v2.4.2"
+	// containerdTags leave out what a node has no use for.
+	containerdTags = "no_btrfs no_devmapper no_zfs no_tracing"
 )
 
 // Names under which the one Kubernetes binary is called.
@@ -41,7 +43,7 @@ func (c *Cache) Programs() error {
 	if _, err := c.Assets(); err != nil {
 		return err
 	}
-	for _, p := range []func() error{c.containerd, c.coredns, c.provisioner, c.pause} {
+	for _, p := range []func() error{c.containerd, c.loader, c.coredns, c.provisioner, c.pause} {
 		if err := p(); err != nil {
 			return err
 		}
@@ -77,6 +79,10 @@ func (c *Cache) provisioner() error {
 	return c.goBuild("provisioner", "provisioner", "-ldflags", "-s -w")
 }
 
+func (c *Cache) loader() error {
+	return c.goBuild("loader", "loader", "-tags", containerdTags, "-ldflags", "-s -w")
+}
+
 func (c *Cache) pause() error {
 	return c.goBuild("pause", "pause", "-ldflags", "-s -w")
 }
@@ -109,7 +115,7 @@ func (c *Cache) goBuild(folder, name string, flags ...string) error {
 
 func (c *Cache) containerd() error {
 	names := []string{"containerd", "ctr", "containerd-shim-runc-v2"}
-	args := []string{"install", "-trimpath", "-ldflags", "-s -w", "-tags", "no_btrfs no_devmapper no_zfs no_tracing"}
+	args := []string{"install", "-trimpath", "-ldflags", "-s -w", "-tags", containerdTags}
 	var files []string
 	for _, name := range names {
 		args = append(args, "github.com/containerd/containerd/v2/cmd/"+name+"@"+containerdVersion)

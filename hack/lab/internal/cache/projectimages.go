@@ -49,7 +49,7 @@ func (c *Cache) Image(b Build) (string, error) {
 
 func (c *Cache) makeImage(b Build, archive string) error {
 	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64",
-		"--file", b.Dockerfile, "--target", b.Target, "--tag", b.Tag}
+		"--file", b.Dockerfile, "--target", b.Target, "--tag", image.FullName(b.Tag)}
 	for _, arg := range b.Args {
 		args = append(args, "--build-arg", arg)
 	}
@@ -64,7 +64,7 @@ func (c *Cache) makeImage(b Build, archive string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	if _, err := c.buildah("push", b.Tag, "docker-archive:"+temp+":"+image.FullName(b.Tag)); err != nil {
+	if _, err := c.buildah("push", image.FullName(b.Tag), "docker-archive:"+temp+":"+image.FullName(b.Tag)); err != nil {
 		return err
 	}
 	return os.Rename(temp, archive)

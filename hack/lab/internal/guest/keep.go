@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -78,7 +77,7 @@ func waitFor(path string, limit time.Duration) {
 	}
 }
 
-// bake imports every archive of the inbox and switches the machine off. The host
+// bake loads every image of the inbox and switches the machine off. The host
 // takes the file "baked" for success; what goes wrong is on the console.
 func bake() error {
 	if err := installPrograms(); err != nil {
@@ -120,37 +119,10 @@ func installPrograms() error {
 }
 
 func importInbox() error {
-	archives, err := filepath.Glob(filepath.Join(Share, "inbox", "*.tar"))
+	images, err := filepath.Glob(filepath.Join(Share, "inbox", "*"))
 	if err != nil {
 		return err
 	}
-	for _, archive := range archives {
-		if err := Import(archive); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Import puts a docker-archive into containerd and remembers each name's image
-// id as a label, by which a later `lab load` tells that it need not come again.
-func Import(archive string) error {
-	started := time.Now()
-	ctr := func(args ...string) error {
-		return run(append([]string{"ctr", "-n", "k8s.io", "images"}, args...)...)
-	}
-	if err := ctr("import", "--local", archive); err != nil {
-		return err
-	}
-	id, names, err := archiveNames(archive)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := ctr("label", name, IDLabel+"="+id); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("imported %v in %s\n", names, time.Since(started).Round(time.Millisecond))
-	return nil
+	// The share goes away after this; the disk stays.
+	return run(append([]string{"/usr/local/bin/loader", "-copy"}, images...)...)
 }

@@ -3,20 +3,13 @@ package guest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
-	"github.com/howdah/howdah/hack/lab/internal/image"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
 )
 
 // PauseImage is what holds a pod's namespaces; it is baked into every node.
 const PauseImage = "docker.io/howdah-lab/pause:1"
-
-// IDLabel is the label of an image in containerd with the id that its archive
-// gave it.
-const IDLabel = "howdah-lab/id"
 
 const (
 	containerdConfig = "/etc/containerd/config.toml"
@@ -113,23 +106,3 @@ evictionHard:
 serializeImagePulls: false
 syncFrequency: 10s
 `
-
-// archiveNames reads the image id and the names out of a docker-archive.
-func archiveNames(path string) (id string, names []string, err error) {
-	summary, err := image.Summarize(path)
-	if err != nil {
-		return "", nil, err
-	}
-	return summary.ID, summary.Names, nil
-}
-
-// Loaded reports whether every name of the archive is here with the image id.
-func Loaded(id string, names []string) bool {
-	for _, name := range names {
-		out, err := exec.Command("ctr", "-n", "k8s.io", "images", "ls", "name=="+name).Output()
-		if err != nil || !strings.Contains(string(out), IDLabel+"="+id) {
-			return false
-		}
-	}
-	return true
-}

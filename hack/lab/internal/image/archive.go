@@ -132,42 +132,41 @@ func addFile(archive *tar.Writer, name string, mode int64, data []byte) error {
 	return err
 }
 
-// Summarize reads the summary of a docker-archive.
-func Summarize(file string) (Summary, error) {
+// readManifest finds the one image of a docker-archive.
+func readManifest(file string) (manifestEntry, Summary, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return Summary{}, err
+		return manifestEntry{}, Summary{}, err
 	}
 	defer in.Close()
 	archive := tar.NewReader(in)
 	for {
 		header, err := archive.Next()
 		if err == io.EOF {
-			return Summary{}, fmt.Errorf("%s: no manifest.json, so no docker-archive", filepath.Base(file))
+			return manifestEntry{}, Summary{}, fmt.Errorf("%s: no manifest.json, so no docker-archive", filepath.Base(file))
 		}
 		if err != nil {
-			return Summary{}, fmt.Errorf("%s: %w", filepath.Base(file), err)
+			return manifestEntry{}, Summary{}, fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
-		if path.Clean(header.Name) != "manifest.json" {
-			continue
+		if path.Clean(header.Name) == "manifest.json" {
+			return parseManifest(archive)
 		}
-		return parseManifest(archive)
 	}
 }
 
-func parseManifest(in io.Reader) (Summary, error) {
+func parseManifest(in io.Reader) (manifestEntry, Summary, error) {
 	var entries []manifestEntry
 	if err := json.NewDecoder(in).Decode(&entries); err != nil {
-		return Summary{}, fmt.Errorf("manifest.json: %w", err)
+		return manifestEntry{}, Summary{}, fmt.Errorf("manifest.json: %w", err)
 	}
 	if len(entries) != 1 || len(entries[0].RepoTags) == 0 {
-		return Summary{}, fmt.Errorf("manifest.json: want one image with a name, found %d images", len(entries))
+		return manifestEntry{}, Summary{}, fmt.Errorf("manifest.json: want one image with a name, found %d images", len(entries))
 	}
 	summary := Summary{ID: strings.TrimSuffix(path.Base(entries[0].Config), ".json")}
 	for _, tag := range entries[0].RepoTags {
 		summary.Names = append(summary.Names, FullName(tag))
 	}
-	return summary, nil
+	return entries[0], summary, nil
 }
 
 // FullName completes a short image name the way containerd and kubelet do.

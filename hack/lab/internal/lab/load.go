@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/howdah/howdah/hack/lab/internal/agent"
+	"github.com/howdah/howdah/hack/lab/internal/guest"
 	"github.com/howdah/howdah/hack/lab/internal/image"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
-	"github.com/howdah/howdah/hack/lab/internal/sys"
 )
+
+// unusedParts is how long the parts of an image stay in the cache after their
+// last use; a developer's images change many times a day.
+const unusedParts = 3 * 24 * time.Hour
 
 // Load puts docker-archives into all nodes, or the named ones, at the same time.
 func (l *Lab) Load(archives, only []string) error {
@@ -21,8 +24,9 @@ func (l *Lab) Load(archives, only []string) error {
 	if err != nil {
 		return err
 	}
+	store := filepath.Join(l.rec.Cache, "images", "parts")
 	for _, archive := range archives {
-		summary, err := image.Summarize(archive)
+		parts, err := image.Split(archive, store)
 		if err != nil {
 			return err
 		}
@@ -30,7 +34,7 @@ func (l *Lab) Load(archives, only []string) error {
 		var all sync.WaitGroup
 		for i, node := range nodes {
 			all.Go(func() {
-				if err := l.loadInto(node, archive, summary); err != nil {
+				if err := l.loadInto(node, parts, store); err != nil {
 					failures[i] = fmt.Errorf("%s: %w", node.Name, err)
 				}
 			})
@@ -40,7 +44,7 @@ func (l *Lab) Load(archives, only []string) error {
 			return err
 		}
 	}
-	return nil
+	return image.Prune(store, unusedParts)
 }
 
 func (l *Lab) pick(only []string) ([]plan.Node, error) {
@@ -61,34 +65,22 @@ func (l *Lab) pick(only []string) ([]plan.Node, error) {
 	return nodes, nil
 }
 
-// loadInto hands the archive over by the shared folder, not by the network: that
-// may be capped, and is what tests measure.
-func (l *Lab) loadInto(node plan.Node, archive string, summary image.Summary) error {
-	started := time.Now()
+// loadInto hands the image over by the shared folder, not by the network: that
+// may be capped, and is what tests measure. The parts stay there, because the
+// node's containerd only links to them.
+func (l *Lab) loadInto(node plan.Node, parts image.Parts, store string) error {
 	client, err := l.Agent(node.Name)
 	if err != nil {
 		return err
 	}
-	names := strings.Join(summary.Names, " ")
-	check := append([]string{"/lab/bin/guest", "loaded", summary.ID}, summary.Names...)
-	err = client.Run(check, nil, nil, nil)
-	var exit agent.ExitError
-	if err == nil {
-		l.Say("%s has %s", node.Name, names)
-		return nil
-	}
-	if !errors.As(err, &exit) {
+	folder := "inbox/" + parts.Config.File()
+	if err := parts.Place(store, l.nodeDir(node, "share", folder)); err != nil {
 		return err
 	}
-	file := "inbox/" + summary.ID + ".tar"
-	if err := sys.LinkOrCopy(archive, l.nodeDir(node, "share", file)); err != nil {
-		return err
-	}
-	defer os.Remove(l.nodeDir(node, "share", file))
 	var out bytes.Buffer
-	if err := client.Run([]string{"/lab/bin/guest", "import", "/lab/" + file}, nil, &out, &out); err != nil {
+	if err := client.Run([]string{"/usr/local/bin/loader", guest.Share + "/" + folder}, nil, &out, &out); err != nil {
 		return fmt.Errorf("%w: %s", err, out.String())
 	}
-	l.Say("%s got %s in %.1fs", node.Name, names, time.Since(started).Seconds())
+	l.Say("%s %s", node.Name, strings.TrimSpace(out.String()))
 	return nil
 }
