@@ -17,8 +17,11 @@ import (
 func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.DataServerAccount(in.name())
 	names := in.dataServerNames()
+	if len(names) == 0 {
+		// A rule without names would mean every name.
+		return account(in, name, naming.SelectDataServers(in.name()))
+	}
 	return account(in, name, naming.SelectDataServers(in.name()),
-		// An empty list of names would mean every name. It is never used: without data servers there is no pod either.
 		rule(v1alpha1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
 		rule(v1alpha1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
 	)

@@ -59,7 +59,8 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithContainers(corev1ac.Container().
 			WithName(serverContainer).
 			WithImage(in.Images.Howdah).
-			WithArgs("namespace", "--file-server="+in.name()).
+			WithArgs("namespace", "--file-server="+in.name(),
+				"--identity="+naming.NamespaceServerIdentity(string(in.FileServer.UID))).
 			WithEnv(downwardEnv()...).
 			WithPorts(podPorts(false)...).
 			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 3)).

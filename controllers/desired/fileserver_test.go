@@ -1,0 +1,97 @@
+package desired
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var (
+	day    = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	images = Images{Server: "example.org/howdah-server:1", Howdah: "example.org/howdah:1"}
+)
+
+func TestFileServerChildren(t *testing.T) {
+	tests := map[string]FileServerInput{
+		"fileserver-smallest": {
+			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
+			Images:     images, Replicas: 1, StorageClassName: "local", TemplateSize: resource.MustParse("1Gi"),
+		},
+		"fileserver-everything": {
+			FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(2).PerServer(2).Size("4Gi").
+				NFS(15, 45).Resources("2", "4Gi").NodeSelector("disk", "nvme").NamespaceReplicas(3).
+				Tolerate(corev1.Toleration{Key: "storage", Operator: corev1.TolerationOpEqual, Value: "yes", Effect: corev1.TaintEffectNoSchedule}).
+				Build(),
+			// The template keeps the size that the StatefulSet was made with.
+			Images: images, Replicas: 2, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
+			Addresses:          map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+			NamespaceAddresses: []string{"10.2.0.2", "10.2.0.1", "10.2.0.2"},
+			Shares: []v1alpha1.FileShare{
+				*builders.FileShare("ml", "unet3d", "training").Created(day).Owner(1000, 100, "0770").
+					Access(v1alpha1.AccessReadOnly, v1alpha1.SquashRoot, "10.0.0.0/8", "192.168.0.1").
+					Access("", "", "0.0.0.0/0").Build(),
+				*builders.FileShare("ml", "bert", "training").Created(day).Build(),
+				*builders.FileShare("ml", "old", "training").Created(day).ReclaimPolicy(v1alpha1.ReclaimDelete).Deleting(day).Build(),
+				*builders.FileShare("ml", "kept", "training").Created(day).ReclaimPolicy(v1alpha1.ReclaimRetain).Deleting(day).Build(),
+			},
+		},
+		"fileserver-without-a-class": {
+			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
+			Images:     images, Replicas: 1,
+		},
+	}
+	for name, input := range tests {
+		t.Run(name, func(t *testing.T) { golden(t, name, FileServer(input)) })
+	}
+}
+
+func TestGrownClaimSaysTheSizeAndNothingElse(t *testing.T) {
+	in := FileServerInput{FileServer: builders.FileServer("ml", "training").Size("4Gi").Build()}
+	golden(t, "grown-claim", []any{GrownClaim(in, "data-0-training-0")})
+}
+
+func TestLiveShares(t *testing.T) {
+	share := func(name, path string, hours int) *builders.FileShareBuilder {
+		return builders.FileShare("ml", name, "training").Path(path).Created(day.Add(time.Duration(hours) * time.Hour))
+	}
+	tests := map[string]struct {
+		shares []*builders.FileShareBuilder
+		want   []string
+	}{
+		"none":                                {nil, nil},
+		"are sorted by name":                  {[]*builders.FileShareBuilder{share("b", "/b", 1), share("a", "/a", 2)}, []string{"a", "b"}},
+		"of equal paths the older":            {[]*builders.FileShareBuilder{share("a", "/x", 2), share("b", "/x", 1)}, []string{"b"}},
+		"of nested paths the older":           {[]*builders.FileShareBuilder{share("a", "/x/y", 2), share("b", "/x", 1)}, []string{"b"}},
+		"of equal ages the first by name":     {[]*builders.FileShareBuilder{share("b", "/x", 1), share("a", "/x", 1)}, []string{"a"}},
+		"names that begin alike do not clash": {[]*builders.FileShareBuilder{share("a", "/x", 1), share("b", "/xy", 2)}, []string{"a", "b"}},
+		"a share that lost does not shut out others": {
+			[]*builders.FileShareBuilder{share("a", "/x/a", 1), share("b", "/x", 2), share("c", "/x/c", 3)}, []string{"a", "c"},
+		},
+		"a share that goes makes room": {[]*builders.FileShareBuilder{share("a", "/x", 1).Deleting(day), share("b", "/x", 2)}, []string{"b"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var shares []v1alpha1.FileShare
+			for _, b := range tc.shares {
+				shares = append(shares, *b.Build())
+			}
+			for range 2 {
+				var got []string
+				for _, s := range LiveShares(shares) {
+					got = append(got, s.Name)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("live shares (-want +got):\n%s", diff)
+				}
+				slices.Reverse(shares) // The order of the input does not count.
+			}
+		})
+	}
+}
