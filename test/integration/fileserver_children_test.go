@@ -187,4 +187,3 @@ var _ = Describe("FileServers of the same name in two Kubernetes namespaces", fu
 		}, "1s").Should(Equal(metav1.ConditionTrue))
 	})
 })
-

@@ -1,0 +1,116 @@
+package fileserver
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func TestReplicas(t *testing.T) {
+	tests := map[string]struct {
+		wanted, eligible, existing int32
+		directories                map[string]int32
+		want                       int32
+		refused                    string
+	}{
+		"as asked for":                                     {wanted: 3, eligible: 1, want: 3},
+		"unset, one for each eligible node":                {eligible: 4, want: 4},
+		"unset, new nodes bring servers":                   {eligible: 5, existing: 3, want: 5},
+		"unset, nodes that go take none":                   {eligible: 1, existing: 3, want: 3},
+		"unset, servers that own directories come back":    {eligible: 1, directories: map[string]int32{"fs-2": 1}, want: 3},
+		"unset, never more than the schema allows":         {eligible: 500, want: 64},
+		"unset and no node":                                {want: 0},
+		"fewer, if those that go own nothing":              {wanted: 1, eligible: 3, existing: 3, directories: map[string]int32{"fs-0": 9}, want: 1},
+		"fewer is refused if one that goes owns something": {wanted: 1, eligible: 3, existing: 3, directories: map[string]int32{"fs-1": 2}, want: 3, refused: "set spec.replicas to 2 or more"},
+		"the same as before with directories everywhere":   {wanted: 3, eligible: 3, existing: 3, directories: map[string]int32{"fs-0": 1, "fs-2": 1}, want: 3},
+		"another FileServer's directories do not count":    {wanted: 1, existing: 1, directories: map[string]int32{"fs-other-5": 1, "fs-05": 1, "fs-x": 1}, want: 1},
+		"too few from the start, after a restore":          {wanted: 1, directories: map[string]int32{"fs-4": 1}, want: 5, refused: "set spec.replicas to 5 or more"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &observed{
+				fileServer:     builders.FileServer("ns", "fs").Replicas(tc.wanted).Build(),
+				directories:    tc.directories,
+				directoryPaths: map[string][]string{},
+			}
+			if tc.existing > 0 {
+				o.statefulSet = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &tc.existing}}
+			}
+			got, refused := decideReplicas(o, tc.eligible)
+			if got != tc.want {
+				t.Errorf("replicas = %d, want %d", got, tc.want)
+			}
+			switch {
+			case tc.refused == "" && refused != nil:
+				t.Errorf("refused: %s", refused.Message)
+			case tc.refused != "" && (refused == nil || !strings.Contains(refused.Message, tc.refused) || refused.Reason != v1alpha1.ReasonScaleInRefused):
+				t.Errorf("refusal %+v, want one with %q", refused, tc.refused)
+			}
+		})
+	}
+}
+
+func TestRefusalNamesAFewDirectoriesAndTheirNumber(t *testing.T) {
+	o := &observed{
+		fileServer:  builders.FileServer("ns", "fs").Replicas(1).Build(),
+		directories: map[string]int32{"fs-0": 7, "fs-1": 2, "fs-2": 9},
+		directoryPaths: map[string][]string{
+			"fs-0": {"s:a"}, "fs-1": {"s:b", "s:c"}, "fs-2": {"s:d", "s:e", "s:f", "s:g", "s:h"},
+		},
+	}
+	want := "s:b on fs-1, s:c on fs-1, s:d on fs-2, s:e on fs-2, s:f on fs-2 and 6 more (11 in all)"
+	if got := o.describeOwners(1); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestSmallestKeepsTheFirstInAnyOrder(t *testing.T) {
+	for _, order := range [][]string{{"a", "b", "c", "d", "e", "f", "g"}, {"g", "f", "e", "d", "c", "b", "a"}, {"d", "a", "g", "c", "f", "b", "e"}} {
+		var kept []string
+		for _, value := range order {
+			kept = smallest(kept, value)
+		}
+		if got := strings.Join(kept, ""); got != "abcde" {
+			t.Errorf("%v: kept %q", order, got)
+		}
+	}
+}
+
+func TestEligibleNodes(t *testing.T) {
+	const none, noSchedule, prefer = corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule
+	tolerate := func(t corev1.Toleration) *v1alpha1.FileServerPlacement {
+		return builders.FileServer("ns", "fs").Tolerate(t).Build().Spec.Placement
+	}
+	selector := builders.FileServer("ns", "fs").NodeSelector("disk", "nvme").Build().Spec.Placement
+	tests := map[string]struct {
+		node      *builders.NodeBuilder
+		placement *v1alpha1.FileServerPlacement
+		want      bool
+	}{
+		"any":                                        {builders.Node("n"), nil, true},
+		"not a cordoned one":                         {builders.Node("n").Cordoned(), nil, false},
+		"with the label":                             {builders.Node("n").Label("disk", "nvme"), selector, true},
+		"not with another value":                     {builders.Node("n").Label("disk", "hdd"), selector, false},
+		"not without the label":                      {builders.Node("n"), selector, false},
+		"not a tainted one":                          {builders.Node("n").Taint("k", "v", noSchedule), nil, false},
+		"not one that evicts":                        {builders.Node("n").Taint("k", "v", none), nil, false},
+		"one that is only second choice":             {builders.Node("n").Taint("k", "v", prefer), nil, true},
+		"a tainted one that is tolerated":            {builders.Node("n").Taint("k", "v", noSchedule), tolerate(corev1.Toleration{Key: "k", Value: "v"}), true},
+		"not if the value differs":                   {builders.Node("n").Taint("k", "v", noSchedule), tolerate(corev1.Toleration{Key: "k", Value: "w"}), false},
+		"if the key is tolerated whatever the value": {builders.Node("n").Taint("k", "v", noSchedule), tolerate(corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists}), true},
+		"if everything is tolerated":                 {builders.Node("n").Taint("k", "v", noSchedule), tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}), true},
+		"not if another effect is tolerated":         {builders.Node("n").Taint("k", "v", noSchedule), tolerate(corev1.Toleration{Key: "k", Value: "v", Effect: none}), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isEligible(tc.node.Build(), tc.placement); got != tc.want {
+				t.Errorf("eligible = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

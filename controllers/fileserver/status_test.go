@@ -1,0 +1,186 @@
+package fileserver
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func pod(phase corev1.PodPhase, ready bool, mutate ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: phase}}
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: status}}
+	for _, m := range mutate {
+		m(p)
+	}
+	return p
+}
+
+func record(generation, loaded int64, ready bool, message string) v1alpha1.DataServer {
+	var r v1alpha1.DataServer
+	r.Generation = generation
+	if loaded > 0 {
+		r.Status.ObservedGeneration = &loaded
+	}
+	c := conditions.False(v1alpha1.ConditionReady, "NotReady", message)
+	if ready {
+		c = conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, message)
+	}
+	if message != "" || ready {
+		conditions.Set(&r.Status.Conditions, generation, noon, c)
+	}
+	return r
+}
+
+func TestServerState(t *testing.T) {
+	waiting := func(reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+		}
+	}
+	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }
+	unscheduled := func(p *corev1.Pod) {
+		p.Spec.NodeName = ""
+		p.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available."}
+	}
+	tests := map[string]struct {
+		pod    *corev1.Pod
+		record v1alpha1.DataServer
+		want   v1alpha1.ServerState
+		waits  string
+	}{
+		"serves":                               {pod(corev1.PodRunning, true), record(2, 2, true, ""), v1alpha1.ServerServing, ""},
+		"serves with older exports":            {pod(corev1.PodRunning, true), record(3, 2, true, ""), v1alpha1.ServerServing, ""},
+		"has no pod":                           {nil, record(1, 0, false, ""), v1alpha1.ServerPending, "its pod is not made yet"},
+		"had a pod once":                       {nil, record(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is not made yet"},
+		"is not scheduled":                     {pod(corev1.PodPending, false, unscheduled), record(1, 0, false, ""), v1alpha1.ServerPending, "not scheduled: 0/3 nodes are available."},
+		"waits for its image":                  {pod(corev1.PodPending, false, waiting("ImagePullBackOff", "back-off 5m0s")), record(1, 0, false, ""), v1alpha1.ServerPending, "ImagePullBackOff"},
+		"has no such image":                    {pod(corev1.PodPending, false, waiting("ErrImageNeverPull", "not present")), record(1, 0, false, ""), v1alpha1.ServerPending, "ErrImageNeverPull: not present"},
+		"crashes":                              {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), record(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
+		"starts":                               {pod(corev1.PodRunning, false), record(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
+		"starts and says why it takes long":    {pod(corev1.PodRunning, false), record(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
+		"is stopped":                           {pod(corev1.PodRunning, true, deleted), record(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
+		"says it serves, but its node is lost": {pod(corev1.PodRunning, false), record(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
+		"runs, and ganesha has lost its identity": {pod(corev1.PodRunning, true), record(1, 1, false, "another server answers"), v1alpha1.ServerUnavailable, "another server answers"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := tc.pod
+			if p == nil {
+				p = &corev1.Pod{}
+			}
+			state, waits := serverState(p, tc.pod != nil, &tc.record)
+			if state != tc.want || waits != tc.waits {
+				t.Errorf("got %s %q, want %s %q", state, waits, tc.want, tc.waits)
+			}
+		})
+	}
+}
+
+// world is a FileServer of two servers in which everything is well.
+func world() (*observed, decision) {
+	o := &observed{
+		fileServer: builders.FileServer("ns", "fs").Replicas(2).Build(),
+		services:   map[string]corev1.Service{"fs": {Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.9"}}},
+		dataServers: map[string]v1alpha1.DataServer{
+			"fs-0": record(4, 4, true, ""), "fs-1": record(4, 4, true, ""),
+		},
+		pods:          map[string]corev1.Pod{"fs-0": *pod(corev1.PodRunning, true), "fs-1": *pod(corev1.PodRunning, true)},
+		namespacePods: []corev1.Pod{*pod(corev1.PodRunning, true), *pod(corev1.PodRunning, true)},
+		claims: map[string]corev1.PersistentVolumeClaim{
+			"data-0-fs-0": claim("data-0-fs-0", "1Gi", "1Gi", corev1.ClaimBound),
+			"data-0-fs-1": claim("data-0-fs-1", "1Gi", "1Gi", corev1.ClaimBound),
+		},
+	}
+	o.fileServer.Generation = 7
+	return o, decision{eligible: 2, input: desired.FileServerInput{FileServer: o.fileServer, Replicas: 2}}
+}
+
+func TestReady(t *testing.T) {
+	refusal := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonScaleInRefused, "no")
+	tests := map[string]struct {
+		change  func(*observed, *decision)
+		applied error
+		reason  string
+		message string
+	}{
+		"everything is well": {nil, nil, v1alpha1.ReasonReady, "everything that was asked for is there"},
+		"a claim waits": {func(o *observed, _ *decision) { delete(o.claims, "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
+			"StorageAvailable: 1 of 2 claims are not bound: data-0-fs-1 (not made yet)"},
+		"a server waits": {func(o *observed, _ *decision) { delete(o.pods, "fs-1") }, nil, v1alpha1.ReasonServersNotReady,
+			"ServersAvailable: 1 of 2 data servers serve: fs-1 is Unavailable (its pod is not made yet)"},
+		"a server waits and nodes are few": {func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
+			"1 nodes are eligible for 2 data servers"},
+		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonReady, "everything"},
+		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
+		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
+		"no namespace server": {func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonNamespaceNotReady,
+			"NamespaceAvailable: 0 of 2 namespace servers are ready"},
+		"exports are not loaded": {func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
+			"ConfigApplied: 1 of 2 data servers have not loaded their newest exports: fs-0: revision 4 loaded, 5 wanted"},
+		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},
+		"a name is taken": {nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),
+			v1alpha1.ReasonNameTaken, "Service ns/fs exists and belongs to Deployment x; Howdah needs that name"},
+		"the API server refuses": {nil, errors.New("Role ns/fs-data: forbidden"), v1alpha1.ReasonApplyFailed, "Role ns/fs-data: forbidden"},
+		"deletion waits": {func(o *observed, _ *decision) {
+			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
+			o.shares = []v1alpha1.FileShare{*builders.FileShare("ns", "a", "fs").Build(), *builders.FileShare("ns", "b", "fs").Build()}
+		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, b; nothing is stopped until they are deleted"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o, d := world()
+			if tc.change != nil {
+				tc.change(o, &d)
+			}
+			status := report(o, d, tc.applied, noon)
+			if got := conditions.Reason(status.Conditions, v1alpha1.ConditionReady); got != tc.reason {
+				t.Errorf("reason %s, want %s", got, tc.reason)
+			}
+			if got := conditions.Message(status.Conditions, v1alpha1.ConditionReady); !strings.Contains(got, tc.message) {
+				t.Errorf("message %q, want %q in it", got, tc.message)
+			}
+			if ready := conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady); ready != (tc.reason == v1alpha1.ReasonReady) {
+				t.Errorf("ready = %v with reason %s", ready, tc.reason)
+			}
+			if (status.ObservedGeneration != nil) != (tc.applied == nil) {
+				t.Errorf("observedGeneration is set on complete passes only; got %v", status.ObservedGeneration)
+			}
+		})
+	}
+}
+
+func TestAReportOfTheSameFactsIsTheSame(t *testing.T) {
+	o, d := world()
+	first := report(o, d, nil, noon)
+	o.fileServer.Status = first
+	second := report(o, d, nil, noon.Add(time.Hour))
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("an hour later (-first +second):\n%s", diff)
+	}
+}
+
+func TestFarewell(t *testing.T) {
+	o, _ := world()
+	want := "its data stays in 2 claims: data-0-fs-0, data-0-fs-1; to delete it for good: kubectl -n ns delete pvc -l howdah.io/file-server=fs"
+	if got := farewell(o); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	o.claims = nil
+	if got := farewell(o); got != "" {
+		t.Errorf("without claims: %q", got)
+	}
+}
