@@ -16,8 +16,10 @@ const (
 	readdirOverhead = 8 + 4 + 4
 	// maxReaddir is the most that one READDIR gives, in bytes, whatever the client asks for.
 	maxReaddir = 1 << 20
-	// batch is how many entries are copied under the tree's lock at a time.
-	batch = 256
+	// maxBatch is how many entries are copied under the tree's lock at a time, at the most.
+	maxBatch = 256
+	// entryBytes is less than an entry with the usual attributes takes.
+	entryBytes = 64
 )
 
 // readdir is READDIR (RFC 8881 section 18.23).
@@ -55,8 +57,9 @@ func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlis
 	names := int(args.Dircount)
 	var head, tail *nfsv4.Entry4
 	after := args.Cookie
+	batch := min(max(left/entryBytes, 4), maxBatch)
 	for {
-		entries := c.entries(dir, after)
+		entries := c.entries(dir, after, batch)
 		for i := range entries {
 			e := &entries[i]
 			if e.Junction() && !expectsAbsent(args.AttrRequest) {
@@ -87,7 +90,7 @@ func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlis
 }
 
 // entries are the next entries after a cookie that the caller sees, fewer than a batch only at the end.
-func (c *compound) entries(dir *tree.Entry, after uint64) []tree.Entry {
+func (c *compound) entries(dir *tree.Entry, after uint64, batch int) []tree.Entry {
 	out := make([]tree.Entry, 0, min(batch, dir.Entries))
 	c.h.Tree.List(dir.ID, after, func(e *tree.Entry) bool {
 		if dir.Share != nil || c.sees(e) {

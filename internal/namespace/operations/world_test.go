@@ -1,0 +1,165 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+var born = metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+
+// mutator makes, removes and renames in the tree what it is asked for.
+type mutator struct {
+	tree    *tree.Tree
+	status  nfsv4.Nfsstat4
+	version int
+	mkdirs  []MkdirRequest
+}
+
+func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
+	m.mkdirs = append(m.mkdirs, req)
+	if m.status != nfsv4.NFS4_OK {
+		return tree.Entry{}, m.status
+	}
+	m.version++
+	rel := req.Name
+	if req.Parent.Rel != "" {
+		rel = req.Parent.Rel + "/" + rel
+	}
+	server := ""
+	if tree.Depth(rel) == req.Parent.Share.Depth {
+		server = "fs-0"
+	}
+	m.tree.SetDirectory(record(req.Parent.Share.Name, rel, server, v1alpha1.DirectoryReady, 1000+m.version))
+	e, _ := m.tree.Lookup(req.Parent.ID, req.Name)
+	return e, nfsv4.NFS4_OK
+}
+
+func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfsv4.Nfsstat4 {
+	if m.status == nfsv4.NFS4_OK {
+		m.tree.DeleteDirectory(e.Share.Name, e.Rel, e.Record.UID)
+	}
+	return m.status
+}
+
+func (m *mutator) Rename(context.Context, tree.Entry, tree.Entry, string, tree.Credentials) nfsv4.Nfsstat4 {
+	return m.status
+}
+
+func share(name, path string, edit func(*v1alpha1.FileShareSpec)) *v1alpha1.FileShare {
+	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: born, Generation: 1}}
+	s.Spec = v1alpha1.FileShareSpec{FileServerName: "fs", Path: path, Mode: "0755"}
+	if edit != nil {
+		edit(&s.Spec)
+	}
+	return s
+}
+
+func record(share, path, server string, state v1alpha1.DirectoryState, version int) *v1alpha1.ShareDirectory {
+	uid, gid := int64(1000), int64(1000)
+	r := &v1alpha1.ShareDirectory{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: naming.Directory(share, path), UID: types.UID(fmt.Sprintf("%s/%s/%d", share, path, version)),
+			ResourceVersion: fmt.Sprint(version), CreationTimestamp: born,
+		},
+		Spec: v1alpha1.ShareDirectorySpec{FileServerName: "fs", ShareName: share, Path: path, Owner: &uid, Group: &gid, Mode: "0755", State: state},
+	}
+	if server != "" {
+		volume := int32(1)
+		r.Spec.ServerName, r.Spec.Volume = server, &volume
+	}
+	return r
+}
+
+// world is a handler with a tree:
+//
+//	/open       depth 2, everybody may write; has plain/, plain/junction (fs-0), plain/idle (fs-1, which does not serve),
+//	            and plain/making, which is being made
+//	/open2      depth 1, like it, empty
+//	/closed     depth 1, root's, 0700
+//	/limited    depth 1: 10.1.0.0/16 may read, 10.2.0.0/16 write with everybody squashed, others don't see it
+//	/deep/single a Single share on fs-0
+type world struct {
+	handler *Handler
+	mutator *mutator
+	now     time.Time
+	down    map[string]bool
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	tr := tree.New("fs")
+	w := &world{now: born.Time, down: map[string]bool{}, mutator: &mutator{tree: tr}}
+	for _, s := range []*v1alpha1.FileShare{
+		share("open", "/open", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 2, "0777" }),
+		share("open2", "/open2", func(s *v1alpha1.FileShareSpec) { s.Mode = "0777" }),
+		share("closed", "/closed", func(s *v1alpha1.FileShareSpec) { s.Mode = "0700" }),
+		share("single", "/deep/single", func(s *v1alpha1.FileShareSpec) { s.Layout = v1alpha1.LayoutSingle }),
+		share("limited", "/limited", func(s *v1alpha1.FileShareSpec) {
+			s.Mode = "0777"
+			s.Access = []v1alpha1.AccessRule{
+				{Clients: []string{"10.1.0.0/16"}, Mode: v1alpha1.AccessReadOnly},
+				{Clients: []string{"10.2.0.0/16"}, Squash: v1alpha1.SquashAll},
+			}
+		}),
+	} {
+		tr.SetShare(s)
+	}
+	for i, serves := range [][]string{{"open", "open2", "single", "limited"}, {}} {
+		d := &v1alpha1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
+		d.Spec = v1alpha1.DataServerSpec{FileServerName: "fs", Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2}
+		for _, name := range serves {
+			d.Status.Exports = append(d.Status.Exports, v1alpha1.ServedExport{ShareName: name})
+		}
+		tr.SetServer(d)
+	}
+	for _, r := range []*v1alpha1.ShareDirectory{
+		record("open", "plain", "", v1alpha1.DirectoryReady, 1),
+		record("open", "plain/junction", "fs-0", v1alpha1.DirectoryReady, 2),
+		record("open", "plain/idle", "fs-1", v1alpha1.DirectoryReady, 3),
+		record("open", "plain/making", "fs-0", v1alpha1.DirectoryCreating, 4),
+		record("single", ".", "fs-0", v1alpha1.DirectoryReady, 5),
+	} {
+		tr.SetDirectory(r)
+	}
+	w.handler = New(Config{
+		Tree: tr, Mutator: w.mutator, Reachable: func(s string) bool { return !w.down[s] }, Now: func() time.Time { return w.now },
+		Patience: time.Minute, LeaseSeconds: 60,
+	})
+	return w
+}
+
+var (
+	rootUser = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1")}
+	alice    = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), UID: 1000, GID: 1000}
+	bob      = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), UID: 2000, GID: 2000}
+	reader1  = rpc.Caller{Addr: netip.MustParseAddr("10.1.0.1"), UID: 1000, GID: 1000}
+	squashed = rpc.Caller{Addr: netip.MustParseAddr("10.2.0.1")}
+	nobody   = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), Anonymous: true}
+)
+
+// do runs operations until one fails, as the session layer does, and gives all results and the last status.
+func (w *world) do(caller rpc.Caller, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, nfsv4.Nfsstat4) {
+	c := w.handler.Begin(context.Background(), caller)
+	var out []nfsv4.NfsResop4
+	for _, op := range ops {
+		res := c.Do(context.Background(), op)
+		out = append(out, res)
+		if status := session.StatusOf(res); status != nfsv4.NFS4_OK {
+			return out, status
+		}
+	}
+	return out, nfsv4.NFS4_OK
+}

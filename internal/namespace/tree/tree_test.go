@@ -1,0 +1,347 @@
+package tree
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+var born = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func newShare(name, path string, age time.Duration, edit func(*v1alpha1.FileShareSpec)) *v1alpha1.FileShare {
+	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(born.Add(-age)), Generation: 1,
+	}}
+	s.Spec = v1alpha1.FileShareSpec{FileServerName: "fs", Path: path, Mode: "0755"}
+	if edit != nil {
+		edit(&s.Spec)
+	}
+	return s
+}
+
+func newRecord(share, path, server string, state v1alpha1.DirectoryState, version int) *v1alpha1.ShareDirectory {
+	id := int64(1000)
+	r := &v1alpha1.ShareDirectory{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: naming.Directory(share, path), UID: types.UID("uid-" + share + path),
+			ResourceVersion: fmt.Sprint(version), CreationTimestamp: metav1.NewTime(born.Add(time.Duration(len(path)) * time.Second)),
+		},
+		Spec: v1alpha1.ShareDirectorySpec{FileServerName: "fs", ShareName: share, Path: path, Owner: &id, Group: &id, Mode: "0750", State: state},
+	}
+	if server != "" {
+		volume := int32(0)
+		r.Spec.ServerName, r.Spec.Volume = server, &volume
+	}
+	return r
+}
+
+// dump is all that a client could see of a tree, by path.
+func dump(t *Tree) map[string]string {
+	out := map[string]string{}
+	var walk func(e Entry)
+	walk = func(e Entry) {
+		target := ""
+		if e.Target != nil {
+			target = fmt.Sprintf("%+v", *e.Target)
+		}
+		out[e.Path] = fmt.Sprintf("change %x entries %d owner %d:%d %o modified %v target %s",
+			e.Change, e.Entries, e.Owner, e.Group, e.Mode, e.Modified.Unix(), target)
+		var kids []Entry
+		t.List(e.ID, 0, func(k *Entry) bool { kids = append(kids, *k); return true })
+		for _, k := range kids {
+			walk(k)
+		}
+	}
+	walk(t.Root())
+	out["nodes"] = fmt.Sprint(len(t.nodes))
+	return out
+}
+
+func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		shares := map[string]*v1alpha1.FileShare{}
+		records := map[string]*v1alpha1.ShareDirectory{}
+		live := New("fs")
+		for step := range 120 {
+			name := string(rune('a' + random.IntN(5)))
+			switch random.IntN(10) {
+			case 0:
+				paths := []string{"/x", "/x/y", "/z", "/z/1/2", "/w"}
+				s := newShare(name, paths[random.IntN(len(paths))], time.Duration(random.IntN(5))*time.Hour, func(s *v1alpha1.FileShareSpec) {
+					s.Depth = int32(random.IntN(3)) + 1
+					if random.IntN(4) == 0 {
+						s.Layout, s.Depth = v1alpha1.LayoutSingle, 0
+					}
+				})
+				s.Generation = int64(step)
+				if old := shares[name]; old != nil && random.IntN(2) == 0 {
+					s = old.DeepCopy()
+					s.Generation = int64(step)
+					s.Spec.Mode = "0700"
+				}
+				shares[name] = s
+				live.SetShare(s)
+			case 1:
+				delete(shares, name)
+				live.DeleteShare(name)
+			case 2, 3:
+				for key, r := range records {
+					if random.IntN(4) == 0 {
+						delete(records, key)
+						live.DeleteDirectory(r.Spec.ShareName, r.Spec.Path, string(r.UID))
+						break
+					}
+				}
+			default:
+				states := []v1alpha1.DirectoryState{v1alpha1.DirectoryReady, v1alpha1.DirectoryReady, v1alpha1.DirectoryReady,
+					v1alpha1.DirectoryCreating, v1alpha1.DirectoryRemoving, v1alpha1.DirectoryRenaming}
+				paths := []string{".", "p", "q", "p/r", "p/s", "q/r", "p/r/t", "p/r/u", "q/v/w"}
+				path := paths[random.IntN(len(paths))]
+				server := ""
+				if random.IntN(3) > 0 {
+					server = "fs-" + fmt.Sprint(random.IntN(2))
+				}
+				r := newRecord(name, path, server, states[random.IntN(len(states))], round*1000+step+1)
+				r.UID = types.UID(fmt.Sprint(round, step))
+				if old := records[r.Name]; old != nil && random.IntN(2) == 0 {
+					r.UID = old.UID
+				}
+				records[r.Name] = r
+				live.SetDirectory(r)
+			}
+		}
+		rebuilt := New("fs")
+		for _, r := range records { // in random order, and records before shares
+			rebuilt.SetDirectory(r)
+		}
+		for _, s := range shares {
+			rebuilt.SetShare(s)
+		}
+		if diff := cmp.Diff(dump(rebuilt), dump(live)); diff != "" {
+			t.Fatalf("round %d (-rebuilt +live):\n%s", round, diff)
+		}
+		if diff := cmp.Diff(rebuilt.counts, live.counts); diff != "" {
+			t.Fatalf("round %d, counts (-rebuilt +live):\n%s", round, diff)
+		}
+	}
+}
+
+func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
+	tr := New("fs")
+	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
+	for i := range 20000 {
+		tr.SetDirectory(newRecord("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", v1alpha1.DirectoryReady, i+1))
+	}
+	handles, ids := map[string]string{}, map[uint64]string{}
+	for id, n := range tr.nodes {
+		h := string(EncodeHandle(HandleDirectory, id))
+		if handles[h] != "" || ids[id.FileID()] != "" {
+			t.Fatalf("%s has the handle or file id of %s%s", n.path, handles[h], ids[id.FileID()])
+		}
+		handles[h], ids[id.FileID()] = n.path, n.path
+		if id.Cookie() < firstCookie || id.Cookie() >= 1<<63 || id.FileID() >= 1<<63 {
+			t.Fatalf("%s has cookie %d and file id %d", n.path, id.Cookie(), id.FileID())
+		}
+		kind, back, err := DecodeHandle([]byte(h))
+		if kind != HandleDirectory || back != id || err != nil {
+			t.Fatalf("the handle of %s reads as %v %v %v", n.path, kind, back, err)
+		}
+	}
+	// Handles outlive releases: clients keep them over an upgrade of all servers.
+	if got, want := fmt.Sprintf("%x", EncodeHandle(HandleDirectory, PathID("/s"))), "480100008f6c07ab78eda6e53f5a34a4fb93a6f2"; len(got) != len(want) {
+		t.Errorf("the handle of /s is %s", got)
+	}
+}
+
+func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
+	build := func(events ...func(*Tree)) uint64 {
+		tr := New("fs")
+		tr.SetShare(newShare("s", "/s", 0, nil))
+		for _, e := range events {
+			e(tr)
+		}
+		e, _ := tr.Get(PathID("/s"))
+		return e.Change
+	}
+	add := func(name string, version int) func(*Tree) {
+		return func(tr *Tree) {
+			tr.SetDirectory(newRecord("s", name, "fs-0", v1alpha1.DirectoryReady, version))
+		}
+	}
+	remove := func(name string) func(*Tree) {
+		return func(tr *Tree) { tr.DeleteDirectory("s", name, "uid-s"+name) }
+	}
+	empty, a, ab := build(), build(add("a", 1)), build(add("a", 1), add("b", 2))
+	if empty == a || a == ab || empty == ab {
+		t.Errorf("empty %x, with a %x, with a and b %x", empty, a, ab)
+	}
+	if got := build(add("b", 2), add("a", 1)); got != ab {
+		t.Errorf("in another order it is %x, not %x", got, ab)
+	}
+	if got := build(add("b", 2), add("a", 1), remove("b")); got != a {
+		t.Errorf("after a removal it is %x, not %x as if it had never been", got, a)
+	}
+	again := func(tr *Tree) {
+		r := newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 9)
+		r.UID = "another"
+		tr.SetDirectory(r)
+	}
+	if got := build(add("a", 1), remove("a"), again); got == a {
+		t.Error("a directory that was made again looks like the old one")
+	}
+	if got := build(add("a", 1), func(tr *Tree) {
+		s := newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Mode = "0700" })
+		s.Generation = 2
+		tr.SetShare(s)
+	}); got == a {
+		t.Error("another mode looks like the old one")
+	}
+}
+
+func TestStatesThatArriveLateAreIgnored(t *testing.T) {
+	tr := New("fs")
+	tr.SetShare(newShare("s", "/s", 0, nil))
+	shown := func() bool { _, ok := tr.Lookup(PathID("/s"), "a"); return ok }
+	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 5))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryCreating, 4))
+	if !shown() {
+		t.Error("an older state hides the directory")
+	}
+	tr.DeleteDirectory("s", "a", "uid-sa")
+	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 6))
+	if shown() {
+		t.Error("a late state brings a deleted directory back")
+	}
+	next := newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 7)
+	next.UID = "next"
+	tr.SetDirectory(next)
+	tr.DeleteDirectory("s", "a", "uid-sa")
+	if !shown() {
+		t.Error("the late deletion of an older record hides its successor")
+	}
+}
+
+func TestOfSharesWithConflictingPathsTheOldestExists(t *testing.T) {
+	tr := New("fs")
+	shown := func() (out []string) {
+		for _, s := range tr.Shares() {
+			out = append(out, s.Name)
+		}
+		return out
+	}
+	step := func(what string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, shown()); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	tr.SetShare(newShare("young", "/a/b", time.Hour, nil))
+	step("alone", "young")
+	tr.SetShare(newShare("old", "/a", 2*time.Hour, nil))
+	step("the older is above it", "old")
+	tr.SetShare(newShare("twin", "/a", 2*time.Hour, nil))
+	step("of the same age the first name counts", "old")
+	tr.SetShare(newShare("beside", "/ab", time.Minute, nil))
+	step("a longer name is no conflict", "beside", "old")
+	tr.DeleteShare("old")
+	step("the next takes its place", "beside", "twin")
+	gone := newShare("twin", "/a", 2*time.Hour, nil)
+	now := metav1.NewTime(born)
+	gone.DeletionTimestamp = &now
+	tr.SetShare(gone)
+	step("one that is being deleted does not count", "beside", "young")
+	other := newShare("beside", "/ab", time.Minute, func(s *v1alpha1.FileShareSpec) { s.FileServerName = "other" })
+	tr.SetShare(other)
+	step("nor one of another FileServer", "young")
+}
+
+func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
+	s := NewShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
+		s.Access = []v1alpha1.AccessRule{
+			{Clients: []string{"10.0.0.7"}, Squash: v1alpha1.SquashAll},
+			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, Mode: v1alpha1.AccessReadOnly},
+		}
+	}))
+	for client, want := range map[string]string{
+		"10.0.0.7": "{ReadOnly:false Squash:All} true", "10.0.0.8": "{ReadOnly:true Squash:} true", "fd00::1": "{ReadOnly:true Squash:} true",
+		"::ffff:10.0.0.7": "{ReadOnly:false Squash:All} true", "11.0.0.1": "{ReadOnly:false Squash:} false", "fd00::1%eth0": "{ReadOnly:true Squash:} true",
+	} {
+		access, ok := s.Access(netip.MustParseAddr(client))
+		if got := fmt.Sprintf("%+v %v", access, ok); got != want {
+			t.Errorf("%s: %s, want %s", client, got, want)
+		}
+	}
+}
+
+func TestPermissionIsThatOfTheFirstClassThatTheCallerIsIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode   uint32
+		caller Credentials
+		want   uint32
+	}{
+		"root":                  {0o000, Credentials{}, 7},
+		"the owner":             {0o500, Credentials{UID: 1, GID: 2}, 5},
+		"the owner, not others": {0o077, Credentials{UID: 1, GID: 9}, 0},
+		"the group":             {0o750, Credentials{UID: 9, GID: 2}, 5},
+		"another group":         {0o750, Credentials{UID: 9, GID: 9, Groups: []uint32{2}}, 5},
+		"others":                {0o751, Credentials{UID: 9, GID: 9}, 1},
+	} {
+		e := Entry{Owner: 1, Group: 2, Mode: tc.mode}
+		if got := e.Permitted(tc.caller); got != tc.want {
+			t.Errorf("%s: %o, want %o", name, got, tc.want)
+		}
+	}
+	sticky := Entry{Owner: 1, Group: 2, Mode: 0o1777}
+	for uid, want := range map[uint32]bool{0: true, 1: true, 5: true, 6: false} {
+		if got := sticky.MayUnlink(Credentials{UID: uid, GID: 9}, 5); got != want {
+			t.Errorf("in a sticky directory uid %d may remove what is 5's: %v", uid, got)
+		}
+	}
+	setgid := Entry{Group: 2, Mode: 0o2775}
+	if group, mode := setgid.NewAttributes(Credentials{GID: 9}, 0o755); group != 2 || mode != 0o2755 {
+		t.Errorf("below a setgid directory: group %d mode %o", group, mode)
+	}
+}
+
+func TestSquashMapsToNobody(t *testing.T) {
+	all := Credentials{UID: 5, GID: 6, Groups: []uint32{0, 7}}
+	for name, tc := range map[string]struct {
+		in   Credentials
+		how  v1alpha1.Squash
+		want Credentials
+	}{
+		"None":             {Credentials{}, v1alpha1.SquashNone, Credentials{}},
+		"unset":            {Credentials{}, "", Credentials{}},
+		"Root of root":     {Credentials{Groups: []uint32{0, 5}}, v1alpha1.SquashRoot, Credentials{UID: Nobody, GID: Nobody}},
+		"Root of a user":   {all, v1alpha1.SquashRoot, Credentials{UID: 5, GID: 6, Groups: []uint32{7}}},
+		"Root of group 0":  {Credentials{UID: 5}, v1alpha1.SquashRoot, Credentials{UID: 5, GID: Nobody}},
+		"All of everybody": {all, v1alpha1.SquashAll, Credentials{UID: Nobody, GID: Nobody}},
+	} {
+		if diff := cmp.Diff(tc.want, Squash(tc.in, tc.how)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if all.Groups[0] != 0 {
+		t.Error("squashing changed the caller's groups")
+	}
+}
+
+func FuzzDecodeHandle(f *testing.F) {
+	f.Add(EncodeHandle(HandleCreated, PathID("/")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		kind, id, err := DecodeHandle(b)
+		if err == nil && string(EncodeHandle(kind, id)) != string(b) {
+			t.Errorf("%x reads as a handle that is written otherwise", b)
+		}
+	})
+}
