@@ -1,0 +1,117 @@
+package integration
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// parse reads an object as a user writes it.
+func parse(namespace, text string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal([]byte(text), &object.Object)).To(Succeed())
+	object.SetNamespace(namespace)
+	return object
+}
+
+// fileServerYAML is a valid FileServer with lines of its own below spec.
+func fileServerYAML(name, storage string, lines ...string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: " + name + "}\nspec:\n  storage: {volumes: {" + storage + "}}\n  " +
+		strings.Join(lines, "\n  ") + "\n"
+}
+
+// fileShareYAML is a valid FileShare with lines of its own below spec.
+func fileShareYAML(name, path string, lines ...string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: " + name + "}\nspec:\n  fileServerName: training\n  path: " + path + "\n  " +
+		strings.Join(lines, "\n  ") + "\n"
+}
+
+// expectInvalid checks that the API server refused an object, naming the field and saying the words.
+func expectInvalid(err error, field, words string) {
+	GinkgoHelper()
+	Expect(err).To(HaveOccurred())
+	Expect(apierrors.IsInvalid(err)).To(BeTrue(), err.Error())
+	Expect(err.Error()).To(ContainSubstring(field))
+	Expect(err.Error()).To(ContainSubstring(words))
+}
+
+var _ = Describe("The API server refuses", Ordered, func() {
+	var namespace string
+	BeforeAll(func() { namespace = newNamespace() })
+
+	DescribeTable("a new object that",
+		func(text, field, words string) {
+			expectInvalid(admin.Create(ctx, parse(namespace, text), client.DryRunAll), field, words)
+		},
+		Entry("has zero replicas", fileServerYAML("fs", "size: 1Gi", "replicas: 0"), "spec.replicas", "greater than or equal to 1"),
+		Entry("has too many replicas", fileServerYAML("fs", "size: 1Gi", "replicas: 65"), "spec.replicas", "less than or equal to 64"),
+		Entry("has no size", fileServerYAML("fs", "perServer: 1"), "spec.storage.volumes.size", "Required"),
+		Entry("has volumes that are too small", fileServerYAML("fs", "size: 1Mi"), "spec.storage.volumes", "size must be at least 16Mi"),
+		Entry("has too many volumes", fileServerYAML("fs", "size: 1Gi, perServer: 17"), "spec.storage.volumes.perServer", "less than or equal to 16"),
+		Entry("has no storage", "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: fs}\nspec: {replicas: 1, storage: {}}", "spec.storage", "exactly one"),
+		Entry("has a FileServer name that is too long", fileServerYAML(strings.Repeat("a", 41), "size: 1Gi"), "metadata.name must be at most 40", "characters"),
+		Entry("has a dot in the FileServer's name", fileServerYAML("a.b", "size: 1Gi"), "metadata.name", "no dots"),
+		Entry("has a digit first in the FileServer's name", fileServerYAML("1st", "size: 1Gi"), "metadata.name", "starts with a letter"),
+		Entry("has a grace period shorter than the lease", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}"), "spec.nfs", "graceSeconds must be at least leaseSeconds"),
+		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "namespace: {replicas: 0}"), "spec.namespace.replicas", "greater than or equal to 1"),
+
+		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "should match"),
+		Entry("has a share path that ends with a slash", fileShareYAML("s", "/data/"), "spec.path", "should match"),
+		Entry("has .. in a share path", fileShareYAML("s", "/data/../etc"), "spec.path", "should match"),
+		Entry("has a quote in a share path", fileShareYAML("s", `'/da"ta'`), "spec.path", "should match"),
+		Entry("has a newline in a share path", fileShareYAML("s", `"/data\nEXPORT"`), "spec.path", "should match"),
+		Entry("has a share name that is too long", fileShareYAML(strings.Repeat("s", 51), "/s"), "metadata.name must be at most 50", "characters"),
+		Entry("has a dot in the share's name", fileShareYAML("a.b", "/s"), "metadata.name", "no dots"),
+		Entry("has a directory twice", fileShareYAML("s", "/s", "directories: [a, a]"), "spec.directories[1]", "Duplicate"),
+		Entry("has .. in a directory", fileShareYAML("s", "/s", "depth: 2", "directories: [a/..]"), "spec.directories", "without empty, '.' or '..'"),
+		Entry("has an absolute directory", fileShareYAML("s", "/s", "directories: [/a]"), "spec.directories", "should match"),
+		Entry("has a quote in a directory", fileShareYAML("s", "/s", `directories: ['a"b']`), "spec.directories", "should match"),
+		Entry("has a control character in a directory", fileShareYAML("s", "/s", `directories: ["a\tb"]`), "spec.directories", "should match"),
+		Entry("is Single and has a depth", fileShareYAML("s", "/s", "layout: Single", "depth: 1"), "spec", "depth and directories are for layout Distributed"),
+		Entry("is Single and has directories", fileShareYAML("s", "/s", "layout: Single", "directories: [a]"), "spec", "a Single share is one directory"),
+		Entry("has another layout", fileShareYAML("s", "/s", "layout: Striped"), "spec.layout", "supported values"),
+		Entry("has too much depth", fileShareYAML("s", "/s", "depth: 5"), "spec.depth", "less than or equal to 4"),
+		Entry("has a mode that is not octal", fileShareYAML("s", "/s", `mode: "0788"`), "spec.mode", "should match"),
+		Entry("has a negative owner", fileShareYAML("s", "/s", "owner: -1"), "spec.owner", "greater than or equal to 0"),
+		Entry("lets in a host by name", fileShareYAML("s", "/s", "access: [{clients: [example.org]}]"), "spec.access[0].clients[0]", "should match"),
+		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be CIDRs (10.0.0.0/8) or IP addresses"),
+		Entry("hides a directive among the clients", fileShareYAML("s", "/s", `access: [{clients: ["10.0.0.1; }"]}]`), "spec.access[0].clients[0]", "should match"),
+		Entry("lets in nobody by an empty rule", fileShareYAML("s", "/s", "access: [{clients: []}]"), "spec.access[0].clients", "at least 1"),
+		Entry("has an unknown squash", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.1], squash: Some}]"), "spec.access[0].squash", "supported values"),
+	)
+
+	DescribeTable("a change that",
+		func(before, after, field, words string) {
+			object := parse(namespace, before)
+			Expect(admin.Create(ctx, object)).To(Succeed())
+			DeferCleanup(func() { Expect(client.IgnoreNotFound(admin.Delete(ctx, object))).To(Succeed()) })
+			changed := parse(namespace, after)
+			// An apply says what a user's file says; the controllers write meanwhile.
+			expectInvalid(admin.Patch(ctx, changed, client.Merge, client.DryRunAll), field, words)
+		},
+		Entry("shrinks the volumes", fileServerYAML("shrink", "size: 2Gi"), fileServerYAML("shrink", "size: 1Gi"), "spec.storage.volumes", "size can't shrink"),
+		Entry("writes a smaller size as a number", fileServerYAML("number", "size: 2Gi"), fileServerYAML("number", "size: 1073741824"), "spec.storage.volumes", "size can't shrink"),
+		Entry("exchanges the class", fileServerYAML("class", "size: 1Gi, storageClassName: standard"), fileServerYAML("class", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
+		Entry("names a class that was left open", fileServerYAML("open", "size: 1Gi"), fileServerYAML("open", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
+		Entry("changes the number of volumes", fileServerYAML("volumes", "size: 1Gi"), fileServerYAML("volumes", "size: 1Gi, perServer: 2"), "spec.storage.volumes", "perServer can't be changed"),
+		Entry("moves a share", fileShareYAML("moved", "/a"), fileShareYAML("moved", "/b"), "spec", "path can't be changed"),
+		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerName can't be changed"),
+		Entry("changes a share's layout", fileShareYAML("layout", "/d"), fileShareYAML("layout", "/d", "layout: Single"), "spec", "layout can't be changed"),
+		Entry("changes a share's depth", fileShareYAML("depth", "/e"), fileShareYAML("depth", "/e", "depth: 2"), "spec", "depth can't be changed"),
+	)
+
+	DescribeTable("nothing of a valid object that",
+		func(text string) { Expect(admin.Create(ctx, parse(namespace, text), client.DryRunAll)).To(Succeed()) },
+		Entry("says the least", fileServerYAML("fs", "size: 1Gi")),
+		Entry("writes the size as a number", fileServerYAML("fs", "size: 1073741824")),
+		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "namespace: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
+		Entry("is a share", fileShareYAML("s", "/data/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
+		Entry("lets in IPv4 and IPv6", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/8, 10.1.2.3, 'fd00::/8', '::1'], mode: ReadOnly, squash: All}]")),
+	)
+})
