@@ -18,6 +18,7 @@ const (
 	zipEndOfCentral  = 0x06054b50
 	zipVersion64     = 45
 	zipDate1980      = 0x21
+	endOfCentralSize = 22
 	zip64ExtraID     = 1
 	zip64ExtraSize   = 16
 	zipSizeInExtra   = 0xffffffff
@@ -25,6 +26,12 @@ const (
 	zipFileMode = 0o600 << 16
 	// npyAlignment is the multiple that npy headers are padded to (numpy.lib.format.ARRAY_ALIGN).
 	npyAlignment = 64
+)
+
+// The members of a sample: the array and its label.
+const (
+	xName = "x.npy"
+	yName = "y.npy"
 )
 
 // NPZHeaderSize bounds the bytes before the array of a sample.
@@ -101,7 +108,7 @@ func NPZTail(s Shape, payloadCRC uint32) []byte {
 	x := xMember(s, payloadCRC)
 	label := yMember()
 	y := member{
-		name: "y.npy", crc: crc32.ChecksumIEEE(label), size: uint64(len(label)),
+		name: yName, crc: crc32.ChecksumIEEE(label), size: uint64(len(label)),
 		offset: uint32(uint64(len(x.local())) + x.size),
 	}
 	directory := append(x.central(), y.central()...)
@@ -121,12 +128,17 @@ func NPZTail(s Shape, payloadCRC uint32) []byte {
 func xMember(s Shape, payloadCRC uint32) member {
 	header := xHeader(s)
 	return member{
-		name: "x.npy", size: uint64(len(header)) + uint64(s.Bytes()),
+		name: xName, size: uint64(len(header)) + uint64(s.Bytes()),
 		crc: crc32Combine(crc32.ChecksumIEEE(header), payloadCRC, s.Bytes()),
 	}
 }
 
-func npzOverhead(s Shape) int64 { return int64(len(NPZHead(s, 0)) + len(NPZTail(s, 0))) }
+// npzOverhead is the number of bytes beside the array. It is asked for every file of a dataset, so it computes no checksum.
+func npzOverhead(s Shape) int64 {
+	x, y := member{name: xName}, member{name: yName}
+	directory := len(x.central()) + len(y.central()) + endOfCentralSize
+	return int64(len(x.local()) + len(xHeader(s)) + len(y.local()) + len(yMember()) + directory)
+}
 
 // errNotSample: the first bytes of a file are not those of a sample of the expected shape.
 var errNotSample = errors.New("the file is not a sample of this dataset; delete it, or the folder, and generate the dataset again")
@@ -134,7 +146,9 @@ var errNotSample = errors.New("the file is not a sample of this dataset; delete 
 // CheckNPZHead tells whether head, the first bytes of a file (NPZHeaderSize are
 // enough), is what a sample of the given shape begins with. The checksum field is not looked at.
 func CheckNPZHead(head []byte, s Shape) error {
-	want := NPZHead(s, 0)
+	header := xHeader(s)
+	x := member{name: xName, size: uint64(len(header)) + uint64(s.Bytes())} // without the checksum
+	want := append(x.local(), header...)
 	const crcAt, crcEnd = 14, 18
 	if len(head) < len(want) || !bytes.Equal(head[:crcAt], want[:crcAt]) || !bytes.Equal(head[crcEnd:len(want)], want[crcEnd:]) {
 		return errNotSample
