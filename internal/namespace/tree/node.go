@@ -23,8 +23,8 @@ type node struct {
 	// sum is the sum of the kids' weights: it differs when the listing differs.
 	sum    uint64
 	weight uint64
-	// newest is the newest creation time among the kids, in seconds.
-	newest int64
+	// newest is the newest creation time among the kids, in seconds; born is what the node counted as with its parent.
+	newest, born int64
 }
 
 func (n *node) name() string {
@@ -100,9 +100,9 @@ func (t *Tree) attach(parent, n *node) {
 	parent.kids[n.name()] = n
 	i, _ := slices.BinarySearchFunc(parent.order, n.id.Cookie(), byCookie)
 	parent.order = slices.Insert(parent.order, i, n)
-	n.weight = n.weigh()
+	n.weight, n.born = n.weigh(), n.created()
 	parent.sum += n.weight
-	parent.newest = max(parent.newest, n.created())
+	parent.newest = max(parent.newest, n.born)
 }
 
 // detach takes a node from its parent.
@@ -116,13 +116,19 @@ func (t *Tree) detach(n *node) {
 	}
 	parent.order = slices.Delete(parent.order, i, i+1)
 	parent.sum -= n.weight
-	if n.created() >= parent.newest {
-		parent.newest = 0
-		for _, k := range parent.order {
-			parent.newest = max(parent.newest, k.created())
-		}
-	}
+	parent.aged(n.born)
 	n.parent = nil
+}
+
+// aged finds the newest kid again, if it was the one that is gone.
+func (n *node) aged(gone int64) {
+	if gone < n.newest {
+		return
+	}
+	n.newest = 0
+	for _, k := range n.order {
+		n.newest = max(n.newest, k.born)
+	}
 }
 
 // reweigh brings the parent up to date after a node's record or share changed.
@@ -130,10 +136,14 @@ func (n *node) reweigh() {
 	if n.parent == nil {
 		return
 	}
+	before := n.born
 	n.parent.sum -= n.weight
-	n.weight = n.weigh()
+	n.weight, n.born = n.weigh(), n.created()
 	n.parent.sum += n.weight
-	n.parent.newest = max(n.parent.newest, n.created())
+	n.parent.newest = max(n.parent.newest, n.born)
+	if n.born < before {
+		n.parent.aged(before)
+	}
 }
 
 // at is the node with an absolute path.

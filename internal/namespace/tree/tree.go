@@ -147,7 +147,7 @@ func (t *Tree) SetDirectory(o *v1alpha1.ShareDirectory) {
 	if s == nil {
 		return
 	}
-	if before != nil && before.Shown() && !r.Shown() {
+	if before != nil && before.Shown() && !(r.Shown() && r.fits(s)) {
 		t.displace(s, before)
 	}
 	t.place(s, r)
