@@ -3,7 +3,6 @@ package desired
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -25,10 +24,6 @@ type ShareInput struct {
 	Address string
 	// CapacityBytes is the size of the FileServer in bytes; 0 means unknown.
 	CapacityBytes int64
-	// PresentReference is the claimRef of the volume that exists, nil if there is none.
-	PresentReference *corev1.ObjectReference
-	// ClaimUID is that of the claim that exists, "" if there is none.
-	ClaimUID types.UID
 }
 
 // ShareVolume is the ready-made PersistentVolume of a share. It has no owner
@@ -48,31 +43,13 @@ func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 			WithVolumeMode(corev1.PersistentVolumeFilesystem).
 			WithMountOptions(MountOptions()...).
 			WithNFS(corev1ac.NFSVolumeSource().WithServer(in.Address).WithPath(in.Share.Spec.Path)).
-			WithClaimRef(claimReference(in)))
-}
-
-// claimReference binds the volume to the share's claim and to no other.
-//
-// claimRef is atomic for server-side apply, and Kubernetes completes it with the
-// claim's UID when it binds. So a reference that is completed for the claim that exists is
-// repeated as it is: leaving the UID out would unbind the claim, over and over. One with another UID is of a
-// claim that was deleted; written without it, the volume binds to the new claim.
-func claimReference(in ShareInput) *corev1ac.ObjectReferenceApplyConfiguration {
-	reference := corev1ac.ObjectReference().
-		WithAPIVersion("v1").
-		WithKind("PersistentVolumeClaim").
-		WithNamespace(in.Share.Namespace).
-		WithName(naming.ShareClaim(in.Share.Name))
-	present := in.PresentReference
-	if present == nil || present.UID == "" || present.UID != in.ClaimUID ||
-		present.Namespace != in.Share.Namespace || present.Name != naming.ShareClaim(in.Share.Name) {
-		return reference
-	}
-	reference.WithUID(present.UID)
-	if present.ResourceVersion != "" {
-		reference.WithResourceVersion(present.ResourceVersion)
-	}
-	return reference
+			// For this share's claim and no other. Kubernetes completes it with the claim's UID when it
+			// binds; claimRef is granular for server-side apply, so that part stays Kubernetes' own.
+			WithClaimRef(corev1ac.ObjectReference().
+				WithAPIVersion("v1").
+				WithKind("PersistentVolumeClaim").
+				WithNamespace(in.Share.Namespace).
+				WithName(naming.ShareClaim(in.Share.Name))))
 }
 
 // ShareClaim is the ready-made claim of a share. It goes with the share, but not while a pod uses it.

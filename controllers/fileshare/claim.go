@@ -3,9 +3,12 @@ package fileshare
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // claimPlan is what is to happen to the ready-made volume and claim.
@@ -14,6 +17,8 @@ type claimPlan struct {
 	waiting *finding
 	// objects are to be applied, in order.
 	objects []apply.Object
+	// release is the volume without its reference to a claim that was deleted; nil if it has none.
+	release *corev1.PersistentVolume
 }
 
 // planClaim decides about the ready-made volume and claim.
@@ -41,17 +46,26 @@ func planClaim(o *observed) claimPlan {
 	if total := o.fileServer.Status.Capacity.TotalBytes; total != nil {
 		in.CapacityBytes = *total
 	}
-	if o.volume != nil {
-		in.PresentReference = o.volume.Spec.ClaimRef
-	}
-	if o.claim != nil {
-		in.ClaimUID = o.claim.UID
-	}
 	// The claim goes first: if its name is taken there must be no volume that waits for it.
-	return claimPlan{objects: []apply.Object{apply.Owned(desired.ShareClaim(in)), apply.Unowned(desired.ShareVolume(in))}}
+	plan := claimPlan{objects: []apply.Object{apply.Owned(desired.ShareClaim(in)), apply.Unowned(desired.ShareVolume(in))}}
+	if refersToDeletedClaim(o) {
+		plan.release = o.volume.DeepCopy()
+		plan.release.Spec.ClaimRef.UID, plan.release.Spec.ClaimRef.ResourceVersion = "", ""
+	}
+	return plan
+}
+
+// refersToDeletedClaim: the volume was bound to a claim that was deleted and made again
+// since. Kubernetes binds it to the new one only when the old one's UID is off (it calls such a volume Released).
+func refersToDeletedClaim(o *observed) bool {
+	if o.claim == nil || o.volume == nil || o.volume.Spec.ClaimRef == nil || !isOurs(o) {
+		return false
+	}
+	uid := o.volume.Spec.ClaimRef.UID
+	return uid != "" && uid != o.claim.UID
 }
 
 // isOurs: the volume was made for this share.
 func isOurs(o *observed) bool {
-	return o.volume.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
+	return o.volume.Annotations[v1alpha1.OwnerAnnotation] == naming.Owner("FileShare", o.share.Namespace, o.share.Name)
 }

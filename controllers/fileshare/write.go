@@ -24,7 +24,13 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 	}
 	for _, object := range d.claim.objects {
 		if out.claim = r.Applier.Apply(ctx, o.share, object); out.claim != nil {
-			break
+			return out
+		}
+	}
+	if d.claim.release != nil {
+		patch := client.MergeFromWithOptions(o.volume, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Patch(ctx, d.claim.release, patch); err != nil && !apierrors.IsConflict(err) {
+			out.claim = fmt.Errorf("releasing PersistentVolume %s from a claim that was deleted: %w", o.volume.Name, err)
 		}
 	}
 	return out

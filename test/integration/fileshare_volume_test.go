@@ -1,0 +1,106 @@
+package integration
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var _ = Describe("The volume and the claim of a share", func() {
+	It("are ready to mount, and status says how to mount without them", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").Path("/deep/er").Build())
+		share := readyShare(namespace, "s")
+		claim, volume := claimAndVolume(namespace, "s")
+		address := exists(&v1alpha1.FileServer{}, namespace, "fs").Status.Address
+
+		Expect(volume.Spec.NFS).To(Equal(&corev1.NFSVolumeSource{Server: address, Path: "/deep/er"}))
+		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "nconnect=16", "hard", "acdirmin=1", "acdirmax=2"}))
+		Expect(volume.Spec.AccessModes).To(ConsistOf(corev1.ReadWriteMany, corev1.ReadOnlyMany))
+		Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimRetain))
+		Expect(volume.Spec.StorageClassName).To(BeEmpty())
+		Expect(volume.Spec.ClaimRef.Namespace + "/" + volume.Spec.ClaimRef.Name).To(Equal(namespace + "/s"))
+		Expect(volume.Spec.Capacity.Storage().Cmp(resource.MustParse("2Gi"))).To(BeZero(), "the size of the FileServer: %s", volume.Spec.Capacity.Storage())
+		Expect(claim.Spec.VolumeName).To(Equal(volume.Name))
+		Expect(*claim.Spec.StorageClassName).To(BeEmpty())
+		Expect(metav1.GetControllerOf(claim).UID).To(Equal(share.UID))
+
+		Expect(share.Status.Mount.Command).To(Equal("mount -t nfs4 -o vers=4.1,nconnect=16,hard,acdirmin=1,acdirmax=2 " + address + ":/deep/er /mnt"))
+		Expect(share.Status.Mount.ClaimName).To(Equal("s"))
+	})
+
+	It("stay bound, and bind again when the claim was deleted", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Build())
+		readyShare(namespace, "s")
+		bindVolume(namespace, "s")
+		claim, volume := claimAndVolume(namespace, "s")
+		Consistently(func() types.UID { return exists(volume, "", volume.Name).Spec.ClaimRef.UID }, "2s").Should(Equal(claim.UID),
+			"Kubernetes' own part of claimRef is left alone")
+
+		Expect(admin.Delete(ctx, claim)).To(Succeed())
+		before := claim.DeepCopy()
+		claim.Finalizers = nil
+		Expect(admin.Patch(ctx, claim, client.MergeFrom(before))).To(Succeed())
+		Eventually(func() types.UID { return exists(volume, "", volume.Name).Spec.ClaimRef.UID }, patience).Should(BeEmpty(),
+			"the reference to the deleted claim is cleared")
+		again, _ := claimAndVolume(namespace, "s")
+		Expect(again.UID).NotTo(Equal(claim.UID))
+		bindVolume(namespace, "s")
+	})
+
+	It("leave somebody else's claim of that name alone", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		foreign := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s"},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			},
+		}
+		create(foreign)
+		create(builders.FileShare(namespace, "s", "fs").Build())
+		Expect(expectShare(namespace, "s", v1alpha1.FileShareClaimAvailable, metav1.ConditionFalse, v1alpha1.ReasonNameTaken)).
+			To(ContainSubstring("PersistentVolumeClaim " + namespace + "/s exists and belongs to somebody else"))
+		Consistently(func() string { return exists(&corev1.PersistentVolumeClaim{}, namespace, "s").ResourceVersion }, "1s").Should(Equal(foreign.ResourceVersion))
+		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}, &corev1.PersistentVolume{}))).To(Succeed())
+		Expect(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}, &corev1.PersistentVolume{})).NotTo(Succeed(), "no volume waits for a claim that isn't ours")
+		Expect(exists(&v1alpha1.FileShare{}, namespace, "s").Status.Mount.ClaimName).To(BeEmpty())
+	})
+
+	It("take no API write in steady state", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 3)
+		create(builders.FileShare(namespace, "s", "fs").Depth(2).Directories("{a,b}/{0..9}").Build())
+		create(builders.FileShare(namespace, "one", "fs").Single().Build())
+		readyShare(namespace, "s")
+		readyShare(namespace, "one")
+		bindVolume(namespace, "s")
+		bindVolume(namespace, "one")
+		Eventually(func() int64 {
+			before := operatorWrites.Load()
+			Consistently(func() bool { return true }, "1500ms").Should(BeTrue())
+			return operatorWrites.Load() - before
+		}, "20s").Should(BeZero(), describeWrites)
+		before := operatorWrites.Load()
+		for _, name := range []string{"s", "one"} {
+			change(exists(&v1alpha1.FileShare{}, namespace, name), func(share *v1alpha1.FileShare) {
+				share.Labels = map[string]string{"touched": "yes"}
+			})
+		}
+		server := exists(&v1alpha1.DataServer{}, namespace, "fs-0")
+		change(server, func(s *v1alpha1.DataServer) { s.Annotations["touched"] = "yes" })
+		Consistently(func() int64 { return operatorWrites.Load() - before }, "3s").Should(BeZero(), describeWrites)
+	})
+})
