@@ -225,7 +225,10 @@ func TestAClientThatReadsNothingIsDropped(t *testing.T) {
 	r := start(t, newGate(), Limits{Write: 100 * time.Millisecond})
 	conn := r.dial()
 	for i := range uint32(32) {
-		r.send(conn, i, "big!")
+		// The server may have hung up before the last one.
+		if _, err := conn.Write(whole(callBytes(i, compoundCall, []byte("big!")...))); err != nil {
+			break
+		}
 	}
 	for deadline := time.Now().Add(10 * time.Second); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -257,7 +260,7 @@ func TestShutdown(t *testing.T) {
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		if took := time.Since(began); took > 150*time.Millisecond {
+		if took := time.Since(began); took > time.Second {
 			t.Errorf("it took %v", took)
 		}
 		if conn, err := net.Dial("tcp", r.address); err == nil {
