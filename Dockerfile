@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # The images of Howdah: `howdah` (operator, namespace servers, load engine) and
 # `server` (data servers: the same binary with nfs-ganesha).
 # Bases are arguments, so that a mirror, a digest or a local stand-in can take their place.
