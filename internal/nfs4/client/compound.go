@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"github.com/buildbarn/go-xdr/pkg/runtime"
 )
 
 // Procedures of NFS version 4.
@@ -40,14 +41,44 @@ type results struct {
 }
 
 func decodeCompound(encoded []byte) (results, error) {
-	var res nfsv4.Compound4res
-	if _, err := res.ReadFrom(bytes.NewReader(encoded)); err != nil {
+	r, err := readCompound(encoded)
+	if err != nil {
 		return results{}, &RPCError{Reason: "undecodable COMPOUND: " + err.Error()}
 	}
-	if res.Status == nfsv4.NFS4_OK && len(res.Resarray) == 0 {
+	if r.status == nfsv4.NFS4_OK && len(r.list) == 0 {
 		return results{}, &RPCError{Reason: "COMPOUND without results"}
 	}
-	return results{status: res.Status, list: res.Resarray}, nil
+	return r, nil
+}
+
+// readCompound reads COMPOUND4res (RFC 8881 section 16.2) result by result.
+func readCompound(encoded []byte) (r results, err error) {
+	reader := bytes.NewReader(encoded)
+	status, _, err := runtime.ReadInt(reader)
+	if err != nil {
+		return r, err
+	}
+	if _, _, err := runtime.ReadVariableLengthOpaque(reader, nfsv4.NFS4_OPAQUE_LIMIT); err != nil {
+		return r, fmt.Errorf("tag: %w", err)
+	}
+	count, _, err := runtime.ReadUnsignedInt(reader)
+	if err != nil {
+		return r, err
+	}
+	r.status = nfsv4.Nfsstat4(status)
+	for range count {
+		var res nfsv4.NfsResop4
+		if isPage(encoded[len(encoded)-reader.Len():]) {
+			res, err = readPage(reader)
+		} else {
+			res, _, err = nfsv4.ReadNfsResop4(reader)
+		}
+		if err != nil {
+			return r, err
+		}
+		r.list = append(r.list, res)
+	}
+	return r, nil
 }
 
 // err is nil or the failure of the last operation.

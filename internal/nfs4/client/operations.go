@@ -156,7 +156,7 @@ func attributesOf(res nfsv4.NfsResop4) (nfsv4.Fattr4, error) {
 
 // ReadDir lists a directory, in the server's order. It holds the whole list in memory, and
 // one call of it may take as many round trips as there are pages of 64 KiB. An entry whose attributes
-// can't be read has a name only.
+// can't be read has a name only, and names that are not UTF-8 are left out.
 func (c *Client) ReadDir(ctx context.Context, cred Credentials, name string) ([]DirEntry, error) {
 	elements, err := split(name)
 	if err != nil {
@@ -169,39 +169,28 @@ func (c *Client) ReadDir(ctx context.Context, cred Credentials, name string) ([]
 		if err != nil {
 			return nil, about("list", name, err)
 		}
-		page, err := pageOf(list[len(list)-1])
-		if err != nil {
-			return nil, about("list", name, err)
+		p, ok := list[len(list)-1].(*page)
+		if !ok {
+			return nil, about("list", name, unexpected(list[len(list)-1]))
 		}
-		before := len(entries)
-		for entry := page.Reply.Entries; entry != nil; entry = entry.Nextentry {
-			attributes, _, err := decodeAttributes(entry.Attrs)
+		for _, entry := range p.entries {
+			attributes, _, err := decodeAttributes(entry.fattr)
 			if err != nil {
-				return nil, about("list", path.Join(name, entry.Name), err)
+				return nil, about("list", path.Join(name, entry.name), err)
 			}
 			entries = append(entries, DirEntry{
-				Name: entry.Name, IsDir: attributes.IsDir(), Mode: attributes.Mode,
+				Name: entry.name, IsDir: attributes.IsDir(), Mode: attributes.Mode,
 				Owner: attributes.Owner, Group: attributes.Group, FileID: attributes.FileID,
 			})
-			args.Cookie = entry.Cookie
 		}
-		if page.Reply.Eof {
+		if p.eof {
 			return entries, nil
 		}
-		if len(entries) == before {
+		if p.empty {
 			return nil, about("list", name, errors.New("the NFS server sent an empty page before the end"))
 		}
-		args.Cookieverf = page.Cookieverf
+		args.Cookie, args.Cookieverf = p.cookie, p.verifier
 	}
-}
-
-func pageOf(res nfsv4.NfsResop4) (*nfsv4.Readdir4resok, error) {
-	if op, ok := res.(*nfsv4.NfsResop4_OP_READDIR); ok {
-		if done, ok := op.Opreaddir.(*nfsv4.Readdir4res_NFS4_OK); ok {
-			return &done.Resok4, nil
-		}
-	}
-	return nil, unexpected(res)
 }
 
 // leaseTime asks for the server's lease (RFC 8881 section 5.8.1.11).

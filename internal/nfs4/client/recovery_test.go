@@ -24,6 +24,8 @@ type proxy struct {
 	conns    map[net.Conn]bool
 	// swallow makes the next reply get lost together with its connection.
 	swallow atomic.Bool
+	// replace turns each # of a reply into a byte that is never part of UTF-8.
+	replace atomic.Bool
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -62,6 +64,11 @@ func (p *proxy) forward(conn net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := server.Read(buffer)
+		for i, b := range buffer[:n] {
+			if b == '#' && p.replace.Load() {
+				buffer[i] = 0xff
+			}
+		}
 		if n > 0 && p.swallow.CompareAndSwap(true, false) {
 			// The server has answered, and the answer is lost with the connection.
 			err = io.ErrUnexpectedEOF
@@ -312,5 +319,21 @@ func TestReadDirPages(t *testing.T) {
 	entries, err := c.ReadDir(context.Background(), root, "/")
 	if err != nil || len(entries) != 1234 || entries[1233].Name != "f1233" {
 		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+}
+
+// Users can make names that are not UTF-8 on a data server; a listing goes on without them.
+func TestReadDirLeavesOutNamesThatAreNotUTF8(t *testing.T) {
+	s := serve(t, newTree(), "127.0.0.1:0")
+	p := newProxy(t, s.addr)
+	c := dial(t, p.addr(), client.Options{})
+	for _, name := range []string{"/a", "/bad#name", "/c", "/z#"} {
+		s.tree.file(name)
+	}
+	// go-xdr does not encode such names either, so they are made on the way.
+	p.replace.Store(true)
+	entries, err := c.ReadDir(context.Background(), root, "/")
+	if err != nil || len(entries) != 2 || entries[0].Name != "a" || entries[1].Name != "c" || entries[1].FileID == 0 {
+		t.Fatalf("%+v, %v", entries, err)
 	}
 }

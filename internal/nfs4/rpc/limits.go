@@ -9,7 +9,7 @@ type Limits struct {
 	MessageBytes int
 	// Connections in total; default 4096. A connection above it is closed at once.
 	Connections int
-	// ConnectionsPerAddress is for one client address; default 256: sixteen mounts with
+	// ConnectionsPerAddress is for one client address; default 1024: 64 mounts with
 	// nconnect=16 behind one NAT.
 	ConnectionsPerAddress int
 	// RequestsPerConnection in flight; default 64. Reading pauses at it.
@@ -33,7 +33,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	setDefault(&l.MessageBytes, 256<<10)
 	setDefault(&l.Connections, 4096)
-	setDefault(&l.ConnectionsPerAddress, 256)
+	setDefault(&l.ConnectionsPerAddress, 1024)
 	setDefault(&l.RequestsPerConnection, 64)
 	setDefault(&l.Requests, 1024)
 	setDefault(&l.BufferBytes, 64<<20)

@@ -28,6 +28,9 @@ type Server struct {
 	requests chan struct{}
 	inFlight atomic.Int64
 	buffered atomic.Int64
+	// refused counts refused connections since the last warning, warned is when that was.
+	refused atomic.Int64
+	warned  atomic.Int64
 
 	mu         sync.Mutex
 	total      int
@@ -109,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		backoff = 5 * time.Millisecond
 		address := clientAddress(conn)
 		if !s.admit(address) {
-			s.log.Warn("A connection was refused: too many are open", "client", address)
+			s.warnOfRefusal(address)
 			_ = conn.Close()
 			continue
 		}
@@ -129,6 +132,15 @@ func (s *Server) admit(address netip.Addr) bool {
 	s.total++
 	s.perAddress[address]++
 	return true
+}
+
+// warnOfRefusal writes one line a second at most: whoever is refused may try very often.
+func (s *Server) warnOfRefusal(address netip.Addr) {
+	s.refused.Add(1)
+	now, last := time.Now().UnixNano(), s.warned.Load()
+	if now-last >= int64(time.Second) && s.warned.CompareAndSwap(last, now) {
+		s.log.Warn("Connections were refused: too many are open", "lastClient", address, "refused", s.refused.Swap(0))
+	}
 }
 
 func (s *Server) release(address netip.Addr) {

@@ -66,7 +66,10 @@ func start(t *testing.T, handler Handler, limits Limits) *running {
 	t.Cleanup(func() {
 		cancel()
 		select {
-		case <-r.done:
+		case err := <-r.done:
+			if err != nil {
+				t.Error(err)
+			}
 		case <-time.After(10 * time.Second):
 			t.Error("Serve does not return")
 		}
@@ -257,7 +260,7 @@ func TestShutdown(t *testing.T) {
 		r.xid(conn)
 		began := time.Now()
 		r.stop()
-		if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		if took := time.Since(began); took > time.Second {
@@ -280,7 +283,7 @@ func TestShutdown(t *testing.T) {
 		if got := r.xid(conn); got != 7 {
 			t.Errorf("reply %d", got)
 		}
-		if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})

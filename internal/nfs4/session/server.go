@@ -54,8 +54,14 @@ func (l Limits) withDefaults() Limits {
 		value  *int
 		preset int
 	}{
-		{&l.Clients, 4096}, {&l.Sessions, 4096}, {&l.SessionsPerClient, 16}, {&l.Slots, maxSlots}, {&l.Operations, 64},
-		{&l.RequestBytes, 256 << 10}, {&l.ResponseBytes, 256 << 10}, {&l.CachedResponseBytes, 2 << 10},
+		{&l.Clients, 4096},
+		{&l.Sessions, 4096},
+		{&l.SessionsPerClient, 16},
+		{&l.Slots, maxSlots},
+		{&l.Operations, 64},
+		{&l.RequestBytes, 256 << 10},
+		{&l.ResponseBytes, 256 << 10},
+		{&l.CachedResponseBytes, 2 << 10},
 	} {
 		if *field.value <= 0 {
 			*field.value = field.preset

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"hash/maphash"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -93,7 +94,8 @@ func (s *Server) finish(o outcome, reply []byte) {
 	o.session.client.renewed = s.now()
 	o.slot.inFlight = false
 	if len(reply)+replyHeaderBytes <= s.limits.CachedResponseBytes {
-		o.slot.reply = reply
+		// A copy has no more memory than it needs, for as long as the slot is not used.
+		o.slot.reply = bytes.Clone(reply)
 	}
 }
 
