@@ -4,6 +4,7 @@
 # three server nodes: low enough that the links are the limit, not the machine's two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/environment.sh
 cap=${HOWDAH_SCALE_CAP:-160}
 name=${HOWDAH_SCALE_LAB:-howdah-scale}
 rounds=${HOWDAH_SCALE_ROUNDS:-2}

@@ -8,7 +8,6 @@ name=${HOWDAH_DEMO_LAB:-howdah}
 limit=${HOWDAH_DEMO_SECONDS:-900}
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-bytes() { numfmt --to=si --suffix=B "$1"; }
 
 say "1. A Kubernetes of three nodes (the first time, everything is built: some 20 minutes)"
 hack/lab/lab up --name "$name" --nodes 3
@@ -32,6 +31,7 @@ template='{{range .items}}{{$o := .}}{{with .status}}
 {{- end}}{{end}}'
 
 say "4. What happens (a line whenever a condition or the progress changes)"
+job=$(kubectl get -f config/samples/mlperfstoragejob.yaml -o jsonpath='{.metadata.name}')
 declare -A seen
 succeeded=Unknown
 while [ "$succeeded" = Unknown ]; do
@@ -42,7 +42,7 @@ while [ "$succeeded" = Unknown ]; do
   fi
   while IFS=$'\t' read -r object what value; do
     [ -n "$value" ] || continue
-    if [ "$object/$what" = "${job:=MLPerfStorageJob/$(kubectl get -f config/samples/mlperfstoragejob.yaml -o jsonpath='{.metadata.name}')}/Succeeded" ]; then
+    if [ "$object/$what" = "MLPerfStorageJob/$job/Succeeded" ]; then
       succeeded=${value%% *}
     fi
     if [ "${seen[$object $what]:-}" != "$value" ]; then
@@ -55,33 +55,14 @@ done
 
 say "5. The verdict"
 kubectl get nfs
-result() { kubectl get -f config/samples/mlperfstoragejob.yaml -o go-template="$1"; }
-if [ -z "$(result '{{with .status}}{{with .result}}{{.verdict}}{{end}}{{end}}')" ]; then
+if [ -z "$(kubectl get "mlperfstoragejob/$job" -o jsonpath='{.status.result.verdict}')" ]; then
   echo "demo: the job ended without a result" >&2
-  result '{{range .status.conditions}}{{.type}} {{.status}} {{.reason}}: {{.message}}{{"\n"}}{{end}}' >&2
+  kubectl get "mlperfstoragejob/$job" -o jsonpath='{range .status.conditions[*]}{.type} {.status} {.reason}: {.message}{"\n"}{end}' >&2
   exit 1
 fi
 echo
-result '{{.spec.workload}} on {{.status.result.accelerators}} x {{.spec.accelerator.type}}: {{.status.result.verdict}}
-  {{.status.result.label}}
-{{printf "  %-22s %s %%" "AU (goal 90 %)" .status.result.auPercent}}
-{{printf "  %-22s %s" "samples/s" .status.result.samplesPerSecond}}
-'
-printf '  %-22s %s/s, %s in all\n' read \
-  "$(bytes "$(result '{{printf "%.0f" .status.result.bytesPerSecond}}')")" \
-  "$(bytes "$(result '{{printf "%.0f" .status.result.bytesRead}}')")"
-# Numbers of JSON are floats to a template: %.0f.
-result '{{range .status.result.perClient}}{{.name}} {{.nodeName}} {{printf "%.0f" .bytesPerSecond}} {{.auPercent}}{{"\n"}}{{end}}' |
-  while read -r client node rate au; do
-    printf '  %-22s %s/s, AU %s %%, on %s\n' "client $client" "$(bytes "$rate")" "$au" "$node"
-  done
-servers=$(result '{{range .status.result.perServer}}{{.name}} {{printf "%.0f %.0f" .bytesRead .bytesPerSecond}}{{"\n"}}{{end}}')
-while read -r server read rate; do
-  [ -n "$server" ] || continue
-  printf '  %-22s %s served, %s/s\n' "server $server" "$(bytes "$read")" "$(bytes "$rate")"
-done <<<"$servers"
-awk '$2 > max {max = $2} NR == 1 || $2 < min {min = $2} END {if (min > 0) printf "  %-22s %.2f\n", "busiest / idlest", max / min}' <<<"$servers"
-result '{{range .status.result.rules}}{{printf "  %-22s %s: %s\n" .name .state .message}}{{end}}'
+# The table that the coordinating client printed; it is in its log, too.
+kubectl get configmap "$job-result" -o go-template='{{index .data "result.txt"}}'
 
 say "Still running: the lab \"$name\" with everything above. Look around:"
 cat <<END
