@@ -1,14 +1,20 @@
-package ganesha
+package ganesha_test
 
 import (
+	"cmp"
 	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	. "github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -95,7 +101,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
+			if diff := gocmp.Diff(string(want), got); diff != "" {
 				t.Error(diff)
 			}
 			assertReadsBack(t, config, got)
@@ -167,4 +173,39 @@ func TestAddressesOfTheAPIAreReadAsGaneshaComparesThem(t *testing.T) {
 			t.Errorf("%q was accepted as %s", text, got)
 		}
 	}
+}
+
+// assertReadsBack reads the text and compares all of it with the model: every value is where it belongs, and there is nothing else.
+func assertReadsBack(t testing.TB, config Config, text string) {
+	t.Helper()
+	got, err := ganeshatest.Parse(text)
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	want := config
+	want.Port, want.MonitoringPort = cmp.Or(want.Port, 2049), cmp.Or(want.MonitoringPort, 9587)
+	want.Exports = slices.Clone(want.Exports)
+	slices.SortFunc(want.Exports, func(a, b Export) int { return int(a.ID) - int(b.ID) })
+	if diff := gocmp.Diff(want, got, gocmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("what was read back differs from the model: %s", diff)
+	}
+}
+
+func FuzzNoValueBecomesADirective(f *testing.F) {
+	f.Add("scope", "owner", "/volumes/0/a", "/a/0", "10.0.0.0/8", "RW", "No_Root_Squash", uint16(1), int32(10))
+	f.Add(`a"; }`, `a\`, "/volumes/0/a\"", "/a/0\n}", "0.0.0.0/0 ; }", "RW; x = y", "None", uint16(0), int32(-1))
+	f.Add("a#b", "'", "/;{}=", "/%include \"x\"", "::/0", "RO", "All_Squash", uint16(65535), int32(120))
+	f.Fuzz(func(t *testing.T, scope, owner, path, pseudo, from, access, squash string, id uint16, seconds int32) {
+		config := Config{ServerScope: scope, ServerOwner: owner, LeaseSeconds: seconds, GraceSeconds: seconds, RecoveryRoot: path}
+		export := Export{ID: id, Path: path, Pseudo: pseudo}
+		if prefix, err := ParseAddress(from); err == nil {
+			export.Clients = []Client{{[]netip.Prefix{prefix}, Access(access), Squash(squash)}}
+		}
+		config.Exports = []Export{export}
+		text, err := Render(config)
+		if err != nil {
+			return
+		}
+		assertReadsBack(t, config, text)
+	})
 }

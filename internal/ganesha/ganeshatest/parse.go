@@ -1,0 +1,168 @@
+package ganeshatest
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/howdah/howdah/internal/ganesha"
+)
+
+// fixed are the options that every data server has alike.
+var fixed = map[string]map[string]string{
+	"NFS_CORE_PARAM": {
+		"Protocols": "4", "Enable_NLM": "false", "Enable_RQUOTA": "false", "Enable_UDP": "false", "mount_path_pseudo": "true",
+		"Allow_Set_Io_Flusher_Fail": "true", "fsid_override": "true", "Enable_Metrics": "true", "Enable_Dynamic_Metrics": "true",
+	},
+	"NFSv4":           {"Minor_Versions": "1, 2", "RecoveryBackend": "fs_ng", "Only_Numeric_Owners": "true", "Delegations": "false"},
+	"NFS_KRB5":        {"Active_krb5": "false"},
+	"EXPORT_DEFAULTS": {"Access_Type": "None", "SecType": "sys", "Protocols": "4", "Transports": "TCP"},
+	"LOG":             {"Default_Log_Level": "EVENT"},
+	"EXPORT":          {"Access_Type": "None"},
+	"FSAL":            {"Name": "VFS"},
+	"CLIENT":          {"Protocols": "4"},
+}
+
+// order is that of the blocks before the exports.
+var order = []string{"NFS_CORE_PARAM", "NFSv4", "NFS_KRB5", "EXPORT_DEFAULTS", "LOG"}
+
+// Parse reads a configuration back into its model. It fails on anything that the model does not say.
+func Parse(text string) (ganesha.Config, error) {
+	blocks, err := parseBlocks(text)
+	if err != nil {
+		return ganesha.Config{}, err
+	}
+	if len(blocks) < len(order) {
+		return ganesha.Config{}, fmt.Errorf("%d blocks are less than %d", len(blocks), len(order))
+	}
+	var config ganesha.Config
+	for i, name := range order {
+		r := reader{block: blocks[i]}
+		r.is(name)
+		switch name {
+		case "NFS_CORE_PARAM":
+			config.Port, config.MonitoringPort = uint16(r.number("NFS_Port", 16)), uint16(r.number("Monitoring_Port", 16))
+		case "NFSv4":
+			config.ServerScope, config.ServerOwner = r.quoted("Server_Scope"), r.quoted("Server_Owner")
+			config.RecoveryRoot = r.quoted("RecoveryRoot")
+			config.LeaseSeconds, config.GraceSeconds = int32(r.number("Lease_Lifetime", 31)), int32(r.number("Grace_Period", 31))
+		}
+		if err := r.end(0); err != nil {
+			return config, err
+		}
+	}
+	for _, b := range blocks[len(order):] {
+		export, err := parseExport(b)
+		if err != nil {
+			return config, err
+		}
+		config.Exports = append(config.Exports, export)
+	}
+	return config, nil
+}
+
+func parseExport(b *block) (ganesha.Export, error) {
+	r := reader{block: b}
+	r.is("EXPORT")
+	export := ganesha.Export{ID: uint16(r.number("Export_Id", 16)), Path: r.quoted("Path"), Pseudo: r.quoted("Pseudo")}
+	r.same("Filesystem_Id", fmt.Sprintf("%d.%d", ganesha.FilesystemMajor, export.ID))
+	if err := r.end(max(len(b.blocks), 1)); err != nil {
+		return export, err
+	}
+	fsal := reader{block: b.blocks[0]}
+	fsal.is("FSAL")
+	if err := fsal.end(0); err != nil {
+		return export, err
+	}
+	for _, child := range b.blocks[1:] {
+		r := reader{block: child}
+		r.is("CLIENT")
+		client := ganesha.Client{Access: ganesha.Access(r.word("Access_Type")), Squash: ganesha.Squash(r.word("Squash"))}
+		for text := range strings.SplitSeq(r.take("Clients"), ", ") {
+			prefix, err := netip.ParsePrefix(text)
+			r.keep(err)
+			client.Addresses = append(client.Addresses, prefix)
+		}
+		if err := r.end(0); err != nil {
+			return export, err
+		}
+		export.Clients = append(export.Clients, client)
+	}
+	return export, nil
+}
+
+// reader takes options out of a block; the first fault stays.
+type reader struct {
+	block *block
+	taken []string
+	fault error
+}
+
+func (r *reader) keep(err error) {
+	if r.fault == nil && err != nil {
+		r.fault = fmt.Errorf("block %s: %w", r.block.name, err)
+	}
+}
+
+// is checks the block's name and its fixed options.
+func (r *reader) is(name string) {
+	if r.block.name != name {
+		r.keep(fmt.Errorf("is not %s", name))
+	}
+	for option, value := range fixed[name] {
+		r.same(option, value)
+	}
+}
+
+func (r *reader) take(option string) string {
+	value, found := r.block.options[option]
+	if !found {
+		r.keep(fmt.Errorf("has no %s", option))
+	}
+	r.taken = append(r.taken, option)
+	return value
+}
+
+func (r *reader) same(option, want string) {
+	if value := r.take(option); value != want {
+		r.keep(fmt.Errorf("%s is %s, not %s", option, value, want))
+	}
+}
+
+func (r *reader) word(option string) string {
+	value := r.take(option)
+	if strings.ContainsAny(value, `" ,`) {
+		r.keep(fmt.Errorf("%s is no single word: %s", option, value))
+	}
+	return value
+}
+
+func (r *reader) quoted(option string) string {
+	value := r.take(option)
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' || strings.Count(value, `"`) != 2 {
+		r.keep(fmt.Errorf("%s is no quoted string: %s", option, value))
+		return ""
+	}
+	return value[1 : len(value)-1]
+}
+
+func (r *reader) number(option string, bits int) uint64 {
+	value, err := strconv.ParseUint(r.take(option), 10, bits)
+	r.keep(err)
+	return value
+}
+
+// end fails if something went wrong or something was not taken.
+func (r *reader) end(blocks int) error {
+	for option := range r.block.options {
+		if !slices.Contains(r.taken, option) {
+			r.keep(fmt.Errorf("has %s, which the model does not", option))
+		}
+	}
+	if len(r.block.blocks) != blocks {
+		r.keep(fmt.Errorf("has %d blocks, not %d", len(r.block.blocks), blocks))
+	}
+	return r.fault
+}
