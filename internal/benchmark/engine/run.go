@@ -204,10 +204,12 @@ func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientRepo
 	for i, shape := range dataset.Shapes() {
 		files[i] = file{path: filepath.Join(r.Data, dataset.File(i)), shape: shape}
 	}
-	if err := r.warmUp(ctx, files); err != nil {
+	perClient := r.Plan.AcceleratorsPerClient()
+	share := perClient * (r.Plan.Samples / r.Plan.Accelerators)
+	if err := r.warmUp(ctx, files[r.Client*share:(r.Client+1)*share]); err != nil {
 		return nil, err
 	}
-	perClient := r.Plan.AcceleratorsPerClient()
+	r.tellMounts()
 	s.local = newBarrier(perClient, s.pass)
 	if err := s.pass(ctx); err != nil { // all clients are ready
 		return nil, err
@@ -237,9 +239,9 @@ func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientRepo
 	return report, err
 }
 
-// warmUp opens every file once: that mounts the folders, as DLIO's listing of the
-// dataset does before it starts, checks that the dataset is complete, and takes what this node still has of
-// it out of its page cache, for files of other clients too: any client may have written any file.
+// warmUp opens every file that this client reads: that mounts the folders, as DLIO's listing of the
+// dataset does before it starts, checks that the dataset is complete, and takes what this node may still have of
+// the files, from writing them or from an earlier job, out of its page cache.
 func (r *Runner) warmUp(ctx context.Context, files []file) error {
 	return inParallel(ctx, warmers, files, func(_ context.Context, f file) error {
 		opened, err := os.Open(f.path)
@@ -254,6 +256,21 @@ func (r *Runner) warmUp(ctx context.Context, files []file) error {
 		dropCached(opened)
 		return err
 	})
+}
+
+// tellMounts logs which servers this client reads from, and with how many connections.
+func (r *Runner) tellMounts() {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return // not on Linux
+	}
+	for _, m := range benchmark.NFSMounts(string(text), r.Data) {
+		r.Log.Info("mounted", "path", m.Path, "server", m.Address, "version", m.Version, "nconnect", m.Nconnect)
+		if m.Nconnect != r.Plan.Nconnect {
+			r.Log.Warn("the number of connections is not what the job asks for: this node has another mount of that server, and Linux shares its connections",
+				"server", m.Address, "nconnect", m.Nconnect, "wanted", r.Plan.Nconnect)
+		}
+	}
 }
 
 // memoryBytes is the memory of this node, 0 if it is not known. DLIO counts it the
