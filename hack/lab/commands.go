@@ -207,6 +207,7 @@ func openCache(part cache.Part, work func(*cache.Cache) error) error {
 func fillCache() (filled *cache.Cache, base string, err error) {
 	err = openCache(cache.Machines, func(c *cache.Cache) error {
 		filled = c
+		c.BaseInUse = lab.UsesBase
 		for _, step := range []func() error{c.InstallPackages, c.Programs, c.RootFS} {
 			if err := step(); err != nil {
 				return err

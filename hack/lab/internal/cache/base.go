@@ -111,7 +111,31 @@ func (c *Cache) bake(path string) error {
 		logged, _ := os.ReadFile(filepath.Join(share, "logs", "containerd.log"))
 		return fmt.Errorf("the node that prepares the disk failed; its console:\n%s\ncontainerd:\n%s", text, logged)
 	}
-	return os.Rename(disk, path)
+	if err := os.Rename(disk, path); err != nil {
+		return err
+	}
+	return c.dropOldBases(path)
+}
+
+// dropOldBases removes base disks but the current one. A lab that runs holds the
+// file open; one that is stopped can't start nodes from it any more, so disks that
+// a lab has on record stay.
+func (c *Cache) dropOldBases(current string) error {
+	disks, err := filepath.Glob(c.Path("base-*.img"))
+	if err != nil {
+		return err
+	}
+	for _, disk := range disks {
+		// Another `up` may be about to use a disk of a moment ago.
+		info, err := os.Stat(disk)
+		if err != nil || disk == current || time.Since(info.ModTime()) < time.Hour || c.BaseInUse(disk) {
+			continue
+		}
+		if err := os.Remove(disk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Cache) fillShare(share string, archives []string) error {

@@ -25,6 +25,8 @@ type Cache struct {
 	Dir    string
 	Source string // hack/lab in the checkout.
 	Say    func(format string, args ...any)
+	// BaseInUse reports whether a lab needs a base disk.
+	BaseInUse func(disk string) bool
 }
 
 // Part is a part of the cache that one command at a time may fill. There are two,
@@ -53,7 +55,7 @@ func Open(source string, part Part, say func(string, ...any)) (*Cache, *sys.Lock
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Cache{Dir: dir, Source: source, Say: say}, lock, nil
+	return &Cache{Dir: dir, Source: source, Say: say, BaseInUse: func(string) bool { return true }}, lock, nil
 }
 
 // Path is a file of the cache.

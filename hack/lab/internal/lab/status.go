@@ -22,6 +22,17 @@ func List() []string {
 	return names
 }
 
+// UsesBase reports whether any instance starts its nodes from the base disk.
+func UsesBase(disk string) bool {
+	for _, name := range List() {
+		l, err := Open(name, nil)
+		if err != nil || l.rec.Base == disk {
+			return true // A record that can't be read may name it.
+		}
+	}
+	return false
+}
+
 // Status writes what runs and what it takes.
 func (l *Lab) Status(w io.Writer) error {
 	if !l.Exists() {
