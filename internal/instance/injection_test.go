@@ -1,0 +1,140 @@
+package instance
+
+import (
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
+)
+
+// schemaRule is what the schema asks of a string.
+type schemaRule struct {
+	pattern  *regexp.Regexp
+	min, max int
+	values   []string
+}
+
+func (r schemaRule) accepts(text string) bool {
+	if len(r.values) > 0 {
+		for _, value := range r.values {
+			if value == text {
+				return true
+			}
+		}
+		return text == "" // Optional.
+	}
+	return len(text) >= r.min && len(text) <= r.max && (r.pattern == nil || r.pattern.MatchString(text))
+}
+
+// schemaRules are those of the generated CRD, so that a schema that gets looser is tested as it is.
+func schemaRules(t testing.TB) map[string]schemaRule {
+	t.Helper()
+	text, err := os.ReadFile("../../config/crd/bases/howdah.io_dataservers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+		t.Fatal(err)
+	}
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	export := spec.Properties["exports"].Items.Schema
+	access := export.Properties["access"].Items.Schema
+	rules := map[string]schemaRule{}
+	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
+		"serverScope": spec.Properties["serverScope"], "fileServerName": spec.Properties["fileServerName"],
+		"namespaceServers": *spec.Properties["namespaceServers"].Items.Schema,
+		"shareName":        export.Properties["shareName"], "mode": export.Properties["mode"],
+		"clients":    *access.Properties["clients"].Items.Schema,
+		"accessMode": access.Properties["mode"], "squash": access.Properties["squash"],
+	} {
+		rule := schemaRule{min: 0, max: 1 << 20}
+		if schema.MinLength != nil {
+			rule.min = int(*schema.MinLength)
+		}
+		if schema.MaxLength != nil {
+			rule.max = int(*schema.MaxLength)
+		}
+		if schema.Pattern != "" {
+			rule.pattern = regexp.MustCompile(schema.Pattern)
+		}
+		for _, value := range schema.Enum {
+			rule.values = append(rule.values, strings.Trim(string(value.Raw), `"`))
+		}
+		rules[name] = rule
+	}
+	return rules
+}
+
+// isAddress is the schema's CEL rule isIP or isCIDR: Kubernetes reads them with
+// net/netip, without zones and without IPv4-mapped IPv6.
+func isAddress(text string, prefixes bool) bool {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return address.Zone() == "" && !address.Is4In6()
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefixes && err == nil && !prefix.Addr().Is4In6()
+}
+
+func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
+	rules := schemaRules(f)
+	f.Add("8c5b9a0e-2c57", "training", "unet3d", "0755", "10.0.0.0/8", "10.42.0.7", "ReadWrite", "Root", int64(0), int32(10))
+	f.Add("a", "t", "a-b", "01777", "::/0", "fd00::1", "ReadOnly", "All", int64(4294967294), int32(5))
+	f.Add("a-", "T\"; }", "0", "777", "0.0.0.0/0", "::1", "", "", int64(65534), int32(120))
+	f.Add("a\"; }\nEXPORT {", "t\\", "a\nb", "07 55", "10.0.0.0/8; }", "*", "RW", "None; }", int64(1), int32(6))
+	f.Fuzz(func(t *testing.T, scope, fileServer, name, mode, from, namespaceServer, access, squash string, owner int64, seconds int32) {
+		for field, value := range map[string]string{
+			"serverScope": scope, "fileServerName": fileServer, "shareName": name, "mode": mode, "clients": from,
+			"namespaceServers": namespaceServer, "accessMode": access, "squash": squash,
+		} {
+			if !rules[field].accepts(value) {
+				return
+			}
+		}
+		if !isAddress(from, true) || !isAddress(namespaceServer, false) || seconds < 5 || seconds > 120 || owner < 0 || owner > 4294967294 {
+			return
+		}
+		record := sampleRecord(2)
+		record.Name = fileServer + "-0"
+		record.Spec.FileServerName, record.Spec.ServerScope = fileServer, scope
+		record.Spec.LeaseSeconds, record.Spec.GraceSeconds = seconds, seconds
+		record.Spec.NamespaceServers = []string{namespaceServer}
+		record.Spec.Exports = []v1alpha1.ShareExport{{
+			ShareName: name, Owner: &owner, Group: &owner, Mode: mode,
+			Access: []v1alpha1.AccessRule{{Clients: []string{from}, Mode: v1alpha1.AccessMode(access), Squash: v1alpha1.Squash(squash)}},
+		}}
+		if _, err := attributesOf(record.Spec.Exports[0]); err != nil {
+			t.Fatalf("an accepted mode is refused: %v", err)
+		}
+		ids := &ledger{volumes: []map[string]shareRecord{{}, {}}}
+		if err := ids.allocate(record.Spec.Exports); err != nil {
+			t.Fatal(err)
+		}
+		config, err := desiredConfig(record, ids, layout{"/volumes"})
+		if err != nil {
+			t.Fatalf("an accepted record is refused: %v", err)
+		}
+		text, err := ganesha.Render(config)
+		if err != nil {
+			t.Fatalf("an accepted record can't be written: %v", err)
+		}
+		got, err := ganeshatest.Parse(text)
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		config.Port, config.MonitoringPort = 2049, 9587
+		if diff := cmp.Diff(config, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("what ganesha reads is not what was asked for: %s", diff)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package instance
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+func TestUsageIsReportedInStepsThatDoNotFlap(t *testing.T) {
+	const step = 1 << 20
+	at := func(used int64) volumeUsage { return volumeUsage{total: 64 * step, used: used} }
+	tests := map[string]struct {
+		real, reported volumeUsage
+		want           int64
+	}{
+		"an empty volume":                    {at(0), volumeUsage{}, 0},
+		"one byte":                           {at(1), volumeUsage{}, step},
+		"a full volume":                      {at(64 * step), volumeUsage{}, 64 * step},
+		"within the reported step":           {at(5*step - 1), at(5 * step), 5 * step},
+		"a little above the reported step":   {at(5*step + 1), at(5 * step), 6 * step},
+		"a little below the reported step":   {at(4*step - 1), at(5 * step), 5 * step},
+		"well below the reported step":       {at(4*step - step/2), at(5 * step), 4 * step},
+		"all removed":                        {at(0), at(5 * step), 0},
+		"a volume that grew":                 {volumeUsage{128 * step, step}, at(5 * step), 2 * step},
+		"a volume of fewer bytes than steps": {volumeUsage{10, 3}, volumeUsage{}, 3},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := coarse(tc.real, tc.reported); got.used != tc.want || got.total != tc.real.total {
+				t.Errorf("%+v, not %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheStatusSaysWhatIsServed(t *testing.T) {
+	now := metav1.Now()
+	seen := observation{
+		nodeName: "node1", podIP: "10.0.0.1", generation: 4, loaded: true, ready: true, reason: v1alpha1.ReasonReady, message: "all",
+		exports: []v1alpha1.ServedExport{{ShareName: "b", ExportIDs: []int32{2}}, {ShareName: "a", ExportIDs: []int32{1}}},
+		removed: []string{"z", "y"}, usage: []volumeUsage{{total: 6400, used: 150}},
+	}
+	good := statusFrom(v1alpha1.DataServerStatus{}, seen, now)
+	if *good.ObservedGeneration != 4 || good.Exports[0].ShareName != "a" || good.Removed[0] != "y" || *good.Volumes[0].UsedBytes != 200 {
+		t.Errorf("%+v", good)
+	}
+	if again := statusFrom(good, seen, metav1.NewTime(now.Add(1e9))); !equality.Semantic.DeepEqual(good, again) {
+		t.Error("the same observation a second later is another status")
+	}
+	seen.generation, seen.loaded, seen.ready, seen.reason, seen.usage = 5, false, false, v1alpha1.ReasonReloadFailed, nil
+	seen.message = strings.Repeat("ä", maxMessage)
+	bad := statusFrom(good, seen, now)
+	condition := meta.FindStatusCondition(bad.Conditions, v1alpha1.ConditionReady)
+	if *bad.ObservedGeneration != 4 || condition.Status != metav1.ConditionFalse || condition.ObservedGeneration != 5 || len(bad.Volumes) != 1 {
+		t.Errorf("%+v", bad)
+	}
+	if len(condition.Message) > maxMessage || strings.ContainsRune(condition.Message, '\uFFFD') {
+		t.Errorf("a message of %d bytes", len(condition.Message))
+	}
+}
+
+func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
+	tests := map[string]struct {
+		text, message string
+		level         slog.Level
+	}{
+		"an event": {
+			"21/11/2026 14:06:09 : epoch 00003039 : training-0 : ganesha.nfsd-1[sigmgr] reread_exports :CONFIG :EVENT :Reread exports complete",
+			lineReloaded, slog.LevelInfo,
+		},
+		"the banner": {
+			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.nfsd-1[main] nfs_start :NFS STARTUP :EVENT :             NFS SERVER INITIALIZED",
+			lineInitialized, slog.LevelInfo,
+		},
+		"a critical one": {
+			"21/11/2026 14:05:37 : epoch 00003039 : training-0 : ganesha.nfsd-1[main] fsal_cfg_commit :CONFIG :CRIT :Could not create export for (/a/0) to (/volumes/0/a)",
+			"Could not create export for (/a/0) to (/volumes/0/a)", slog.LevelError,
+		},
+		"no D-Bus, on purpose": {
+			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.nfsd-1[dbus] gsh_dbus_thread :DBUS :CRIT :DBUS not initialized, service thread exiting",
+			"DBUS not initialized, service thread exiting", slog.LevelDebug,
+		},
+		"something of the libraries": {"ld.so: whatever", "ld.so: whatever", slog.LevelInfo},
+		"a line cut short":           {"21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", "21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", slog.LevelInfo},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			line := parseLogLine(tc.text)
+			if line.message != tc.message || line.severity() != tc.level {
+				t.Errorf("%+v of %v", line, line.severity())
+			}
+		})
+	}
+}
+
+func TestTheOwnerComesFromTheNameAndTheUID(t *testing.T) {
+	record := sampleRecord(1)
+	record.Spec.FileServerName, record.Name = "a-1", "a-1-12"
+	if owner, err := serverOwner(record); err != nil || owner != record.Spec.ServerScope+"-12" {
+		t.Errorf("%q, %v", owner, err)
+	}
+	for _, name := range []string{"a-1", "a-1-", "a-1-x", "a-1--1", "b-1-0", "a-1-99999999999"} {
+		record.Name = name
+		if owner, err := serverOwner(record); err == nil {
+			t.Errorf("%s is owner %s", name, owner)
+		}
+	}
+}
+
+func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
+	for name, rule := range map[string]v1alpha1.AccessRule{
+		"a mode":   {Clients: []string{"10.0.0.0/8"}, Mode: "Append"},
+		"a squash": {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := sampleRecord(1)
+			record.Spec.Exports = []v1alpha1.ShareExport{share("a", rule)}
+			ids := &ledger{volumes: []map[string]shareRecord{{}}}
+			mustWork(t, "allocate", ids.allocate(record.Spec.Exports))
+			if config, err := desiredConfig(record, ids, layout{"/volumes"}); err == nil {
+				t.Errorf("%+v", config)
+			}
+		})
+	}
+}
