@@ -39,6 +39,9 @@ func TestGanesha(t *testing.T) {
 	if err != nil || !got.IsDir() || got.Mode != 0o2777 || got.Owner != 1000 || got.Group != 2000 || got.FileID == 0 || time.Since(got.Modify).Abs() > time.Minute {
 		t.Errorf("Stat: %+v, %v", got, err)
 	}
+	if list, err := c.ReadDir(ctx, root, base); err != nil || len(list) == 0 {
+		t.Errorf("list %s: %d entries, %v", base, len(list), err)
+	}
 	user := client.Credentials{UID: 501, GID: 502, GIDs: []uint32{503}}
 	var workers sync.WaitGroup
 	for i := range 300 {
