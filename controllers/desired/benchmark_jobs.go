@@ -110,9 +110,9 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 		})).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
 		WithVolumeMounts(
-			// A directory of the share is a mount of its own, which the kernel makes below this one when somebody walks
-			// into it. kubelet's mount of the volume is one for all pods of the node that use it: what the kernel has mounted
-			// in the node's own mount namespace reaches the container only with propagation.
+			// Each directory of the share is a mount of its own, which the kernel makes below this one when somebody walks
+			// into it. Those that this container's processes bring about are made in the container; those that something on the
+			// node brings about (kubelet, another look at the volume) are made there, and reach the container only with propagation.
 			corev1ac.VolumeMount().WithName("data").WithMountPath(benchmarkData).
 				WithMountPropagation(corev1.MountPropagationHostToContainer),
 			corev1ac.VolumeMount().WithName("plan").WithMountPath(benchmarkConfig).WithReadOnly(true),

@@ -22,6 +22,8 @@ const (
 	findTimeout = gatherTimeout
 	findEvery   = 500 * time.Millisecond
 	dialTimeout = 5 * time.Second
+	// dialPatience is how long a coordinator that has told its address may be out of reach.
+	dialPatience = 30 * time.Second
 	// recordTimeout is how long the outcome of a run may take to be written.
 	recordTimeout = 30 * time.Second
 	// warmers is the number of files that are looked at a time before the run.
@@ -180,10 +182,9 @@ func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
 
 // join connects to the coordinator and shows the token.
 func (r *Runner) join(ctx context.Context, address string) (*session, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := dial(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("client 0, which coordinates, can't be reached: %w", err)
+		return nil, fmt.Errorf("client 0, which coordinates, can't be reached at %s (a NetworkPolicy?): %w", address, err)
 	}
 	l := newLink(conn)
 	challenge, err := l.receive(maxHello)
@@ -195,6 +196,22 @@ func (r *Runner) join(ctx context.Context, address string) (*session, error) {
 		return nil, fmt.Errorf("joining the run: %s", lossReason(err))
 	}
 	return &session{link: l, released: make(chan int, 1)}, nil
+}
+
+// dial tries for a while: the network of a new pod may not be known on all nodes at once.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	dialer := net.Dialer{Timeout: dialTimeout}
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn, nil
+		}
+		if sleep(ctx, findEvery) != nil {
+			return nil, err
+		}
+	}
 }
 
 // measure gets ready, reads all epochs with all accelerators of this client, and reports.

@@ -1,0 +1,34 @@
+package desired
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func TestBenchmarkObjects(t *testing.T) {
+	job := &v1alpha1.MLPerfStorageJob{}
+	job.Name, job.Namespace = "unet3d-h100", "storage"
+	share := builders.FileShare("storage", "unet3d", "training").Depth(2).Owner(1000, 100, "0755").Build()
+	in := BenchmarkJobInput{Job: job, Share: share, Image: "howdah:test", Clients: 2}
+	mount := v1alpha1.ShareMount{Address: "10.96.0.7", Path: "/unet3d"}
+	objects := append(BenchmarkAccess(job),
+		runtime.ApplyConfiguration(BenchmarkVolume(job, mount, 4)), BenchmarkClaim(job), BenchmarkPlan(job, "{}\n"),
+		BenchmarkGenerateJob(in), BenchmarkRunJob(in))
+	golden(t, "benchmark", objects)
+}
+
+func TestBenchmarkTokenGoesWithItsJob(t *testing.T) {
+	job := &v1alpha1.MLPerfStorageJob{}
+	job.Name, job.Namespace, job.UID = "unet3d", "storage", "1234"
+	token := BenchmarkToken(job, "secret")
+	if string(token.Data[BenchmarkTokenKey]) != "secret" || token.Immutable == nil || !*token.Immutable {
+		t.Errorf("the Secret does not keep its token: %v", token)
+	}
+	if len(token.OwnerReferences) != 1 || token.OwnerReferences[0].UID != "1234" || token.OwnerReferences[0].Kind != "MLPerfStorageJob" {
+		t.Errorf("the Secret does not go with its job: %v", token.OwnerReferences)
+	}
+}
