@@ -37,6 +37,8 @@ type directoryPlan struct {
 	left int
 	// change are records to be patched.
 	change []recordChange
+	// forget are records that tell of nothing any more.
+	forget []*v1alpha1.ShareDirectory
 	// refused are the paths of directories that left the list and hold data.
 	refused []string
 	// retry is when to ask again for their removal.
@@ -96,7 +98,12 @@ func planDirectories(o *observed) directoryPlan {
 	if needsPlacement(o) {
 		plan.place(o, above, paths)
 	}
+	plan.forget = slices.Clone(o.strangers)
 	for _, path := range slices.Sorted(maps.Keys(o.records)) {
+		if isRetained(o.records[path]) {
+			plan.revive(o, o.records[path])
+			continue
+		}
 		plan.keepOrRemove(o, o.records[path], wanted[path])
 	}
 	return plan

@@ -30,6 +30,8 @@ type observed struct {
 	records map[string]*v1alpha1.ShareDirectory
 	// others are the records of the FileServer's other shares.
 	others []*v1alpha1.ShareDirectory
+	// strangers are records that a deleted share of this name left on another FileServer.
+	strangers []*v1alpha1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim
@@ -92,6 +94,16 @@ func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
 			o.records[record.Spec.Path] = record
 		} else {
 			o.others = append(o.others, record)
+		}
+	}
+	var retained v1alpha1.ShareDirectoryList
+	if err := r.Client.List(ctx, &retained, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name, v1alpha1.RetainedLabel: v1alpha1.RetainedTrue}); err != nil {
+		return fmt.Errorf("listing retained ShareDirectories: %w", err)
+	}
+	for i := range retained.Items {
+		if record := &retained.Items[i]; record.Spec.FileServerName != o.share.Spec.FileServerName {
+			o.strangers = append(o.strangers, record)
 		}
 	}
 	if !needsPlacement(o) {

@@ -183,8 +183,10 @@ func junctionsCondition(o *observed) metav1.Condition {
 // isUnresolved: the directory should exist and does not. One that a client is
 // making or renaming right now does not count, or the share would be not Ready with every mkdir.
 func isUnresolved(o *observed, record *v1alpha1.ShareDirectory) bool {
-	switch record.Spec.State {
-	case v1alpha1.DirectoryReady, v1alpha1.DirectoryRemoving:
+	switch {
+	case isRetained(record):
+		return true
+	case record.Spec.State == v1alpha1.DirectoryReady, record.Spec.State == v1alpha1.DirectoryRemoving:
 		return false
 	default:
 		return record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, record) <= 0

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,12 +33,10 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if waiting := firstOf(waitForExports(o), waitForRemoval(o)); waiting != "" {
 		return quietConflict(r.reportTeardown(ctx, o, waiting))
 	}
-	if len(o.records) > 0 {
-		if err := r.Client.DeleteAllOf(ctx, &v1alpha1.ShareDirectory{}, client.InNamespace(o.share.Namespace),
-			client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
-			return ctrl.Result{}, fmt.Errorf("deleting the records of directories: %w", err)
-		}
-		return quietConflict(r.reportTeardown(ctx, o, fmt.Sprintf("deleting the records of %s", plural(len(o.records), "directory"))))
+	if left, err := r.dropRecords(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	} else if left > 0 {
+		return quietConflict(r.reportTeardown(ctx, o, fmt.Sprintf("putting away the records of %s", plural(left, "directory"))))
 	}
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
@@ -49,6 +49,45 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 		r.Events.Eventf(o.share, nil, corev1.EventTypeNormal, v1alpha1.ReasonDeleting, "Delete", "%s", farewell(o))
 	}
 	return ctrl.Result{}, nil
+}
+
+// dropRecords deletes the share's records, but for those that tell where retained data is. It returns how many it had to do with.
+func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) {
+	doomed := []client.DeleteAllOfOption{client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))}
+	left := len(o.records)
+	if retains(o) {
+		changes := retain(o)
+		if err := r.changeRecords(ctx, changes); err != nil {
+			return 0, err
+		}
+		left = len(changes)
+		for _, record := range o.records {
+			if record.Spec.State == v1alpha1.DirectoryCreating {
+				left++
+			}
+		}
+		selector := labels.SelectorFromSet(desired.SelectShare(o.share))
+		notRetained, err := labels.NewRequirement(v1alpha1.RetainedLabel, selection.NotEquals, []string{v1alpha1.RetainedTrue})
+		if err != nil {
+			return 0, err
+		}
+		doomed = []client.DeleteAllOfOption{client.InNamespace(o.share.Namespace), client.MatchingLabelsSelector{Selector: selector.Add(*notRetained)}}
+		if len(changes) > 0 {
+			return left, nil // another pass sees that they are labelled before anything is deleted
+		}
+	}
+	if left == 0 {
+		return 0, nil
+	}
+	if err := r.Client.DeleteAllOf(ctx, &v1alpha1.ShareDirectory{}, doomed...); err != nil {
+		return 0, fmt.Errorf("deleting the records of directories: %w", err)
+	}
+	return left, nil
+}
+
+// retains: the share's data stays on volumes that somebody may want it from again.
+func retains(o *observed) bool {
+	return o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete && o.fileServer != nil
 }
 
 // reportTeardown writes what the deletion waits for.

@@ -22,6 +22,9 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 	if out.records == nil {
 		out.records = r.changeRecords(ctx, d.directories.change)
 	}
+	if out.records == nil {
+		out.records = r.forgetRecords(ctx, d.directories.forget)
+	}
 	for _, object := range d.claim.objects {
 		if out.claim = r.Applier.Apply(ctx, o.share, object); out.claim != nil {
 			return out
@@ -66,6 +69,23 @@ func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) 
 			// Whoever won this race made an event, and that brings the share back here.
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("the record of directory %q: %w", change.before.Spec.Path, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// forgetRecords deletes records, each only as it was looked at.
+func (r *Reconciler) forgetRecords(ctx context.Context, records []*v1alpha1.ShareDirectory) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, record := range records {
+		group.Go(func() error {
+			uid, version := record.UID, record.ResourceVersion
+			err := r.Client.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the record of directory %q, which is no more: %w", record.Spec.Path, err)
 			}
 			return nil
 		})

@@ -43,7 +43,7 @@ func deletingMessage(namespace, share, text string) string {
 }
 
 var _ = Describe("Deleting a share", func() {
-	It("with Retain stops its exports first, then drops its records, and says where the data stays", func() {
+	It("with Retain stops its exports first, keeps its records as a memory, and says where the data stays", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").Build())
@@ -54,9 +54,9 @@ var _ = Describe("Deleting a share", func() {
 		Expect(deletingMessage(namespace, "s", "exporting")).To(Equal("waiting for 2 of 2 data servers to stop exporting the share: fs-0, fs-1"))
 		Expect(recordsOf(namespace, "s")).To(HaveLen(4), "records stay while a data server may still serve them")
 
-		loadConfigurations(namespace, "fs")
-		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
-		Expect(recordsOf(namespace, "s")).To(BeEmpty())
+		shareIsGone(namespace, "s", "fs")
+		Expect(recordsOf(namespace, "s")).To(HaveLen(4), "they tell where the data is")
+		Expect(recordsOf(namespace, "s")["d0"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
 		isNoMore(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
 		isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
 		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
@@ -106,27 +106,61 @@ var _ = Describe("Deleting a share", func() {
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
 	})
 
-	It("and making it again gives a share that works", func() {
+	It("and making it again finds the data where it was, whatever happened meanwhile", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").Build())
+		create(builders.FileShare(namespace, "one", "fs").Single().Build())
 		readyShare(namespace, "s")
+		readyShare(namespace, "one")
+		create(builders.ShareDirectory(namespace, "fs", "s", "made-by-a-client", "fs-1"))
 		bindVolume(namespace, "s")
-		before := perServer(recordsOf(namespace, "s"))
-		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
-		Eventually(func() error {
-			loadConfigurations(namespace, "fs")
-			return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, &v1alpha1.FileShare{})
-		}, patience, "100ms").ShouldNot(Succeed())
+		owners := func(share string) map[string]string {
+			found := map[string]string{}
+			for path, record := range recordsOf(namespace, share) {
+				found[path] = record.Spec.ServerName
+			}
+			return found
+		}
+		before, beforeOne := owners("s"), owners("one")
+		Expect(before).To(HaveLen(5))
+		for _, name := range []string{"s", "one"} {
+			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, name))).To(Succeed())
+			shareIsGone(namespace, name, "fs")
+		}
+		By("another share shifting the balance")
+		create(builders.ShareDirectory(namespace, "fs", "shift", "a", "fs-0"))
+		create(builders.ShareDirectory(namespace, "fs", "shift", "b", beforeOne["."]))
 
-		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").Build())
+		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..4}").Build())
+		create(builders.FileShare(namespace, "one", "fs").Single().Build())
 		Expect(expectShare(namespace, "s", v1alpha1.FileShareClaimAvailable, metav1.ConditionFalse, v1alpha1.ReasonProgressing)).
 			To(ContainSubstring("is being deleted"), "nothing is built on what goes away")
-		isNoMore(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
-		isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
+		for _, share := range []string{"s", "one"} {
+			letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim(share))
+			letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, share))
+		}
 		readyShare(namespace, "s")
+		readyShare(namespace, "one")
 		bindVolume(namespace, "s")
-		Expect(perServer(recordsOf(namespace, "s"))).To(Equal(before))
+		after := owners("s")
+		Expect(after).To(HaveKey("d4"))
+		delete(after, "d4")
+		Expect(after).To(Equal(before))
+		Expect(owners("one")).To(Equal(beforeOne))
+		Expect(recordsOf(namespace, "s")["d0"].Labels).NotTo(HaveKey(v1alpha1.RetainedLabel))
+	})
+
+	It("with Retain is no obstacle to a share of that name on another FileServer", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		servingFileServer(namespace, "new", 1)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d").Build())
+		readyShare(namespace, "s")
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		shareIsGone(namespace, "s", "fs")
+		create(builders.FileShare(namespace, "s", "new").Directories("d").Build())
+		Eventually(func() string { return recordsOf(namespace, "s")["d"].Spec.ServerName }, patience).Should(Equal("new-0"))
 	})
 })
 

@@ -128,20 +128,35 @@ func bindVolume(namespace, share string) {
 	Expect(admin.Status().Patch(ctx, claim, client.MergeFrom(beforeClaim))).To(Succeed())
 }
 
-// isNoMore waits until an object does not exist. envtest runs no garbage collector and
-// no protection controller, so their finalizers are taken off here.
+// isNoMore waits until an object does not exist.
 func isNoMore(object client.Object, namespace, name string) {
 	GinkgoHelper()
 	Eventually(func() bool {
-		err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-		if err == nil && object.GetDeletionTimestamp() != nil {
-			before := object.DeepCopyObject().(client.Object)
-			kept := slices.DeleteFunc(object.GetFinalizers(), func(f string) bool {
-				return f == "kubernetes.io/pvc-protection" || f == "kubernetes.io/pv-protection"
-			})
-			object.SetFinalizers(kept)
-			_ = admin.Patch(ctx, object, client.MergeFrom(before))
-		}
-		return apierrors.IsNotFound(err)
+		letGo(object, namespace, name)
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object))
 	}, patience, "100ms").Should(BeTrue(), "%T %s/%s must be gone", object, namespace, name)
+}
+
+// letGo plays Kubernetes' protection controllers, which envtest does not run: what is being
+// deleted and not in use goes. It may be there anew afterwards.
+func letGo(object client.Object, namespace, name string) {
+	GinkgoHelper()
+	err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if err != nil || object.GetDeletionTimestamp() == nil {
+		return
+	}
+	before := object.DeepCopyObject().(client.Object)
+	object.SetFinalizers(slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool {
+		return f == "kubernetes.io/pvc-protection" || f == "kubernetes.io/pv-protection"
+	}))
+	_ = admin.Patch(ctx, object, client.MergeFrom(before))
+}
+
+// shareIsGone waits until a deleted share is, while data servers do their part.
+func shareIsGone(namespace, name, fileServer string) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		loadConfigurations(namespace, fileServer)
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1alpha1.FileShare{}))
+	}, patience, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
 }

@@ -1,0 +1,56 @@
+package fileshare
+
+import (
+	"slices"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+)
+
+// A share that is deleted with Retain leaves its records behind, labelled. Placement
+// depends on counts and bytes, which change all the time, so without them a share that is made
+// again would look for its data on servers that don't have it.
+
+func isRetained(record *v1alpha1.ShareDirectory) bool {
+	return record.Labels[v1alpha1.RetainedLabel] == v1alpha1.RetainedTrue
+}
+
+// retain are the records that a deletion is to leave behind, with the label. One
+// that is Creating has no directory yet.
+func retain(o *observed) []recordChange {
+	var changes []recordChange
+	for _, record := range o.records {
+		if isRetained(record) || record.Spec.State == v1alpha1.DirectoryCreating {
+			continue
+		}
+		after := record.DeepCopy()
+		if after.Labels == nil {
+			after.Labels = map[string]string{}
+		}
+		after.Labels[v1alpha1.RetainedLabel] = v1alpha1.RetainedTrue
+		changes = append(changes, recordChange{record, after})
+	}
+	return changes
+}
+
+// revive takes a retained record back into use. It is Creating until a namespace
+// server has found the directory, or made it if somebody cleared the volume. If its data server
+// is no more, a FileServer of the same name was made with fewer, and the record tells of nothing.
+func (p *directoryPlan) revive(o *observed, record *v1alpha1.ShareDirectory) {
+	if _, fault := placeable(o); fault != nil {
+		return
+	}
+	if record.Spec.ServerName != "" && !slices.ContainsFunc(o.dataServers, func(s v1alpha1.DataServer) bool { return s.Name == record.Spec.ServerName }) {
+		p.forget = append(p.forget, record)
+		return
+	}
+	after := record.DeepCopy()
+	delete(after.Labels, v1alpha1.RetainedLabel)
+	for _, mark := range []string{tree.MadeByAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.RequestedAtAnnotation} {
+		delete(after.Annotations, mark)
+	}
+	if ownerOf(record) != nil {
+		after.Spec.State, after.Spec.RenamedFrom = v1alpha1.DirectoryCreating, ""
+	}
+	p.change = append(p.change, recordChange{record, after})
+}
