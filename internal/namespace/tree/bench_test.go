@@ -1,0 +1,69 @@
+package tree
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// full is a tree with 10,000 junctions in one directory.
+func full(b *testing.B) *Tree {
+	b.Helper()
+	tr := New("fs")
+	tr.SetShare(newShare("s", "/s", 0, nil))
+	for i := range 10_000 {
+		tr.SetDirectory(newRecord("s", fmt.Sprintf("d%05d", i), "fs-0", v1alpha1.DirectoryReady, i+1))
+	}
+	return tr
+}
+
+func BenchmarkBuildTenThousand(b *testing.B) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var keep *Tree
+	for b.Loop() {
+		keep = full(b)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/10_000, "B/directory")
+	runtime.KeepAlive(keep)
+}
+
+func BenchmarkAddAndRemoveOneOfTenThousand(b *testing.B) {
+	tr := full(b)
+	version := 100_000
+	for b.Loop() {
+		version++
+		r := newRecord("s", "x", "fs-0", v1alpha1.DirectoryReady, version)
+		r.UID = "x"
+		tr.gone = tombstones{uids: map[string]bool{}}
+		tr.SetDirectory(r)
+		tr.DeleteDirectory("s", "x", "x")
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	tr := full(b)
+	id := PathID("/s")
+	for b.Loop() {
+		if _, ok := tr.Lookup(id, "d05000"); !ok {
+			b.Fatal("missing")
+		}
+	}
+}
+
+func BenchmarkListTenThousand(b *testing.B) {
+	tr := full(b)
+	id := PathID("/s")
+	for b.Loop() {
+		n := 0
+		tr.List(id, 0, func(*Entry) bool { n++; return true })
+		if n != 10_000 {
+			b.Fatal(n)
+		}
+	}
+}
