@@ -28,6 +28,9 @@ const (
 	recordTimeout = 30 * time.Second
 	// warmers is the number of files that are looked at a time before the run.
 	warmers = 8
+	// lookAgain is how often a file that is missing is looked for once more, a second apart: the
+	// mounts' acdirmax is 2 s.
+	lookAgain = 4
 )
 
 // Runner is one client of a run.
@@ -260,19 +263,35 @@ func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientRepo
 // dataset does before it starts, checks that the dataset is complete, and takes what this node may still have of
 // the files, from writing them or from an earlier job, out of its page cache.
 func (r *Runner) warmUp(ctx context.Context, files []file) error {
-	return inParallel(ctx, warmers, files, func(_ context.Context, f file) error {
-		opened, err := os.Open(f.path)
+	return inParallel(ctx, warmers, files, func(ctx context.Context, f file) error {
+		err := look(f)
+		// NFS clients may take a directory for unchanged for a while after another client has written to it.
+		for range lookAgain {
+			if err == nil || sleep(ctx, time.Second) != nil {
+				break
+			}
+			err = look(f)
+		}
 		if err != nil {
 			return fmt.Errorf("the dataset is not complete: %w", err)
 		}
-		defer opened.Close() //nolint:errcheck // read only
-		info, err := opened.Stat()
-		if err == nil && info.Size() != f.shape.FileSize() {
-			err = fmt.Errorf("the dataset is not complete: %s has %d bytes instead of %d", f.path, info.Size(), f.shape.FileSize())
-		}
-		dropCached(opened)
-		return err
+		return nil
 	})
+}
+
+// look opens a file, checks its size, and drops what the page cache has of it.
+func look(f file) error {
+	opened, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer opened.Close() //nolint:errcheck // read only
+	info, err := opened.Stat()
+	if err == nil && info.Size() != f.shape.FileSize() {
+		err = fmt.Errorf("%s has %d bytes instead of %d", f.path, info.Size(), f.shape.FileSize())
+	}
+	dropCached(opened)
+	return err
 }
 
 // tellMounts logs which servers this client reads from, and with how many connections.
