@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,12 +19,16 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
+// writeTimeout bounds a write of the status; it is tried again.
+const writeTimeout = 15 * time.Second
+
 // apiRecord is the data server's record in the API: it tells of changes, and takes the status.
 type apiRecord struct {
 	client  client.Client
 	cache   cache.Cache
 	records chan *v1alpha1.DataServer
 
+	// mutex is held during a write too: its echo may be faster than its answer, and must wait to be known as one.
 	mutex  sync.Mutex
 	newest *v1alpha1.DataServer // As far as is known; nil until the first is seen.
 }
@@ -101,30 +106,25 @@ func newer(a, b *v1alpha1.DataServer) bool {
 // report patches the status subresource by a merge patch with what changed; no change, no write.
 func (a *apiRecord) report(ctx context.Context, build func(v1alpha1.DataServerStatus) v1alpha1.DataServerStatus) error {
 	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	if a.newest == nil {
-		a.mutex.Unlock()
 		return nil
 	}
-	before := a.newest.DeepCopy()
-	a.mutex.Unlock()
-
-	after := before.DeepCopy()
-	after.Status = build(before.Status)
+	before, after := a.newest, a.newest.DeepCopy()
+	after.Status = build(*before.Status.DeepCopy())
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("writing the status of DataServer %s: %w", after.Name, err)
 	}
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if a.newest.UID == after.UID && newer(after, a.newest) {
-		// Its generation may be one that was not handed to the manager yet: keep the one that was, so that the event is not taken for an echo.
-		if after.Generation == a.newest.Generation {
-			a.newest = after
-		} else {
-			a.newest.Status = after.Status
-		}
+	if after.Generation != before.Generation {
+		// A newer spec is on its way, and its event must not be taken for an echo.
+		a.newest.Status = after.Status
+		return nil
 	}
+	a.newest = after
 	return nil
 }
