@@ -48,12 +48,13 @@ func Scheme() (*runtime.Scheme, error) {
 
 // CacheOptions restrict the cache to what Howdah has made (the managed-by
 // label, which pod templates must set as well), so that a big cluster's other
-// objects cost nothing. watchNamespaces empty means all. Managed fields stay: the
-// applier reads them. Nodes are the exception, since nothing is applied to them and each lists its images.
+// objects cost nothing. watchNamespaces empty means all. Managed fields stay, because the
+// applier reads them, but for kinds that nothing is applied to: nodes, and the records of directories, of which there are many.
 func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
+		&v1alpha1.ShareDirectory{}:      {Transform: cache.TransformStripManagedFields()},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
 		&corev1.ConfigMap{}:             ours,

@@ -52,7 +52,9 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	}
 	if applied != nil {
 		reason := v1alpha1.ReasonApplyFailed
-		if _, ok := apply.IsNameTaken(applied); ok {
+		if taken, ok := apply.IsNameTaken(applied); ok && taken.Leftover {
+			reason = v1alpha1.ReasonProgressing
+		} else if ok {
 			reason = v1alpha1.ReasonNameTaken
 		}
 		findings = append(findings, conditions.False(v1alpha1.ConditionReady, reason, applied.Error()))

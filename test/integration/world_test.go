@@ -21,8 +21,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// patience is how long a story waits for the operator.
-const patience = 15 * time.Second
+// patience is how long a story waits for the operator at most; it takes milliseconds on an idle machine.
+const patience = time.Minute
 
 // newNamespace makes a Kubernetes namespace for a story.
 func newNamespace() string {
