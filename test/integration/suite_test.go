@@ -70,10 +70,11 @@ var _ = BeforeSuite(func() {
 		ControlPlaneStartTimeout: 3 * time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
+	// Before the start: if the CRDs are refused the API server runs all the same.
+	DeferCleanup(environment.Stop)
 	var err error
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(environment.Stop)
 
 	scheme, err := controllers.Scheme()
 	Expect(err).NotTo(HaveOccurred())
