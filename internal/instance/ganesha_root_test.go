@@ -105,6 +105,11 @@ func enterRoot() error {
 		"mkdir -p " + root + "/volumes " + root + RunDir + " " + root + StateDir,
 		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
 		"mount --bind " + scratch + "/volumes " + root + "/volumes",
+		// A pod has each volume as a mount of its own, and with node-local volumes all are of one device: without
+		// Filesystem_Ids ganesha takes one for the other, and dies.
+		"mkdir -p " + scratch + "/claims/0 " + scratch + "/claims/1 " + root + "/volumes/come-and-go/0 " + root + "/volumes/come-and-go/1",
+		"mount --bind " + scratch + "/claims/0 " + root + "/volumes/come-and-go/0",
+		"mount --bind " + scratch + "/claims/1 " + root + "/volumes/come-and-go/1",
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",
 		"mkdir " + root + RunDir,
