@@ -1,0 +1,47 @@
+package instance
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
+	where := emptyVolumes(t, 1)
+	records, status := make(chan *v1alpha1.DataServer, 1), &memoryRecord{}
+	manager, err := newManager(Options{
+		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", Log: quiet,
+	}, records, status, newNFSProber("training-0"))
+	mustWork(t, "manager", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.run(ctx) }()
+	records <- sampleRecord(1)
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		seen, _ := status.get()
+		condition := meta.FindStatusCondition(seen.Conditions, v1alpha1.ConditionReady)
+		if condition != nil && condition.Reason == v1alpha1.ReasonServerDown && strings.Contains(condition.Message, "exit status 1") &&
+			manager.ganesha.state().Starts > 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain; the status is %+v", seen)
+		}
+	}
+	for path, want := range map[string]int{HealthPath: http.StatusOK, ReadyPath: http.StatusServiceUnavailable} {
+		answer := httptest.NewRecorder()
+		manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if answer.Code != want {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+	}
+	cancel()
+	mustWork(t, "the manager", <-ended)
+}
