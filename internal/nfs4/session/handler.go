@@ -24,6 +24,8 @@ type Compound interface {
 	// Do is called only for operations of minor versions 1 and 2 that are not handled by this
 	// package: never for EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, DESTROY_CLIENTID,
 	// BIND_CONN_TO_SESSION, BACKCHANNEL_CTL, SET_SSV, SEQUENCE, RECLAIM_COMPLETE, TEST_STATEID,
-	// FREE_STATEID and ILLEGAL, nor for what only NFSv4.0 has.
+	// FREE_STATEID and ILLEGAL, nor for what only NFSv4.0 has. Names in op are UTF-8, but they
+	// may be empty, ".", "..", long, or contain "/" and NUL. Do may be slow, but must end by
+	// itself: the client gets NFS4ERR_DELAY for its retries meanwhile.
 	Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4
 }
