@@ -70,6 +70,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	group.Go(func() error { return s.manager(serving) })
 	group.Go(func() error { return s.watcher.run(serving) })
 	group.Go(func() error { s.prober.Run(serving); return nil })
+	group.Go(func() error { s.service.CheckUnconfirmed(serving); return nil })
 	group.Go(func() error { return s.nfs(serving) })
 	group.Go(func() error { return s.keep(serving, ctx) })
 	err = group.Wait()
@@ -101,6 +102,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
 		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
+		Reachable: s.prober.Reachable,
 	})
 	s.keeper = directories.NewKeeper(s.service)
 	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.keeper)

@@ -160,10 +160,12 @@ func (w *watcher) deleteShare(o *v1alpha1.FileShare) {
 
 func (w *watcher) setDirectory(o *v1alpha1.ShareDirectory) {
 	w.tree.SetDirectory(o)
+	w.keeper.Confirm(o)
 	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
 }
 
 func (w *watcher) deleteDirectory(o *v1alpha1.ShareDirectory) {
 	w.tree.DeleteDirectory(o.Spec.ShareName, o.Spec.Path, string(o.UID))
+	w.keeper.Confirm(o)
 	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
 }

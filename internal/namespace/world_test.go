@@ -42,8 +42,10 @@ func run(m *testing.M) int {
 		return m.Run()
 	}
 	environment := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 3 * time.Minute, // machines that do other things, too
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	started, err := environment.Start()
 	if err != nil {

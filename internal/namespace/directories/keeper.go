@@ -39,6 +39,9 @@ type task struct {
 type Keeper struct {
 	*Service
 
+	// running is held by Run: a keeper that lost the election may still be ending when it is elected again.
+	running sync.Mutex
+
 	mu sync.Mutex
 	// queue is nil while another namespace server is the keeper.
 	queue workqueue.TypedRateLimitingInterface[task]
@@ -60,6 +63,8 @@ func NewKeeper(s *Service) *Keeper {
 
 // Run does the keeper's work until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
+	k.running.Lock()
+	defer k.running.Unlock()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](retryFirst, retryMost)
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 		workqueue.TypedRateLimitingQueueConfig[task]{Name: "keeper", Clock: k.Clock})

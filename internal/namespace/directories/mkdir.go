@@ -138,6 +138,7 @@ func (s *Service) place(share string) (placement.Owner, func(), error) {
 	slots := s.Tree.Slots(share)
 	for i := range slots {
 		slot := tree.Slot{Server: slots[i].Server, Volume: slots[i].Volume}
+		slots[i].Ready = slots[i].Ready && (s.Reachable == nil || s.Reachable(slot.Server))
 		slots[i].ShareDirectories += s.inflight[share][slot]
 		for _, others := range s.inflight {
 			slots[i].Directories += others[slot]
@@ -177,7 +178,7 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 		record := s.record(share, rel, spec)
 		err := s.Client.Create(ctx, record)
 		if err == nil {
-			s.Tree.SetDirectory(record)
+			s.show(record)
 			return record, nfsv4.NFS4_OK
 		}
 		if !apierrors.IsAlreadyExists(err) {

@@ -2,10 +2,13 @@ package directories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
@@ -17,8 +20,11 @@ import (
 // ownPrefix starts the names of what Howdah keeps beside the data.
 const ownPrefix = ".howdah"
 
+// adoptParallel is how many records of one volume are written at a time.
+const adoptParallel = 8
+
 // scanCount is what a scan found.
-type scanCount struct{ found, adopted, elsewhere int }
+type scanCount struct{ found, adopted, elsewhere atomic.Int64 }
 
 // scan lists a share's directories on a volume down to the share's depth, and writes records
 // for those that have none: this is how lost records come back.
@@ -36,7 +42,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		return err
 	}
 	k.Log.Info("looked for directories without records", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
-		"found", count.found, "adopted", count.adopted, "elsewhere", count.elsewhere)
+		"found", count.found.Load(), "adopted", count.adopted.Load(), "elsewhere", count.elsewhere.Load())
 	return nil
 }
 
@@ -45,37 +51,37 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 	if err != nil {
 		return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, slot.Server, err)
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(adoptParallel)
 	for _, e := range entries {
 		if !e.IsDir || strings.HasPrefix(e.Name, ownPrefix) || !utf8.ValidString(e.Name) {
 			continue
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
-		if tree.Depth(path) < share.Depth {
-			before := count.adopted
-			if err := k.scanBelow(ctx, share, slot, address, path, count); err != nil {
-				return err
-			}
-			// A directory above the depth exists for those below; an empty one on an owner says nothing.
-			if count.adopted > before {
-				if err := k.adoptEntry(ctx, share, tree.Slot{}, path, e, nil); err != nil {
-					return err
-				}
-			}
+		if tree.Depth(path) == share.Depth {
+			count.found.Add(1)
+			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, count) })
 			continue
 		}
-		count.found++
-		if err := k.adoptEntry(ctx, share, slot, path, e, count); err != nil {
-			return err
+		before := count.adopted.Load()
+		if err := k.scanBelow(ctx, share, slot, address, path, count); err != nil {
+			return errors.Join(err, group.Wait())
+		}
+		// A directory above the depth exists for those below; an empty one on an owner says nothing.
+		if count.adopted.Load() > before {
+			if err := k.adoptEntry(ctx, share, tree.Slot{}, path, e, nil); err != nil {
+				return errors.Join(err, group.Wait())
+			}
 		}
 	}
-	return nil
+	return group.Wait()
 }
 
 // adoptEntry writes the record of a directory that was found, unless there is one.
 func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, count *scanCount) error {
 	if r, ok := k.Tree.Record(share.Name, path); ok {
 		if count != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
-			count.elsewhere++
+			count.elsewhere.Add(1)
 			k.Log.Warn("a directory exists on a second data server: what is in it is not visible in the namespace; move its content by hand",
 				"share", share.Name, "path", path, "owner", r.Server, "also", slot.Server, "volume", slot.Volume)
 		}
@@ -98,13 +104,13 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if count == nil {
 		return nil
 	}
-	count.adopted++
+	count.adopted.Add(1)
 	// It may have been removed, record and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil || there {
 		k.Tree.SetDirectory(record)
 		return err
 	}
-	count.adopted--
+	count.adopted.Add(-1)
 	return k.drop(ctx, record)
 }

@@ -43,6 +43,8 @@ type Config struct {
 	Log     *slog.Logger
 	// Concurrent is the greatest number of changes at a time; more are put off (NFS4ERR_DELAY).
 	Concurrent int
+	// Reachable tells whether a data server answers; new directories go to those that do. nil: all do.
+	Reachable func(server string) bool
 	// Timeout bounds one change. It goes on when the client that asked is gone.
 	Timeout time.Duration
 	// Observe is told how long each mkdir took; nil: nobody is.
@@ -57,6 +59,8 @@ type Service struct {
 	mu sync.Mutex
 	// inflight are placements that the tree's counts do not have yet, by share.
 	inflight map[string]map[tree.Slot]int
+
+	unconfirmed unconfirmed
 }
 
 // NewService makes a Service.
@@ -76,13 +80,25 @@ func credentials(c tree.Credentials) nfs.Credentials {
 	return nfs.Credentials{UID: c.UID, GID: c.GID, GIDs: c.Groups}
 }
 
+// queueFor is how long a change waits for others to end before the client is put off. A
+// short wait here is better than one there: Linux doubles its pause each time.
+const queueFor = 3 * time.Second
+
 // begin bounds a change: false means that there are too many, or the service ends. The
 // context outlives the client's connection, so that what was begun is finished.
 func (s *Service) begin(ctx context.Context) (context.Context, func(), bool) {
 	select {
 	case s.running <- struct{}{}:
 	default:
-		return nil, nil, false
+		timer := s.Clock.NewTimer(queueFor)
+		defer timer.Stop()
+		select {
+		case s.running <- struct{}{}:
+		case <-timer.C():
+			return nil, nil, false
+		case <-ctx.Done():
+			return nil, nil, false
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
 	return ctx, func() { cancel(); <-s.running }, true

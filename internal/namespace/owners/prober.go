@@ -2,18 +2,22 @@ package owners
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
 const (
-	// probeEvery and probeTimeout: a dead data server is noticed within 2 s, in time
+	// probeEvery and probeTimeout: a dead data server is noticed within 3 s, in time
 	// to put off the clients that would mount it.
 	probeEvery   = time.Second
 	probeTimeout = time.Second
+	// probesMissed: a server that is slow once is not down. One whose port is closed is, at once.
+	probesMissed = 2
 )
 
 // Prober knows which data servers answer. A server that was never probed counts as reachable.
@@ -28,11 +32,13 @@ type Prober struct {
 	mu   sync.Mutex
 	down map[string]bool
 	busy map[string]bool
+	// missed counts the probes without an answer since the last with one.
+	missed map[string]int
 }
 
 // NewProber makes a Prober that knows nothing yet.
 func NewProber(owners func() map[string]string, null func(context.Context, string) error, c clock.WithTicker, log *slog.Logger) *Prober {
-	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]bool{}, busy: map[string]bool{}}
+	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]bool{}, busy: map[string]bool{}, missed: map[string]int{}}
 }
 
 // Reachable tells whether a data server answered the last probe.
@@ -85,8 +91,13 @@ func (p *Prober) probe(ctx context.Context, name, address string) {
 	if ctx.Err() != nil {
 		return
 	}
+	if err == nil {
+		delete(p.missed, name)
+	} else {
+		p.missed[name]++
+	}
 	switch {
-	case err != nil && !p.down[name]:
+	case err != nil && !p.down[name] && (p.missed[name] >= probesMissed || errors.Is(err, syscall.ECONNREFUSED)):
 		p.down[name] = true
 		p.log.Warn("a data server does not answer: clients that enter its directories are put off", "server", name, "address", address, "error", err)
 	case err == nil && p.down[name]:
@@ -102,6 +113,11 @@ func (p *Prober) forget(owners map[string]string) {
 	for name := range p.down {
 		if _, ok := owners[name]; !ok {
 			delete(p.down, name)
+		}
+	}
+	for name := range p.missed {
+		if _, ok := owners[name]; !ok {
+			delete(p.missed, name)
 		}
 	}
 }
