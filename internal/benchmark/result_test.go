@@ -167,7 +167,8 @@ func TestReadBytesFindsGaneshasCounter(t *testing.T) {
 			header + "nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"READ\",path=\"/a\"} 5e+06\n" +
 				"nfs_bytes_received_by_export_total{export=\"export_id=12\",operation=\"READ\",path=\"/b\"} 7\n" +
 				"nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"WRITE\",path=\"/a\"} 9\n",
-			[]int32{11}, 5000000, false,
+			[]int32{11},
+			5000000, false,
 		},
 		"several volumes":        {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"1\"} 2\nnfs_bytes_received_by_export_total{operation=\"read\",export=\"2\"} 3\n", []int32{1, 2}, 5, false},
 		"unknown exports":        {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"1\"} 2\n", nil, 2, false},

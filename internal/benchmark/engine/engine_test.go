@@ -342,7 +342,9 @@ func TestAStrangerIsTurnedAway(t *testing.T) {
 			default:
 			}
 			cancel()
-			<-ended
+			if err := <-ended; err == nil {
+				t.Error("a run that was stopped has no error")
+			}
 			for i, m := range c.members {
 				if m != nil {
 					t.Errorf("it became client %d", i)
