@@ -31,6 +31,11 @@ const (
 	RequestedByOperator = "operator"
 	// RequestedAtAnnotation is when the operator last asked for that removal (RFC 3339): it asks again, at a slow pace.
 	RequestedAtAnnotation = "howdah.io/requested-at"
+	// RetainedLabel is RetainedTrue on the ShareDirectories of a deleted share whose data was retained: they tell where it is, so that a share
+	// of the same name finds it again, and that a data server must not go. No namespace server shows them.
+	RetainedLabel = "howdah.io/retained"
+	// RetainedTrue is the value of RetainedLabel.
+	RetainedTrue = "true"
 
 	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
 	FileServerFinalizer = "howdah.io/file-server"
