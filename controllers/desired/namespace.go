@@ -63,7 +63,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 				"--identity="+naming.NamespaceServerIdentity(string(in.FileServer.UID))).
 			WithEnv(downwardEnv()...).
 			WithPorts(podPorts(false)...).
-			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 3)).
+			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 6)).
 			WithReadinessProbe(probe(instance.ReadyPath, 1, 2, 2)).
 			WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse("10m"),
