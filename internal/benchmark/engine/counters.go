@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	scrapeTimeout = 3 * time.Second
+	scrapeTimeout = 15 * time.Second
 	// maxMetrics bounds the answer of a data server, in bytes.
 	maxMetrics = 16 << 20
 )

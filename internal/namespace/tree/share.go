@@ -124,13 +124,14 @@ func older(a, b *Share) int {
 }
 
 // Winners are the shares that exist in the tree: a share whose path conflicts with
-// that of an older one that exists is left out.
+// that of any older one is left out, also if that one is left out itself. Otherwise the deletion
+// of a third share could let the older one win and tear the younger from its clients.
 func Winners(shares []*Share) []*Share {
 	shares = slices.Clone(shares)
 	slices.SortFunc(shares, older)
 	var out []*Share
-	for _, s := range shares {
-		if !slices.ContainsFunc(out, func(w *Share) bool { return PathsConflict(w.Path, s.Path) }) {
+	for i, s := range shares {
+		if !slices.ContainsFunc(shares[:i], func(o *Share) bool { return PathsConflict(o.Path, s.Path) }) {
 			out = append(out, s)
 		}
 	}
