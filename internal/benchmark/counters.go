@@ -8,55 +8,42 @@ import (
 	"strings"
 )
 
-// errNoReadCounter: a data server's metrics have no counter of READ.
-var errNoReadCounter = errors.New("the metrics have no counter of bytes of READ: ganesha needs Enable_Metrics and Enable_Dynamic_Metrics")
+// errNoMetrics: what a data server answered has no sample at all.
+var errNoMetrics = errors.New("the answer has no metrics: ganesha needs Enable_Metrics and Enable_Dynamic_Metrics")
+
+// readFamily counts READ payload by export. ganesha counts it as *received*: its FSAL received it.
+const readFamily = "nfs_bytes_received_by_export_total"
 
 // ReadBytes finds in the metrics of a ganesha (text format of Prometheus) how many
-// bytes of READ payload it has served of the given exports. ganesha counts them as *received*: its
-// FSAL received them. Where no sample carries one of the exports the sum over all is taken,
-// and where there is no counter for each export that of the whole server.
+// bytes of READ payload it has served of the given exports, or of all if none is given.
+// ganesha makes a counter with the first READ of an export, so no counter means 0.
 func ReadBytes(metrics []byte, exports []int32) (int64, error) {
 	wanted := map[string]bool{}
 	for _, e := range exports {
-		id := strconv.Itoa(int(e))
-		wanted[id], wanted["export_id="+id] = true, true
+		wanted["export_id="+strconv.Itoa(int(e))] = true
 	}
-	var ofExports, ofAll, ofServer counter
+	var sum float64
+	samples := 0
 	scanner := bufio.NewScanner(bytes.NewReader(metrics))
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
 		name, labels, value, ok := parseSample(scanner.Text())
-		if !ok || !strings.EqualFold(labels["operation"], "read") {
+		if !ok {
 			continue
 		}
-		// ganesha's source names families with one or two underscores after the first word.
-		switch strings.ReplaceAll(name, "__", "_") {
-		case "nfs_bytes_received_by_export_total":
-			ofAll.add(value)
-			if wanted[labels["export"]] {
-				ofExports.add(value)
-			}
-		case "nfs_bytes_received_total":
-			ofServer.add(value)
+		samples++
+		if name == readFamily && labels["operation"] == "read" && (len(wanted) == 0 || wanted[labels["export"]]) {
+			sum += value
 		}
 	}
 	if err := scanner.Err(); err != nil {
 		return 0, err
 	}
-	for _, c := range []counter{ofExports, ofAll, ofServer} {
-		if c.found {
-			return int64(c.sum), nil
-		}
+	if samples == 0 {
+		return 0, errNoMetrics
 	}
-	return 0, errNoReadCounter
+	return int64(sum), nil
 }
-
-type counter struct {
-	sum   float64
-	found bool
-}
-
-func (c *counter) add(v float64) { c.sum, c.found = c.sum+v, true }
 
 // parseSample splits `name{label="value",…} number`. Lines that are no sample give ok false.
 func parseSample(line string) (name string, labels map[string]string, value float64, ok bool) {

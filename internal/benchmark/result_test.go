@@ -164,19 +164,19 @@ func TestReadBytesFindsGaneshasCounter(t *testing.T) {
 		fails   bool
 	}{
 		"the export of the share, and not another": {
-			header + "nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"READ\",path=\"/a\"} 5e+06\n" +
-				"nfs_bytes_received_by_export_total{export=\"export_id=12\",operation=\"READ\",path=\"/b\"} 7\n" +
-				"nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"WRITE\",path=\"/a\"} 9\n",
+			header + "nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"read\",path=\"/a\"} 5e+06\n" +
+				"nfs_bytes_received_by_export_total{export=\"export_id=12\",operation=\"read\",path=\"/b\"} 7\n" +
+				"nfs_bytes_received_by_export_total{export=\"export_id=11\",operation=\"write\",path=\"/a\"} 9\n",
 			[]int32{11},
 			5000000, false,
 		},
-		"several volumes":        {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"1\"} 2\nnfs_bytes_received_by_export_total{operation=\"read\",export=\"2\"} 3\n", []int32{1, 2}, 5, false},
-		"unknown exports":        {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"1\"} 2\n", nil, 2, false},
-		"the whole server":       {"nfs__bytes_received_total{operation=\"read\"} 42 1700000000\n", []int32{1}, 42, false},
-		"a path with a quote":    {"nfs_bytes_received_by_export_total{path=\"a\\\"}b\",operation=\"READ\",export=\"export_id=1\"} 6\n", []int32{1}, 6, false},
-		"what was sent is other": {"nfs_bytes_sent_by_export_total{operation=\"read\"} 6\n", nil, 0, true},
-		"no metrics":             {"", nil, 0, true},
-		"not metrics":            {"<html>{</html>\n}{\n", nil, 0, true},
+		"several volumes":           {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"export_id=1\"} 2\nnfs_bytes_received_by_export_total{operation=\"read\",export=\"export_id=2\"} 3\n", []int32{1, 2}, 5, false},
+		"unknown exports":           {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"export_id=1\"} 2\n", nil, 2, false},
+		"nothing read yet":          {"nfs_bytes_sent_by_export_total{operation=\"write\",export=\"export_id=1\"} 6\n", []int32{1}, 0, false},
+		"only another share's read": {"nfs_bytes_received_by_export_total{operation=\"read\",export=\"export_id=2\"} 3\n", []int32{1}, 0, false},
+		"a path with a quote":       {"nfs_bytes_received_by_export_total{path=\"a\\\"}b\",operation=\"read\",export=\"export_id=1\"} 6\n", []int32{1}, 6, false},
+		"no metrics":                {"", nil, 0, true},
+		"not metrics":               {"<html>{</html>\n}{\n", nil, 0, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
