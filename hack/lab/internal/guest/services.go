@@ -40,6 +40,8 @@ func proxyCommand(node plan.Node) []string {
 		"--hostname-override=" + node.Name,
 		"--proxy-mode=iptables",
 		"--cluster-cidr=" + plan.PodCIDR,
+		// A second between two changes is for clusters with thousands of Services.
+		"--iptables-min-sync-period=100ms",
 		"--v=1",
 	}
 }
