@@ -83,19 +83,23 @@ func TestSummarize(t *testing.T) {
 	}{
 		"all hold": {
 			[]metav1.Condition{True("A", "Good", "a"), True("B", "Good", "b")},
-			[]string{"A", "B"}, True("Ready", "Ready", "everything that was asked for is there"),
+			[]string{"A", "B"},
+			True("Ready", "Ready", "everything that was asked for is there"),
 		},
 		"a missing one is Unknown": {
 			[]metav1.Condition{True("A", "Good", "a")},
-			[]string{"A", "B"}, Unknown("Ready", "Pending", "B: not looked at yet"),
+			[]string{"A", "B"},
+			Unknown("Ready", "Pending", "B: not looked at yet"),
 		},
 		"each that is as bad is named, in the order of importance": {
 			[]metav1.Condition{False("B", "Bad", "b"), False("A", "Worse", "a"), Unknown("C", "Pending", "c")},
-			[]string{"A", "B", "C"}, False("Ready", "Worse", "A: a; B: b"),
+			[]string{"A", "B", "C"},
+			False("Ready", "Worse", "A: a; B: b"),
 		},
 		"others do not count": {
 			[]metav1.Condition{True("A", "Good", "a"), False("Other", "Bad", "b")},
-			[]string{"A"}, True("Ready", "Ready", "everything that was asked for is there"),
+			[]string{"A"},
+			True("Ready", "Ready", "everything that was asked for is there"),
 		},
 	}
 	for name, tc := range tests {

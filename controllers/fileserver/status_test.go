@@ -118,22 +118,34 @@ func TestReady(t *testing.T) {
 		message string
 	}{
 		"everything is well": {nil, nil, v1alpha1.ReasonReady, "everything that was asked for is there"},
-		"a claim waits": {func(o *observed, _ *decision) { delete(o.claims, "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
-			"StorageAvailable: 1 of 2 claims are not bound: data-0-fs-1 (not made yet)"},
-		"a server waits": {func(o *observed, _ *decision) { delete(o.pods, "fs-1") }, nil, v1alpha1.ReasonServersNotReady,
-			"ServersAvailable: 1 of 2 data servers serve: fs-1 is Unavailable (its pod is not made yet)"},
-		"a server waits and nodes are few": {func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
-			"1 nodes are eligible for 2 data servers"},
+		"a claim waits": {
+			func(o *observed, _ *decision) { delete(o.claims, "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
+			"StorageAvailable: 1 of 2 claims are not bound: data-0-fs-1 (not made yet)",
+		},
+		"a server waits": {
+			func(o *observed, _ *decision) { delete(o.pods, "fs-1") }, nil, v1alpha1.ReasonServersNotReady,
+			"ServersAvailable: 1 of 2 data servers serve: fs-1 is Unavailable (its pod is not made yet)",
+		},
+		"a server waits and nodes are few": {
+			func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
+			"1 nodes are eligible for 2 data servers",
+		},
 		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonReady, "everything"},
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
-		"no namespace server": {func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonNamespaceNotReady,
-			"NamespaceAvailable: 0 of 2 namespace servers are ready"},
-		"exports are not loaded": {func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
-			"ConfigApplied: 1 of 2 data servers have not loaded their newest exports: fs-0: revision 4 loaded, 5 wanted"},
+		"no namespace server": {
+			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonNamespaceNotReady,
+			"NamespaceAvailable: 0 of 2 namespace servers are ready",
+		},
+		"exports are not loaded": {
+			func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
+			"ConfigApplied: 1 of 2 data servers have not loaded their newest exports: fs-0: revision 4 loaded, 5 wanted",
+		},
 		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},
-		"a name is taken": {nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),
-			v1alpha1.ReasonNameTaken, "Service ns/fs exists and belongs to Deployment x; Howdah needs that name"},
+		"a name is taken": {
+			nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),
+			v1alpha1.ReasonNameTaken, "Service ns/fs exists and belongs to Deployment x; Howdah needs that name",
+		},
 		"the API server refuses": {nil, errors.New("Role ns/fs-data: forbidden"), v1alpha1.ReasonApplyFailed, "Role ns/fs-data: forbidden"},
 		"deletion waits": {func(o *observed, _ *decision) {
 			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}

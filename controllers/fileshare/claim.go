@@ -25,22 +25,30 @@ type claimPlan struct {
 func planClaim(o *observed) claimPlan {
 	address := o.fileServer.Status.Address
 	if address == "" {
-		return claimPlan{waiting: &finding{v1alpha1.ReasonFileServerNotReady,
-			fmt.Sprintf("waiting for FileServer %s to have the address of its front door", o.fileServer.Name)}}
+		return claimPlan{waiting: &finding{
+			v1alpha1.ReasonFileServerNotReady,
+			fmt.Sprintf("waiting for FileServer %s to have the address of its front door", o.fileServer.Name),
+		}}
 	}
 	if o.claim != nil && o.claim.DeletionTimestamp != nil {
-		return claimPlan{waiting: &finding{v1alpha1.ReasonProgressing,
-			fmt.Sprintf("PersistentVolumeClaim %s is being deleted; waiting for the pods that use it to end, then it is made again", o.claim.Name)}}
+		return claimPlan{waiting: &finding{
+			v1alpha1.ReasonProgressing,
+			fmt.Sprintf("PersistentVolumeClaim %s is being deleted; waiting for the pods that use it to end, then it is made again", o.claim.Name),
+		}}
 	}
 	if o.volume != nil && o.volume.DeletionTimestamp != nil {
-		return claimPlan{waiting: &finding{v1alpha1.ReasonProgressing,
-			fmt.Sprintf("PersistentVolume %s is being deleted; waiting for its claim to go, then it is made again", o.volume.Name)}}
+		return claimPlan{waiting: &finding{
+			v1alpha1.ReasonProgressing,
+			fmt.Sprintf("PersistentVolume %s is being deleted; waiting for its claim to go, then it is made again", o.volume.Name),
+		}}
 	}
 	// Kubernetes lets nobody change where a volume is.
 	if o.volume != nil && o.volume.Spec.NFS != nil && o.volume.Spec.NFS.Server != address && isOurs(o) {
-		return claimPlan{waiting: &finding{v1alpha1.ReasonProgressing,
+		return claimPlan{waiting: &finding{
+			v1alpha1.ReasonProgressing,
 			fmt.Sprintf("PersistentVolume %s has the address %s and the front door is at %s now; end the pods that use claim %s and delete claim and volume, then they are made again",
-				o.volume.Name, o.volume.Spec.NFS.Server, address, o.share.Name)}}
+				o.volume.Name, o.volume.Spec.NFS.Server, address, o.share.Name),
+		}}
 	}
 	in := desired.ShareInput{Share: o.share, Address: address}
 	if total := o.fileServer.Status.Capacity.TotalBytes; total != nil {

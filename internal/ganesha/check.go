@@ -34,7 +34,7 @@ func (c Config) check() error {
 			faults = append(faults, fmt.Errorf("Export_Id %d is used twice", export.ID))
 		}
 		if pseudos[export.Pseudo] {
-			faults = append(faults, fmt.Errorf("Pseudo %q is used twice", export.Pseudo))
+			faults = append(faults, fmt.Errorf("pseudo path %q is used twice", export.Pseudo))
 		}
 		ids[export.ID], pseudos[export.Pseudo] = true, true
 		if err := export.check(); err != nil {
@@ -50,7 +50,7 @@ func (e Export) check() error {
 		faults = append(faults, errors.New("Export_Id 0 is ganesha's pseudo root"))
 	}
 	if e.Pseudo == "/" {
-		faults = append(faults, errors.New("Pseudo / is ganesha's pseudo root"))
+		faults = append(faults, errors.New("pseudo path / is ganesha's pseudo root"))
 	}
 	for i, client := range e.Clients {
 		if err := client.check(); err != nil {

@@ -17,7 +17,7 @@ func writeDurably(path string, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer os.Remove(file.Name()) // Fails after the rename, as it should.
+	defer func() { _ = os.Remove(file.Name()) }() // Fails after the rename, as it should.
 	_, err = file.Write(text)
 	if err == nil {
 		err = file.Sync()
@@ -43,6 +43,6 @@ func syncDirectory(path string) error {
 	if err != nil {
 		return err
 	}
-	defer directory.Close()
+	defer func() { _ = directory.Close() }()
 	return directory.Sync()
 }

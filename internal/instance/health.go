@@ -129,8 +129,10 @@ func newMetrics() *metrics {
 		loaded:   gauge("generation", "Generation of the record that the last pass was about."),
 		starts:   gauge("ganesha_starts", "Starts of ganesha since the container started."),
 		exports:  gauge("shares", "Shares that are served on every volume."),
-		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "howdah", Subsystem: "server", Name: "reload_seconds",
-			Help: "Time that ganesha took to reload its configuration.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 11)}),
+		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "howdah", Subsystem: "server", Name: "reload_seconds",
+			Help: "Time that ganesha took to reload its configuration.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 11),
+		}),
 		total: volume("total_bytes", "Size of the volume's file system."),
 		used:  volume("used_bytes", "Bytes used of the volume's file system."),
 	}

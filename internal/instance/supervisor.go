@@ -117,9 +117,9 @@ func (s *supervisor) once(ctx context.Context) error {
 	}
 	command.Stdout, command.Stderr = input, input
 	err = command.Start()
-	input.Close()
+	_ = input.Close()
 	if err != nil {
-		output.Close()
+		_ = output.Close()
 		err = fmt.Errorf("starting ganesha: %w", err)
 		s.update(func(state *ganeshaState) { state.LastExit, state.Since = err.Error(), time.Now() })
 		return err
@@ -135,7 +135,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	}()
 	err = s.wait(ctx, command)
 	<-forwarded
-	output.Close()
+	_ = output.Close()
 	s.update(func(state *ganeshaState) {
 		state.PID, state.Initialized, state.Since, state.LastExit = 0, false, time.Now(), describeExit(err)
 	})

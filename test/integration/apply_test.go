@@ -88,8 +88,10 @@ var _ = Describe("Applying children", func() {
 		stranger := newOwner("stranger")
 		Expect(newApplier().Apply(ctx, stranger, apply.Owned(wanted("theirs", nil)), apply.Unowned(wanted("loose", nil)))).To(Succeed())
 		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign"}})
-		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pretender",
-			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}}})
+		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "pretender",
+			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy},
+		}})
 		applied = 0
 		for name, holder := range map[string]string{
 			"theirs":    "ConfigMap stranger",

@@ -149,7 +149,8 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
 		exports := exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports
 		Expect(exports[0].Access).To(Equal([]v1alpha1.AccessRule{{
-			Clients: []string{"0.0.0.0/0", "::/0"}, Mode: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone}}))
+			Clients: []string{"0.0.0.0/0", "::/0"}, Mode: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone,
+		}}))
 		Expect(exports[1].Mode).To(Equal("0770"))
 		Expect(*exports[1].Owner).To(Equal(int64(1000)))
 		Expect(exports[1].Access[0].Squash).To(Equal(v1alpha1.SquashNone))

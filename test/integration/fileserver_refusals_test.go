@@ -115,8 +115,10 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		pod := exists(&corev1.Pod{}, namespace, "training-0")
 		before := pod.DeepCopy()
 		pod.Status.Phase = corev1.PodPending
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient memory."}}
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient memory.",
+		}}
 		Expect(admin.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
 		Eventually(func() string {
 			return fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message

@@ -7,8 +7,11 @@ import (
 
 func TestReportNamesWhatMissesItsGoal(t *testing.T) {
 	figures := []figure{
-		{rawTCP, []float64{19e6, 18e6, 20e6}}, {oneServer, []float64{19e6}}, {allServers, []float64{57e6}},
-		{directMount, []float64{60e6}}, {narrowMount, []float64{57e6}},
+		{rawTCP, []float64{19e6, 18e6, 20e6}},
+		{oneServer, []float64{19e6}},
+		{allServers, []float64{57e6}},
+		{directMount, []float64{60e6}},
+		{narrowMount, []float64{57e6}},
 	}
 	text := report(figures, 3, 20e6, 10, 3)
 	for _, want := range []string{

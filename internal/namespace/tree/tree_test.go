@@ -103,8 +103,10 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 					}
 				}
 			default:
-				states := []v1alpha1.DirectoryState{v1alpha1.DirectoryReady, v1alpha1.DirectoryReady, v1alpha1.DirectoryReady,
-					v1alpha1.DirectoryCreating, v1alpha1.DirectoryRemoving, v1alpha1.DirectoryRenaming}
+				states := []v1alpha1.DirectoryState{
+					v1alpha1.DirectoryReady, v1alpha1.DirectoryReady, v1alpha1.DirectoryReady,
+					v1alpha1.DirectoryCreating, v1alpha1.DirectoryRemoving, v1alpha1.DirectoryRenaming,
+				}
 				paths := []string{".", "p", "q", "p/r", "p/s", "q/r", "p/r/t", "p/r/u", "q/v/w"}
 				path := paths[random.IntN(len(paths))]
 				server := ""

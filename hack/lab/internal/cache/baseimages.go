@@ -137,8 +137,10 @@ func (c *Cache) makeGo(env []string) error {
 	if err != nil {
 		return err
 	}
-	config := []string{"config", "--workingdir", "/go", "--env", "GOPATH=/go", "--env", "GOTOOLCHAIN=local",
-		"--env", "PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	config := []string{
+		"config", "--workingdir", "/go", "--env", "GOPATH=/go", "--env", "GOTOOLCHAIN=local",
+		"--env", "PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	}
 	for _, setting := range env {
 		config = append(config, "--env", setting)
 	}
@@ -192,7 +194,9 @@ func (c *Cache) makeDistroless() error {
 	}
 	return c.commit("scratch", distrolessImage,
 		[]string{"copy", "@", work, "/"},
-		[]string{"config", "--user", nonroot, "--workingdir", "/home/nonroot", "--env", "PATH=/usr/local/bin:/usr/bin:/bin",
-			"--env", "SSL_CERT_FILE=" + hostCAs, "@"},
+		[]string{
+			"config", "--user", nonroot, "--workingdir", "/home/nonroot", "--env", "PATH=/usr/local/bin:/usr/bin:/bin",
+			"--env", "SSL_CERT_FILE=" + hostCAs, "@",
+		},
 	)
 }

@@ -48,8 +48,10 @@ func (c *Cache) Image(b Build) (string, error) {
 }
 
 func (c *Cache) makeImage(b Build, archive string) error {
-	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64",
-		"--file", b.Dockerfile, "--target", b.Target, "--tag", image.FullName(b.Tag)}
+	args := []string{
+		"bud", "--pull-never", "--layers", "--platform", "linux/amd64",
+		"--file", b.Dockerfile, "--target", b.Target, "--tag", image.FullName(b.Tag),
+	}
 	for _, arg := range b.Args {
 		args = append(args, "--build-arg", arg)
 	}
