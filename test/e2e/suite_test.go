@@ -67,7 +67,7 @@ func TestE2E(t *testing.T) {
 		patience = value
 	}
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 25 * time.Minute
+	suite.Timeout = 38 * time.Minute
 	reporter.Succinct = false
 	RunSpecs(t, "Howdah end to end", suite, reporter)
 }
