@@ -71,8 +71,8 @@ func TestLiveShares(t *testing.T) {
 		"of nested paths the older":           {[]*builders.FileShareBuilder{share("a", "/x/y", 2), share("b", "/x", 1)}, []string{"b"}},
 		"of equal ages the first by name":     {[]*builders.FileShareBuilder{share("b", "/x", 1), share("a", "/x", 1)}, []string{"a"}},
 		"names that begin alike do not clash": {[]*builders.FileShareBuilder{share("a", "/x", 1), share("b", "/xy", 2)}, []string{"a", "b"}},
-		"a share that lost does not shut out others": {
-			[]*builders.FileShareBuilder{share("a", "/x/a", 1), share("b", "/x", 2), share("c", "/x/c", 3)}, []string{"a", "c"},
+		"a share in the way of an older one waits even if that one lost, or it would be torn out when that one wins": {
+			[]*builders.FileShareBuilder{share("a", "/x/a", 1), share("b", "/x", 2), share("c", "/x/c", 3)}, []string{"a"},
 		},
 		"a share that goes makes room": {[]*builders.FileShareBuilder{share("a", "/x", 1).Deleting(day), share("b", "/x", 2)}, []string{"b"}},
 	}

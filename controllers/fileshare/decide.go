@@ -69,9 +69,9 @@ func isLive(o *observed) bool {
 	return slices.ContainsFunc(desired.LiveShares(o.shares), func(s v1alpha1.FileShare) bool { return s.Name == o.share.Name })
 }
 
-// inTheWay is the live share whose path conflicts with this one's, nil if there is none.
+// inTheWay is a share whose path conflicts with this one's, a live one if there is one, nil if there is none.
 func inTheWay(o *observed) *v1alpha1.FileShare {
-	for _, share := range desired.LiveShares(o.shares) {
+	for _, share := range append(desired.LiveShares(o.shares), o.shares...) {
 		if share.Name != o.share.Name && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path) {
 			return &share
 		}

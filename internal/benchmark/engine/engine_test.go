@@ -59,7 +59,7 @@ func runner(plan benchmark.Plan, client int, data string, journal Journal) *Runn
 func ganesha(t *testing.T, step int64) string {
 	var count atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, "nfs_bytes_received_by_export_total{export=\"export_id=3\",operation=\"READ\"} %d\n", count.Add(step))
+		_, _ = fmt.Fprintf(w, "nfs_bytes_received_by_export_total{export=\"export_id=3\",operation=\"read\"} %d\n", count.Add(step))
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
