@@ -76,11 +76,14 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	c, err = cluster.Connect(ctx, "howdah-e2e")
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(3*time.Minute))
+	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(8*time.Minute))
 
 	start := time.Now()
 	Expect(c.Create(ctx, newFileServer(fileServer, serverCount))).To(Succeed())
-	Expect(c.Create(ctx, newShare(share, "/unet3d", 2, "train/{0..5}"))).To(Succeed())
+	// Its data goes with it: thousands of records of retained directories would stay otherwise.
+	whole := newShare(share, "/unet3d", 2, "train/{0..5}")
+	whole.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	Expect(c.Create(ctx, whole)).To(Succeed())
 	Eventually(ctx, func(ctx context.Context) error { return shareClaimBound(ctx, share) }).Should(Succeed())
 	Expect(c.RunClient(ctx, cluster.ClientPod{Name: "first-byte", Claims: map[string]string{shareMount: share}})).To(Succeed())
 	Expect(c.WaitPodReady(ctx, "first-byte")).To(Succeed())
@@ -110,9 +113,9 @@ func removeAll(ctx context.Context) {
 	for _, args := range [][]string{
 		{"delete", "mlperfstoragejobs", "--all", "--timeout=60s"},
 		{"delete", "pods", "-l", cluster.ClientLabel, grace, "--timeout=60s"},
-		{"delete", "fileshares", "--all", "--timeout=60s"},
-		{"delete", "fileservers", "--all", "--timeout=60s"},
-		{"delete", "pvc", "--all", "--timeout=60s"},
+		{"delete", "fileshares", "--all", "--timeout=180s"},
+		{"delete", "fileservers", "--all", "--timeout=120s"},
+		{"delete", "pvc", "--all", "--timeout=120s"},
 		{"delete", "pv", c.Namespace + "-" + treeClaim, "--ignore-not-found"},
 		{"delete", "namespace", c.Namespace, "--wait=false"},
 	} {
