@@ -57,7 +57,7 @@ var firstByte time.Duration
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(60 * time.Second)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
 	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
 		value, err := strconv.ParseFloat(text, 64)
