@@ -41,6 +41,9 @@ var c *cluster.Cluster
 // three nodes shares two cores, and 1 is for machines that do nothing else. HOWDAH_E2E_PATIENCE sets it.
 var patience = 1.0
 
+// total is how many directories two clients make at once. HOWDAH_E2E_DIRECTORIES sets it: a lab on two cores makes a few in a second.
+var total = 2000
+
 // expectWithin reports a time beside its goal, and fails the spec if the goal is missed by more than patience.
 func expectWithin(what string, took, goal time.Duration) {
 	GinkgoHelper()
@@ -59,12 +62,16 @@ func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
+	var err error
 	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || value < 1 {
+		if patience, err = strconv.ParseFloat(text, 64); err != nil || patience < 1 {
 			t.Fatalf("HOWDAH_E2E_PATIENCE=%q: want a number of at least 1", text)
 		}
-		patience = value
+	}
+	if text := os.Getenv("HOWDAH_E2E_DIRECTORIES"); text != "" {
+		if total, err = strconv.Atoi(text); err != nil || total < 60 || total%10 != 0 {
+			t.Fatalf("HOWDAH_E2E_DIRECTORIES=%q: want a multiple of 10 of at least 60", text)
+		}
 	}
 	suite, reporter := GinkgoConfiguration()
 	suite.Timeout = 38 * time.Minute
