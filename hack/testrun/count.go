@@ -26,6 +26,8 @@ type Tally struct {
 	Failed  int     `json:"failed"`
 	Skipped int     `json:"skipped"`
 	Seconds float64 `json:"seconds"`
+	// Failures says of each failure where it was and what it said, for the end of a long log.
+	Failures []string `json:"failures,omitempty"`
 }
 
 func (t Tally) add(o Tally) Tally {
@@ -33,6 +35,7 @@ func (t Tally) add(o Tally) Tally {
 	t.Failed += o.Failed
 	t.Skipped += o.Skipped
 	t.Seconds += o.Seconds
+	t.Failures = append(t.Failures, o.Failures...)
 	return t
 }
 
@@ -118,10 +121,15 @@ func (r *packageRun) takeOutput(e event) {
 // that its failed tests wrote if not.
 func (c *counter) finish(e event, run *packageRun) {
 	for test, result := range run.result {
-		run.tally = run.tally.add(run.count(test, result))
+		counted := run.count(test, result)
+		if counted.Failed > 0 {
+			counted.Failures = describeFailure(e.Package, test, run.output[test])
+		}
+		run.tally = run.tally.add(counted)
 	}
 	if e.Action == "fail" && run.tally.Failed == 0 {
 		run.tally.Failed = 1 // it did not build, or died outside a test
+		run.tally.Failures = describeFailure(e.Package, "outside its tests", run.output[""])
 	}
 	c.total = c.total.add(run.tally)
 	if e.Action == "fail" && !c.stream {

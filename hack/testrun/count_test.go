@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -45,7 +46,8 @@ func TestCounting(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.close()
-			if c.total != tc.want {
+			c.total.Failures = nil // TestFailuresAreRepeated
+			if !reflect.DeepEqual(c.total, tc.want) {
 				t.Errorf("got %+v, want %+v", c.total, tc.want)
 			}
 		})
@@ -82,5 +84,32 @@ func TestNoStageIsAFailure(t *testing.T) {
 	var out strings.Builder
 	if failed, _ := summarize(&out, nil); !failed || out.String() != "0 passed, 1 failed, 0 skipped\n" {
 		t.Errorf("%v %q", failed, out.String())
+	}
+}
+
+func TestFailuresAreRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		events string
+		want   []string
+	}{
+		"the last lines of a test": {
+			lines(output("A", "    a_test.go:7: got 1\n"), end("fail", "A"), end("pass", "B"), end("fail", "")),
+			[]string{"FAILED p A", "    a_test.go:7: got 1"},
+		},
+		"the reason of a spec, not its place in the timeline": {
+			lines(output("S", "  \x1b[38;5;9m[FAILED] in [It] - x_test.go:1 @ 1\x1b[0m\n"), output("S", "  [FAILED] Timed out after 2s.\n"), output("S", "  Expected 1\n"),
+				output("S", "-- 1 Passed | 1 Failed | 0 Pending | 0 Skipped\n"), end("fail", "S"), end("fail", "")),
+			[]string{"FAILED p S", "  [FAILED] Timed out after 2s.", "  Expected 1", "-- 1 Passed | 1 Failed | 0 Pending | 0 Skipped"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(io.Discard, false)
+			if err := c.read(strings.NewReader(tc.events)); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(c.total.Failures, tc.want) {
+				t.Errorf("got %q, want %q", c.total.Failures, tc.want)
+			}
+		})
 	}
 }

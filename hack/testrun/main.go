@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -50,9 +51,10 @@ func runStage(stage, into string, stream bool) (failed bool, err error) {
 	return c.total.Failed > 0, err
 }
 
-// summarize prints a line for each stage and, as the very last line, the sums.
+// summarize prints what failed, a line for each stage and, as the very last line, the sums.
 func summarize(out io.Writer, files []string) (failed bool, err error) {
 	var sum Tally
+	var table strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -62,9 +64,14 @@ func summarize(out io.Writer, files []string) (failed bool, err error) {
 		if err := json.Unmarshal(text, &t); err != nil {
 			return true, fmt.Errorf("%s: %w", file, err)
 		}
-		fmt.Fprintf(out, "%-12s %5d passed %4d failed %4d skipped  %7.1f s\n", t.Stage, t.Passed, t.Failed, t.Skipped, t.Seconds)
+		fmt.Fprintf(&table, "%-12s %5d passed %4d failed %4d skipped  %7.1f s\n", t.Stage, t.Passed, t.Failed, t.Skipped, t.Seconds)
 		sum = sum.add(t)
 	}
+	// Before the table, so that the end of a log has both.
+	for _, line := range sum.Failures {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprint(out, table.String())
 	if sum.Passed == 0 && sum.Failed == 0 {
 		sum.Failed = 1
 	}
