@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,6 +50,9 @@ func decide(o *observed, images desired.Images) decision {
 	return d
 }
 
+// namedPerOwner is how many of a server's directories a refusal names.
+const namedPerOwner = 2
+
 // decideReplicas is the effective number of data servers. It never takes one
 // away that owns directories: their data is on its volumes, and nowhere else.
 // If the specification leaves it open it follows the nodes up, and not down:
@@ -67,7 +71,7 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 		return wanted, nil
 	}
 	refused := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonScaleInRefused,
-		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories: %s; remove these directories, or set spec.replicas to %d or more",
+		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories: %s; remove the directories, or set spec.replicas to %d or more",
 			wanted, o.describeOwners(wanted), needed))
 	return max(existing, needed), &refused
 }
@@ -83,29 +87,35 @@ func (o *observed) ownersNeed() int32 {
 	return needed
 }
 
-// describeOwners names the directories of the servers from the ordinal on: a few, and how many there are.
+// describeOwners says of each server from the ordinal on how many directories it owns, and names two.
+// The highest ordinals come first: they are what keeps the number of replicas up.
 func (o *observed) describeOwners(from int32) string {
-	var servers []string
+	type owner struct {
+		ordinal int32
+		name    string
+	}
+	var owners []owner
 	for server := range o.directories {
 		if ordinal, ok := ordinalOf(o.fileServer.Name, server); ok && ordinal >= from {
-			servers = append(servers, server)
+			owners = append(owners, owner{ordinal, server})
 		}
 	}
-	slices.Sort(servers)
-	count := int32(0)
-	var named []string
-	for _, server := range servers {
-		count += o.directories[server]
-		for _, path := range o.directoryPaths[server] {
-			named = append(named, path+" on "+server)
+	slices.SortFunc(owners, func(a, b owner) int { return cmp.Compare(b.ordinal, a.ordinal) })
+	described := make([]string, 0, len(owners))
+	for _, owner := range owners {
+		count, paths := int(o.directories[owner.name]), o.directoryPaths[owner.name]
+		paths = paths[:min(len(paths), namedPerOwner)]
+		text := fmt.Sprintf("%s owns %d", owner.name, count)
+		if len(paths) > 0 {
+			text += " (" + strings.Join(paths, ", ")
+			if more := count - len(paths); more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+			text += ")"
 		}
+		described = append(described, text)
 	}
-	named = named[:min(len(named), maxPaths)]
-	text := strings.Join(named, ", ")
-	if more := int(count) - len(named); more > 0 {
-		text += fmt.Sprintf(" and %d more (%d in all)", more, count)
-	}
-	return text
+	return conditions.List(described, maxPaths)
 }
 
 // ordinalOf reads a data server's name backwards.

@@ -55,7 +55,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestRefusalNamesAFewDirectoriesAndTheirNumber(t *testing.T) {
+func TestRefusalNamesEveryOwnerAndAFewOfItsDirectories(t *testing.T) {
 	o := &observed{
 		fileServer:  builders.FileServer("ns", "fs").Replicas(1).Build(),
 		directories: map[string]int32{"fs-0": 7, "fs-1": 2, "fs-2": 9},
@@ -63,7 +63,7 @@ func TestRefusalNamesAFewDirectoriesAndTheirNumber(t *testing.T) {
 			"fs-0": {"s:a"}, "fs-1": {"s:b", "s:c"}, "fs-2": {"s:d", "s:e", "s:f", "s:g", "s:h"},
 		},
 	}
-	want := "s:b on fs-1, s:c on fs-1, s:d on fs-2, s:e on fs-2, s:f on fs-2 and 6 more (11 in all)"
+	want := "fs-2 owns 9 (s:d, s:e and 7 more), fs-1 owns 2 (s:b, s:c)"
 	if got := o.describeOwners(1); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

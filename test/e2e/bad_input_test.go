@@ -70,12 +70,16 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		Expect(c.Get(ctx, fileServer, present)).To(Succeed())
 		for want, change := range map[string]func(*v1alpha1.FileServer){
 			"size can't shrink": func(f *v1alpha1.FileServer) { f.Spec.Storage.Volumes.Size = new(resource.MustParse("512Mi")) },
-			"spec.replicas":     func(f *v1alpha1.FileServer) { f.Spec.Replicas = -1 },
+			"spec.replicas":     func(f *v1alpha1.FileServer) { f.Spec.Replicas = 65 },
 		} {
 			changed := present.DeepCopy()
 			change(changed)
 			Expect(c.Patch(ctx, changed, client.MergeFrom(present))).To(MatchError(ContainSubstring(want)))
 		}
+
+		// From outside, because in Go a zero is a field that is not set.
+		_, err := c.Kubectl(ctx, "patch", "fileserver", fileServer, "--type=merge", "-p", `{"spec":{"replicas":0}}`)
+		Expect(err).To(MatchError(ContainSubstring("spec.replicas")))
 
 		By("fewer servers than own directories")
 		changed := present.DeepCopy()

@@ -30,7 +30,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonScaleInRefused)
-		Expect(message).To(ContainSubstring("unet3d:train/7 on training-2"))
+		Expect(message).To(ContainSubstring("training-2 owns 1 (unet3d:train/7)"))
 		Expect(message).To(ContainSubstring("set spec.replicas to 3"))
 		Expect(replicas("training")()).To(Equal(int32(3)))
 
