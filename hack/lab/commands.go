@@ -208,7 +208,7 @@ func fillCache() (filled *cache.Cache, base string, err error) {
 	err = openCache(cache.Machines, func(c *cache.Cache) error {
 		filled = c
 		c.BaseInUse = lab.UsesBase
-		for _, step := range []func() error{c.InstallPackages, c.Programs, c.RootFS} {
+		for _, step := range []func() error{c.InstallPackages, c.BuildKernel, c.Programs, c.RootFS} {
 			if err := step(); err != nil {
 				return err
 			}

@@ -101,7 +101,7 @@ func (c *Cache) bake(path string) error {
 		"-E", "lazy_itable_init=0,lazy_journal_init=0", "-J", "size=32", disk); err != nil {
 		return err
 	}
-	spec := uml.Spec{Root: c.RootDir(), Dir: work, Base: disk, Memory: bakeMemory, Name: "bake"}
+	spec := uml.Spec{Kernel: c.Kernel(), Dir: work, Base: disk, Memory: bakeMemory, Name: "bake"}
 	console := filepath.Join(work, "console.log")
 	if err := runToEnd(spec, console); err != nil {
 		return err

@@ -1,10 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/sys"
@@ -19,6 +23,14 @@ var hostPackages = map[string]string{
 	"e2fsprogs":              "mkfs.ext4",
 	"iproute2":               "tc",
 	"debian-archive-keyring": archiveKeyring,
+	// For the nodes' kernel.
+	"gcc":       "gcc",
+	"make":      "make",
+	"flex":      "flex",
+	"bison":     "bison",
+	"bc":        "bc",
+	"xz-utils":  "xz",
+	"libc6-dev": "/usr/include/stdio.h",
 }
 
 // InstallPackages installs what the host lacks.
@@ -103,32 +115,37 @@ func isRelease(suite string) bool {
 	return false
 }
 
-// fetchPackage unpacks one package of another Debian release into dir, with apt
-// settings of its own so that the host's package lists stay as they are.
-func (c *Cache) fetchPackage(suite, name, dir string) error {
+// release is another Debian release than the host's, with apt settings of its
+// own so that the host's package lists stay as they are.
+type release struct {
+	work    string
+	options []string
+}
+
+func openRelease(suite string) (*release, error) {
 	mirror, err := Mirror()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	work, err := os.MkdirTemp("", "howdah-lab-apt-")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer os.RemoveAll(work)
+	r := &release{work: work}
 	// apt's own user must be able to read its lists.
 	if err := os.Chmod(work, 0o755); err != nil {
-		return err
+		return r, err
 	}
 	for _, sub := range []string{"lists/partial", "archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(work, sub), 0o755); err != nil {
-			return err
+			return r, err
 		}
 	}
 	list := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", archiveKeyring, mirror, suite)
 	if err := os.WriteFile(filepath.Join(work, "sources.list"), []byte(list), 0o644); err != nil {
-		return err
+		return r, err
 	}
-	options := []string{
+	r.options = []string{
 		"-o", "Dir::Etc::sourcelist=" + filepath.Join(work, "sources.list"),
 		"-o", "Dir::Etc::sourceparts=-",
 		"-o", "Dir::State::lists=" + filepath.Join(work, "lists"),
@@ -140,17 +157,53 @@ func (c *Cache) fetchPackage(suite, name, dir string) error {
 		"-o", "Acquire::Check-Valid-Until=false",
 		"-o", "Acquire::Languages=none",
 	}
-	if err := aptGet(append(options, "update")...); err != nil {
-		return err
+	return r, aptGet(append(r.options, "update")...)
+}
+
+func (r *release) close() {
+	if r != nil {
+		_ = os.RemoveAll(r.work)
 	}
-	download := exec.Command("apt-get", append(options, "download", name)...)
-	download.Dir = work
+}
+
+// packages are the names that match a pattern, in order of age as far as their
+// names tell it.
+func (r *release) packages(pattern *regexp.Regexp) ([]string, error) {
+	text, err := sys.Output("apt-cache", append(r.options, "pkgnames")...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range strings.Fields(text) {
+		if pattern.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, compareNumbered)
+	return names, nil
+}
+
+// compareNumbered orders by the numbers in names: x-6.9 before x-6.12.
+func compareNumbered(a, b string) int {
+	numbers := regexp.MustCompile(`\d+`)
+	left, right := numbers.FindAllString(a, -1), numbers.FindAllString(b, -1)
+	return slices.CompareFunc(left, right, func(x, y string) int {
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		return cmp.Compare(m, n)
+	})
+}
+
+// unpack puts the files of one package below dir.
+func (r *release) unpack(name, dir string) error {
+	download := exec.Command("apt-get", append(r.options, "download", name)...)
+	download.Dir = r.work
 	if _, err := sys.Capture(download); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(work, name+"_*.deb"))
+	files, err := filepath.Glob(filepath.Join(r.work, name+"_*.deb"))
 	if err != nil || len(files) != 1 {
-		return fmt.Errorf("package %s of %s: found %d files: %w", name, suite, len(files), err)
+		return fmt.Errorf("package %s: found %d files: %w", name, len(files), err)
 	}
 	return sys.Run("dpkg", "-x", files[0], dir)
 }

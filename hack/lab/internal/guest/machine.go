@@ -3,21 +3,9 @@ package guest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 )
-
-// modules are loaded at boot, all of them: later the kernel may not ask for more
-// (see quietModprobe).
-var modules = strings.Fields(`
-	overlay veth bridge br_netfilter loop fuse dummy tun
-	nf_conntrack nf_conntrack_netlink nf_nat
-	ip_tables iptable_filter iptable_nat iptable_mangle iptable_raw
-	xt_conntrack xt_comment xt_mark xt_connmark xt_MASQUERADE xt_nat xt_REDIRECT xt_statistic xt_recent
-	xt_addrtype xt_tcpudp xt_multiport xt_physdev xt_limit xt_LOG xt_CT xt_nfacct xt_set xt_string xt_owner ipt_REJECT
-	sunrpc nfsv4 nfs_layout_nfsv41_files nfs_layout_flexfiles
-	sch_tbf sch_htb sch_ingress sch_netem cls_u32`)
 
 var sysctls = map[string]string{
 	"net/ipv4/ip_forward":                   "1",
@@ -42,7 +30,6 @@ func setUpMachine(config Config) {
 		do   func(Config) error
 	}{
 		{"host name", setHostname},
-		{"modules", loadModules},
 		{"settings", setSysctls},
 		{"processor description", describeProcessor},
 		{"disk", mountData},
@@ -78,28 +65,6 @@ func setHostname(config Config) error {
 		}
 	}
 	return syscall.Sethostname([]byte(name))
-}
-
-func loadModules(config Config) error {
-	// The NFSv4 client names itself by this; two nodes of one name would take each
-	// other's locks and sessions away at the server.
-	if err := run("modprobe", "nfs", "nfs4_unique_id="+config.Instance+"-"+config.Node.Name); err != nil {
-		say("%v", err)
-	}
-	// Kernels differ in what is built in or left out; -a goes on after a miss.
-	out, _ := exec.Command("modprobe", append([]string{"-a"}, modules...)...).CombinedOutput()
-	if len(out) > 0 {
-		say("modprobe: %s", strings.TrimSpace(string(out)))
-	}
-	return quietModprobe()
-}
-
-// quietModprobe stops the kernel from starting modprobe on its own. The NFS
-// client asks for its RDMA transport at every referral it follows; that costs a
-// fork and exec each time, a large part of a second on a UML node, only to hear
-// that there is none.
-func quietModprobe() error {
-	return os.WriteFile("/proc/sys/kernel/modprobe", []byte("\n"), 0)
 }
 
 func setSysctls(Config) error {

@@ -37,7 +37,8 @@ func setUpNetwork(config Config) error {
 
 // writePodNetwork is the CNI configuration: one bridge and one range per node,
 // and plain routes between the nodes. Nothing is masqueraded, so that a server
-// in a pod sees the address of its client.
+// in a pod sees the address of its client. There is no portmap plugin: it would be
+// run for every pod, and nothing in a lab uses host ports.
 func writePodNetwork(node plan.Node) error {
 	config := map[string]any{
 		"cniVersion": "1.0.0",
@@ -48,12 +49,12 @@ func writePodNetwork(node plan.Node) error {
 				"bridge":           "cni0",
 				"isDefaultGateway": true,
 				"hairpinMode":      true,
+				"mtu":              plan.MTU,
 				"ipam": map[string]any{
 					"type":   "host-local",
 					"ranges": [][]map[string]string{{{"subnet": node.PodCIDR}}},
 				},
 			},
-			map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
 		},
 	}
 	data, err := json.MarshalIndent(config, "", "  ")

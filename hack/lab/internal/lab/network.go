@@ -16,6 +16,8 @@ const (
 	tbfLimit = "2mb"
 )
 
+var mtu = strconv.Itoa(plan.MTU)
+
 // ensureNetwork makes the namespace, the bridge and a tap per node, whatever of
 // it is missing.
 func (l *Lab) ensureNetwork() error {
@@ -48,7 +50,7 @@ func ensureBridge(ns, name string) error {
 			return err
 		}
 	}
-	return ip(ns, "link", "set", name, "up")
+	return ip(ns, "link", "set", name, "mtu", mtu, "up")
 }
 
 // ensureLink connects a node's tap to the bridge. A capped node gets a bridge of
@@ -68,7 +70,7 @@ func (l *Lab) ensureLink(ns string, node plan.Node) error {
 			return err
 		}
 	}
-	if err := ip(ns, "link", "set", node.Tap, "master", bridge, "txqueuelen", "2000", "up"); err != nil {
+	if err := ip(ns, "link", "set", node.Tap, "master", bridge, "mtu", mtu, "txqueuelen", "2000", "up"); err != nil {
 		return err
 	}
 	if node.CapMbit > 0 {
@@ -87,10 +89,10 @@ func ensureCapBridge(ns, bridge string, node plan.Node) error {
 			return err
 		}
 	}
-	if err := ip(ns, "link", "set", inner, "master", bridge, "up"); err != nil {
+	if err := ip(ns, "link", "set", inner, "master", bridge, "mtu", mtu, "up"); err != nil {
 		return err
 	}
-	if err := ip(ns, "link", "set", outer, "master", plan.Bridge, "up"); err != nil {
+	if err := ip(ns, "link", "set", outer, "master", plan.Bridge, "mtu", mtu, "up"); err != nil {
 		return err
 	}
 	return shape(ns, inner, node.CapMbit)

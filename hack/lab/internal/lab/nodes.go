@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/howdah/howdah/hack/lab/internal/cache"
 	"github.com/howdah/howdah/hack/lab/internal/control"
 	"github.com/howdah/howdah/hack/lab/internal/guest"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
@@ -34,8 +35,8 @@ func (l *Lab) ensureNode(plane *control.Plane, node plan.Node) error {
 		return err
 	}
 	spec := uml.Spec{
-		Root: l.rec.Cache + "/rootfs", Dir: l.nodeDir(node), Base: l.rec.Base,
-		Memory: memory, Name: node.Name, Copy: true, Tap: node.Tap, MAC: node.MAC,
+		Kernel: (&cache.Cache{Dir: l.rec.Cache}).Kernel(), Dir: l.nodeDir(node), Base: l.rec.Base,
+		Memory: memory, Name: node.Name, ClientID: l.Name + "-" + node.Name, Copy: true, Tap: node.Tap, MAC: node.MAC, MTU: plan.MTU,
 	}
 	args, err := spec.Args()
 	if err != nil {
