@@ -5,9 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
-cap=${HOWDAH_SCALE_CAP:-160}
+cap=${HOWDAH_SCALE_CAP:-48}
 name=${HOWDAH_SCALE_LAB:-howdah-scale}
-rounds=${HOWDAH_SCALE_ROUNDS:-2}
+rounds=${HOWDAH_SCALE_ROUNDS:-3}
 
 cleanup() {
 	trap - EXIT INT TERM

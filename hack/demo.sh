@@ -26,8 +26,9 @@ kubectl apply -f config/samples
 
 # One line for each condition and each progress, KIND/NAME<tab>what<tab>value.
 # shellcheck disable=SC2016 # $o is the template's
+# Of the conditions those that sum up the others.
 template='{{range .items}}{{$o := .}}{{with .status}}
-{{- range .conditions}}{{$o.kind}}/{{$o.metadata.name}}{{"\t"}}{{.type}}{{"\t"}}{{.status}} {{.reason}}: {{.message}}{{"\n"}}{{end}}
+{{- range .conditions}}{{if or (eq .type "Ready") (eq .type "Succeeded")}}{{$o.kind}}/{{$o.metadata.name}}{{"\t"}}{{.type}}{{"\t"}}{{.status}} {{.reason}}: {{.message}}{{"\n"}}{{end}}{{end}}
 {{- with .progress}}{{$o.kind}}/{{$o.metadata.name}}{{"\t"}}progress{{"\t"}}{{.}}{{"\n"}}{{end}}
 {{- end}}{{end}}'
 

@@ -19,8 +19,8 @@ import (
 const (
 	nodeLabel = "howdah.io/scale"
 	// streamsPerServer keeps a server's link busy: with one reader it would idle between requests.
-	streamsPerServer = 4
-	fileMiB          = 48
+	streamsPerServer = 8
+	fileMiB          = 16
 	one, all         = "one", "all"
 )
 

@@ -26,8 +26,8 @@ func run(ctx context.Context) error {
 	serverNodes := flag.String("server-nodes", "", "comma-separated nodes with capped links, for data servers")
 	clientNode := flag.String("client-node", "", "node of the client; its link must carry all the caps together")
 	capMbit := flag.Float64("cap-mbit", 0, "cap of each server node's link in Mbit/s, as given to the lab")
-	seconds := flag.Int("seconds", 10, "length of one measurement")
-	rounds := flag.Int("rounds", 2, "how often each measurement is made; they are interleaved and the median counts")
+	seconds := flag.Int("seconds", 15, "length of one measurement")
+	rounds := flag.Int("rounds", 3, "how often each measurement is made; they are interleaved and the median counts")
 	flag.Parse()
 	nodes := strings.Split(*serverNodes, ",")
 	if *serverNodes == "" || *clientNode == "" || *capMbit <= 0 || *seconds < 1 || *rounds < 1 {

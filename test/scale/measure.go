@@ -35,15 +35,22 @@ const (
 	narrowMount = "one mount, all servers, nconnect=1"
 )
 
-// readScript reads every file named by its arguments in a loop for some seconds,
-// around the page cache, and prints the bytes that readers got and the seconds it took.
-// Small blocks: what is in flight at the end is lost to the count.
-const readScript = `start=$(date +%%s%%N); rm -f /tmp/count.*
-n=0; for f in %s; do n=$((n+1))
-	timeout --signal=INT %d sh -c "while dd if=$f of=/dev/null bs=256k iflag=direct; do :; done" 2> /tmp/count.$n &
-done; wait
-end=$(date +%%s%%N)
-cat /tmp/count.* | awk -v ns=$((end-start)) '/ bytes / {s+=$1} END {printf "%%d %%f\n", s, ns/1e9}'`
+// readScript reads every file named by its arguments in a loop, around the page cache. Once all readers are
+// under way it prints the bytes that the kernel got from servers in some seconds (the fifth number of "bytes:"
+// in /proc/self/mountstats), and the seconds. Mounts of one export have one superblock and show its numbers
+// each; mountinfo tells which those are.
+const readScript = `for f in %s; do
+	timeout %d sh -c "while dd if=$f of=/dev/null bs=128k iflag=direct 2>/dev/null; do :; done" &
+done
+got() { awk 'FNR == NR {device[$5] = $3; next} $1 == "device" {d = device[$5]}
+	$1 == "bytes:" && !(d in seen) {seen[d]; s += $6} END {printf "%%.0f\n", s}' /proc/self/mountinfo /proc/self/mountstats; }
+sleep %d; before=$(got); start=$(date +%%s%%N)
+sleep %d; after=$(got); end=$(date +%%s%%N)
+wait
+echo $((after-before)) $((end-start)) | awk '{printf "%%d %%f\n", $1, $2/1e9}'`
+
+// settle is how long readers run before and after what is measured, in seconds.
+const settle = 3
 
 // measure makes every measurement in turn, as often as there are rounds.
 func (b *bench) measure(ctx context.Context, rounds int) ([]figure, error) {
@@ -100,7 +107,7 @@ func (b *bench) read(ctx context.Context, claims map[string]string, files []stri
 	if _, err := b.Shell(ctx, pod, "for f in "+strings.Join(files, " ")+"; do head -c 4096 $f > /dev/null || exit 1; done"); err != nil {
 		return 0, err
 	}
-	return b.rate(ctx, pod, fmt.Sprintf(readScript, strings.Join(files, " "), b.seconds))
+	return b.rate(ctx, pod, fmt.Sprintf(readScript, strings.Join(files, " "), b.seconds+2*settle, settle, b.seconds))
 }
 
 // rate runs a script that prints bytes and seconds.
@@ -119,8 +126,9 @@ func (b *bench) rate(ctx context.Context, pod, script string) (float64, error) {
 const (
 	tcpSend = `perl -MIO::Socket::INET -e '$l=IO::Socket::INET->new(Listen=>1,LocalPort=>5001,ReuseAddr=>1) or die $!;
 		$s=$l->accept; $b="x"x262144; $SIG{PIPE}="IGNORE"; while (syswrite($s,$b)) {}'`
-	tcpReceive = `perl -MIO::Socket::INET -MTime::HiRes=time -e 'for (1..50) { $s=IO::Socket::INET->new("%s:5001") and last; select undef,undef,undef,.2 }
-		$t=time; $n=0; while (time-$t < %d) { $r=sysread($s,$b,262144) or last; $n+=$r } printf "%%d %%f\n",$n,time-$t'`
+	tcpReceive = `for try in $(seq 50); do exec 3<>/dev/tcp/%s/5001 && break; sleep 0.2; done 2>/dev/null
+		start=$(date +%%s%%N); bytes=$(timeout %d cat <&3 | wc -c); end=$(date +%%s%%N)
+		echo $bytes $((end-start)) | awk '{printf "%%d %%f\n", $1, $2/1e9}'`
 )
 
 // rawTCP measures the limit: one TCP stream from a data server's pod to the client's node.
@@ -139,12 +147,16 @@ func (b *bench) rawTCP(ctx context.Context) (float64, error) {
 		_, err := b.Shell(ctx, server.Name, tcpSend)
 		sender <- err
 	}()
-	rate, err := b.rate(ctx, pod, fmt.Sprintf(tcpReceive, server.Status.PodIP, b.seconds))
+	// bash for its /dev/tcp.
+	script := "exec bash -c " + shellQuote(fmt.Sprintf(tcpReceive, server.Status.PodIP, b.seconds))
+	rate, err := b.rate(ctx, pod, script)
 	if err == nil {
 		err = <-sender
 	}
 	return rate, err
 }
+
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func withNconnect(options []string, n int) []string {
 	changed := make([]string, 0, len(options))
