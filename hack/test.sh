@@ -52,7 +52,9 @@ integration() {
   KUBEBUILDER_ASSETS=$(hack/lab/lab assets) || exit 1
   HELM=$(hack/tools/build.sh helm) || exit 1
   KUSTOMIZE=$(hack/tools/build.sh kustomize) || exit 1
-  export KUBEBUILDER_ASSETS HELM KUSTOMIZE
+  # The real ganesha, of the image that users get.
+  HOWDAH_GANESHA_ROOT=$(hack/lab/lab images --target ganesha --unpack) || exit 1
+  export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1
   # One package after the other: each has an API server of its own, and there are two cores.
   # shellcheck disable=SC2046
   run 2 integration -- go test -json -p 1 -timeout 15m $(integration_packages)

@@ -243,19 +243,21 @@ func assets(args []string) error {
 	})
 }
 
-// images builds the project's images and prints their archives, one a line.
+// images builds the project's images and prints their archives, one a line, or
+// the folder of one that it unpacks.
 func images(args []string) error {
 	flags, _ := newFlags("images")
 	root := flags.String("context", filepath.Join(os.Getenv("HOWDAH_LAB_SOURCE"), "../.."), "folder that the images are built from")
 	dockerfile := flags.String("file", "", "Dockerfile (default: the one in the context)")
 	target := flags.String("target", "", "stage to build (default: howdah and server)")
 	tag := flags.String("tag", "", "the image's name; wants --target")
+	unpack := flags.Bool("unpack", false, "print a folder with the stage's files instead; wants --target, and a stage that copies nothing from the context")
 	var buildArgs list
 	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
 	_ = flags.Parse(args)
 	builds := []cache.Build{{Target: "howdah", Tag: "howdah/howdah:dev"}, {Target: "server", Tag: "howdah/server:dev"}}
-	if (*target == "") != (*tag == "") {
-		return errors.New("images: --target and --tag go together")
+	if (*target == "") != (*tag == "" && !*unpack) {
+		return errors.New("images: --target and --tag, or --unpack, go together")
 	}
 	if *target != "" {
 		builds = []cache.Build{{Target: *target, Tag: *tag}}
@@ -279,11 +281,15 @@ func images(args []string) error {
 		}
 		for _, b := range builds {
 			b.Context, b.Dockerfile, b.Args = dir, file, buildArgs
-			archive, err := c.Image(b)
+			build := c.Image
+			if *unpack {
+				build = c.Unpacked
+			}
+			path, err := build(b)
 			if err != nil {
 				return err
 			}
-			fmt.Println(archive)
+			fmt.Println(path)
 		}
 		return nil
 	})

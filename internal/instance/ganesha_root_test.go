@@ -14,7 +14,7 @@ import (
 // ganesha, in namespaces of their own and with a pod's rights: a read-only overlay root, the
 // capabilities of Capabilities and no new privileges, process 1.
 const (
-	// envGaneshaRoot names a Debian root directory with nfs-ganesha in it.
+	// envGaneshaRoot names a Debian root directory with nfs-ganesha in it: hack/lab/lab images --target ganesha --unpack.
 	envGaneshaRoot = "HOWDAH_GANESHA_ROOT"
 	// envRequire makes a missing root a failure instead of a skip.
 	envRequire = "HOWDAH_REQUIRE_GANESHA"
@@ -22,7 +22,6 @@ const (
 	envStage = "HOWDAH_GANESHA_TEST_STAGE"
 
 	stageSetup, stageInside = "setup", "inside"
-	defaultGaneshaRoot      = "/var/cache/howdah/ganesha-root"
 	// insideBinary is the test binary in the new root.
 	insideBinary = "/run/instance.test"
 )
@@ -41,11 +40,8 @@ func TestGanesha(t *testing.T) {
 		return
 	}
 	root := os.Getenv(envGaneshaRoot)
-	if root == "" {
-		root = defaultGaneshaRoot
-	}
 	if _, err := os.Stat(filepath.Join(root, GaneshaBinary)); err != nil || os.Getuid() != 0 {
-		reason := fmt.Sprintf("needs root and a Debian root directory with nfs-ganesha (%s=%s): %v", envGaneshaRoot, root, err)
+		reason := fmt.Sprintf("needs root and a Debian root directory with nfs-ganesha (%s=%q; hack/test.sh makes one): %v", envGaneshaRoot, root, err)
 		if os.Getenv(envRequire) == "1" {
 			t.Fatal(reason)
 		}

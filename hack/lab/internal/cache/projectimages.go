@@ -47,15 +47,64 @@ func (c *Cache) Image(b Build) (string, error) {
 	return archive, err
 }
 
-func (c *Cache) makeImage(b Build, archive string) error {
-	args := []string{
-		"bud", "--pull-never", "--layers", "--platform", "linux/amd64",
-		"--file", b.Dockerfile, "--target", b.Target, "--tag", image.FullName(b.Tag),
+// Unpacked builds a stage that is made of nothing but the Dockerfile and base images,
+// and returns the folder with its files.
+func (c *Cache) Unpacked(b Build) (string, error) {
+	sum, err := hashFiles(b.Dockerfile)
+	if err != nil {
+		return "", err
 	}
+	debian, err := os.ReadFile(c.Path("stamps", "image-debian"))
+	if err != nil {
+		return "", err
+	}
+	dir := c.Path("roots", b.Target)
+	return dir, c.ensure(product{
+		name:  "root-" + b.Target,
+		files: []string{filepath.Join(dir, "usr")},
+		stamp: hash(append([]string{sum, string(debian), b.Target}, b.Args...)...),
+		make:  func() error { return c.unpack(b, dir) },
+	})
+}
+
+// unpack takes the way by an image: buildah's own --output gives another stage's files
+// when the wanted one comes from its cache (1.28).
+func (c *Cache) unpack(b Build, dir string) error {
+	name := "localhost/howdah-stage-" + b.Target
+	if _, err := c.buildah(append(b.arguments(), "--tag", name, b.Context)...); err != nil {
+		return err
+	}
+	out, err := c.buildah("from", "--pull-never", name)
+	if err != nil {
+		return err
+	}
+	container := strings.TrimSpace(out)
+	defer func() { _, _ = c.buildah("rm", container) }()
+	mounted, err := c.buildah("mount", container)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return sys.Run("cp", "-a", strings.TrimSpace(mounted)+"/.", dir)
+}
+
+// arguments are those of buildah for this build.
+func (b Build) arguments() []string {
+	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64", "--file", b.Dockerfile, "--target", b.Target}
 	for _, arg := range b.Args {
 		args = append(args, "--build-arg", arg)
 	}
-	if _, err := c.buildah(append(args, b.Context)...); err != nil {
+	return args
+}
+
+func (c *Cache) makeImage(b Build, archive string) error {
+	args := append(b.arguments(), "--tag", image.FullName(b.Tag), b.Context)
+	if _, err := c.buildah(args...); err != nil {
 		return err
 	}
 	temp := archive + ".tmp"
