@@ -2,14 +2,11 @@ package fileserver
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,9 +16,6 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
 )
-
-// conflictDelay is about what the cache needs to catch up.
-const conflictDelay = 50 * time.Millisecond
 
 // FieldManager is the name that this controller applies under.
 const FieldManager = "howdah-fileserver"
@@ -81,12 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	applied := r.apply(ctx, o, d)
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
-	err = apply.Status(ctx, r.Client, &fs, after)
-	if applied == nil && apierrors.IsConflict(err) {
-		// The cache is behind our own last write: nobody's fault, and no error to log.
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
-	}
-	return ctrl.Result{}, errors.Join(applied, err)
+	return apply.Outcome(applied, apply.Status(ctx, r.Client, &fs, after))
 }
 
 // prunable are the kinds of children of which there can be one too many.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -53,12 +52,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
 	if added, err := apply.AddFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer); err != nil || added {
-		return quietConflict(err)
+		return apply.Outcome(err)
 	}
 	d := decide(o)
 	out := r.execute(ctx, o, d)
 	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
-		return quietConflict(errors.Join(err, out.records, untaken(out.claim)))
+		return apply.Outcome(err, out.records, untaken(out.claim))
 	}
 	again := d.again
 	if d.directories.left > 0 {
@@ -114,12 +113,4 @@ var isNews = map[string]bool{
 	v1alpha1.ReasonNameTaken:          true,
 	v1alpha1.ReasonApplyFailed:        true,
 	v1alpha1.ReasonDeleting:           true,
-}
-
-// quietConflict turns a lost race into another try: it is no error that the object moved on.
-func quietConflict(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
-	}
-	return ctrl.Result{}, err
 }

@@ -31,19 +31,19 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 		return ctrl.Result{}, nil
 	}
 	if waiting := firstOf(waitForExports(o), waitForRemoval(o)); waiting != "" {
-		return quietConflict(r.reportTeardown(ctx, o, waiting))
+		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
 	}
 	if left, err := r.dropRecords(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	} else if left > 0 {
-		return quietConflict(r.reportTeardown(ctx, o, fmt.Sprintf("putting away the records of %s", plural(left, "directory"))))
+		return apply.Outcome(r.reportTeardown(ctx, o, fmt.Sprintf("putting away the records of %s", plural(left, "directory"))))
 	}
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer)
 	if err != nil {
-		return quietConflict(err)
+		return apply.Outcome(err)
 	}
 	if removed {
 		r.Events.Eventf(o.share, nil, corev1.EventTypeNormal, v1alpha1.ReasonDeleting, "Delete", "%s", farewell(o))

@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if errors.As(stepErr, &invalid) {
 		stepErr = nil // said in the status; trying again can't help
 	}
-	return ctrl.Result{}, errors.Join(stepErr, apply.Status(ctx, r.Client, &job, after))
+	return apply.Outcome(stepErr, apply.Status(ctx, r.Client, &job, after))
 }
 
 // do does one step.
