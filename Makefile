@@ -44,6 +44,7 @@ format: ## gofumpt and import order
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
+	for module in hack/lab hack/lab/provisioner; do go -C $$module vet ./... || exit 1; done
 
 .PHONY: lint-api
 lint-api: ## kube-api-linter over api/, without exclusions

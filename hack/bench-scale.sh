@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Makes a lab of its own with capped server nodes, runs the scale benchmark in it
-# and takes the lab down again. HOWDAH_SCALE_CAP is the cap in Mbit/s of each of
+# and takes the lab down again: about ten minutes. HOWDAH_SCALE_CAP is the cap in Mbit/s of each of
 # three server nodes: low enough that the links are the limit, not the machine's two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
 cap=${HOWDAH_SCALE_CAP:-48}
 name=${HOWDAH_SCALE_LAB:-howdah-scale}
-rounds=${HOWDAH_SCALE_ROUNDS:-3}
+rounds=${HOWDAH_SCALE_ROUNDS:-2}
 
 cleanup() {
 	trap - EXIT INT TERM

@@ -27,7 +27,7 @@ func run(ctx context.Context) error {
 	clientNode := flag.String("client-node", "", "node of the client; its link must carry all the caps together")
 	capMbit := flag.Float64("cap-mbit", 0, "cap of each server node's link in Mbit/s, as given to the lab")
 	seconds := flag.Int("seconds", 15, "length of one measurement")
-	rounds := flag.Int("rounds", 3, "how often each measurement is made; they are interleaved and the median counts")
+	rounds := flag.Int("rounds", 2, "how often each measurement is made; they are interleaved and the median counts")
 	flag.Parse()
 	nodes := strings.Split(*serverNodes, ",")
 	if *serverNodes == "" || *clientNode == "" || *capMbit <= 0 || *seconds < 1 || *rounds < 1 {
