@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,13 +16,22 @@ const conflictDelay = 50 * time.Millisecond
 // error to log, only a reason to try again: an object moved on. One of another kind is returned with them.
 func Outcome(errs ...error) (ctrl.Result, error) {
 	all := errors.Join(errs...)
-	if all == nil {
+	switch {
+	case all == nil:
 		return ctrl.Result{}, nil
+	case isLostRace(all):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	}
-	for _, err := range errs {
-		if err != nil && !apierrors.IsConflict(err) {
-			return ctrl.Result{}, all
-		}
+	return ctrl.Result{}, all
+}
+
+// isLostRace looks at every one of joined errors: IsConflict is content with one.
+func isLostRace(err error) bool {
+	switch wrapped := err.(type) { //nolint:errorlint // the tree of errors itself is walked
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(wrapped.Unwrap(), func(err error) bool { return !isLostRace(err) })
+	case interface{ Unwrap() error }:
+		return isLostRace(wrapped.Unwrap())
 	}
-	return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	return apierrors.IsConflict(err)
 }

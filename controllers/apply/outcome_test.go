@@ -23,6 +23,8 @@ func TestOnlyLostRacesAreQuiet(t *testing.T) {
 		"an error":                    {[]error{broken}, false, true},
 		"a lost race beside an error": {[]error{broken, lost}, false, true},
 		"an error after a lost race":  {[]error{lost, broken}, false, true},
+		"lost races joined before":    {[]error{errors.Join(lost, lost)}, true, false},
+		"an error joined before":      {[]error{fmt.Errorf("children: %w", errors.Join(lost, broken))}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := Outcome(tc.errs...)
