@@ -9,7 +9,6 @@ packages=(
   iproute2 iptables kmod procps psmisc # networks of the lab
   e2fsprogs util-linux                 # disks of the nodes
   xz-utils zstd
-  bc bison flex gcc libc6-dev          # the nodes' kernel
 )
 
 missing=()

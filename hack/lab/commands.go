@@ -256,8 +256,8 @@ func images(args []string) error {
 	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
 	_ = flags.Parse(args)
 	builds := []cache.Build{{Target: "howdah", Tag: "howdah/howdah:dev"}, {Target: "server", Tag: "howdah/server:dev"}}
-	if (*target == "") != (*tag == "" && !*unpack) {
-		return errors.New("images: --target and --tag, or --unpack, go together")
+	if *target == "" && (*tag != "" || *unpack) || *target != "" && (*tag != "") == *unpack {
+		return errors.New("images: --target goes with either --tag or --unpack")
 	}
 	if *target != "" {
 		builds = []cache.Build{{Target: *target, Tag: *tag}}

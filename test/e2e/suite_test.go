@@ -41,7 +41,7 @@ var c *cluster.Cluster
 // three nodes shares two cores, and 1 is for machines that do nothing else. HOWDAH_E2E_PATIENCE sets it.
 var patience = 1.0
 
-// total is how many directories two clients make at once. HOWDAH_E2E_DIRECTORIES sets it: a lab on two cores makes a few in a second.
+// total is how many directories two clients make at once. HOWDAH_E2E_DIRECTORIES sets it: a lab on two cores makes some fifteen a second.
 var total = 2000
 
 // expectWithin reports a time beside its goal, and fails the spec if the goal is missed by more than patience.
