@@ -7,13 +7,14 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 // claimPlan is what is to happen to the ready-made volume and claim.
 type claimPlan struct {
-	// waiting tells why they are left alone for now.
+	// waiting tells why there is no claim for now.
 	waiting *finding
 	// objects are to be applied, in order.
 	objects []apply.Object
@@ -54,8 +55,7 @@ func planClaim(o *observed) claimPlan {
 	if total := o.fileServer.Status.Capacity.TotalBytes; total != nil {
 		in.CapacityBytes = *total
 	}
-	// The claim goes first: if its name is taken there must be no volume that waits for it.
-	plan := claimPlan{objects: []apply.Object{apply.Owned(desired.ShareClaim(in)), apply.Unowned(desired.ShareVolume(in))}}
+	plan := planBinding(o, apply.Owned(desired.ShareClaim(in)), apply.Unowned(desired.ShareVolume(in)))
 	if refersToDeletedClaim(o) {
 		plan.release = o.volume.DeepCopy()
 		plan.release.Spec.ClaimRef.UID, plan.release.Spec.ClaimRef.ResourceVersion = "", ""
@@ -63,14 +63,42 @@ func planClaim(o *observed) claimPlan {
 	return plan
 }
 
-// refersToDeletedClaim: the volume was bound to a claim that was deleted and made again
-// since. Kubernetes binds it to the new one only when the old one's UID is off (it calls such a volume Released).
+// planBinding puts the volume and the claim in the order in which pods start soonest.
+//
+// The first claim waits for a namespace server: a pod that mounts before anyone listens loses
+// seconds to mount.nfs, which doubles its pauses. And it waits for Kubernetes to know the volume:
+// a claim whose volume its controller has not seen is looked at again only with the next resync, 15 s later
+// (kube-controller-manager's --pvclaimbinder-sync-period).
+func planBinding(o *observed, claim, volume apply.Object) claimPlan {
+	switch {
+	case o.claim != nil:
+		// The claim goes first: if its name is taken there must be no volume that waits for it.
+		return claimPlan{objects: []apply.Object{claim, volume}}
+	case !conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceAvailable):
+		return claimPlan{waiting: &finding{
+			v1alpha1.ReasonFileServerNotReady,
+			fmt.Sprintf("waiting for a namespace server of FileServer %s to be ready before pods may mount", o.fileServer.Name),
+		}}
+	case o.volume == nil || o.volume.Status.Phase != corev1.VolumeAvailable:
+		return claimPlan{objects: []apply.Object{volume}, waiting: &finding{
+			v1alpha1.ReasonProgressing,
+			fmt.Sprintf("waiting for Kubernetes to call PersistentVolume %s Available", naming.ShareVolume(o.share.Namespace, o.share.Name)),
+		}}
+	}
+	return claimPlan{objects: []apply.Object{claim, volume}}
+}
+
+// refersToDeletedClaim: the volume was bound to a claim that was deleted, or deleted and made again
+// since. Kubernetes binds it to a new one only when the old one's UID is off, which must wait until
+// Kubernetes, too, knows that the old one is gone and calls the volume Released.
 func refersToDeletedClaim(o *observed) bool {
-	if o.claim == nil || o.volume == nil || o.volume.Spec.ClaimRef == nil || !isOurs(o) {
+	if o.volume == nil || o.volume.Spec.ClaimRef == nil || o.volume.Spec.ClaimRef.UID == "" || !isOurs(o) {
 		return false
 	}
-	uid := o.volume.Spec.ClaimRef.UID
-	return uid != "" && uid != o.claim.UID
+	if o.claim == nil {
+		return o.volume.Status.Phase == corev1.VolumeReleased
+	}
+	return o.volume.Spec.ClaimRef.UID != o.claim.UID
 }
 
 // isOurs: the volume was made for this share.

@@ -130,9 +130,17 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 		o.volume = volume
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	found, err = get(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}, claim)
+	key := types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}
+	found, err = get(ctx, r.Client, key, claim)
 	if err != nil {
 		return err
+	}
+	if !found {
+		// The cache has only what is ours, and lags: that there is no claim must be certain.
+		found, err = get(ctx, r.Live, key, claim)
+		if err != nil {
+			return err
+		}
 	}
 	if found {
 		o.claim = claim

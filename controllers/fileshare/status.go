@@ -50,7 +50,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status.Mount = v1alpha1.ShareMount{}
 	if d.blocked == nil && o.fileServer.Status.Address != "" {
 		status.Mount = desired.ShareMount(share, o.fileServer.Status.Address)
-		if out.claim != nil || o.claim == nil && len(d.claim.objects) == 0 {
+		if out.claim != nil || o.claim == nil && d.claim.waiting != nil {
 			status.Mount.ClaimName = ""
 		}
 	}
@@ -211,14 +211,14 @@ func stragglersIn(o *observed) time.Duration {
 
 func claimCondition(o *observed, plan claimPlan, failed error) metav1.Condition {
 	const kind = v1alpha1.FileShareClaimAvailable
-	if plan.waiting != nil {
-		return conditions.False(kind, plan.waiting.reason, plan.waiting.message)
-	}
 	if taken, ok := apply.IsNameTaken(failed); ok {
 		return conditions.False(kind, v1alpha1.ReasonNameTaken, taken.Error())
 	}
 	if failed != nil {
 		return conditions.False(kind, v1alpha1.ReasonApplyFailed, failed.Error())
+	}
+	if plan.waiting != nil {
+		return conditions.False(kind, plan.waiting.reason, plan.waiting.message)
 	}
 	return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("pods can use the claim %s", o.share.Name))
 }

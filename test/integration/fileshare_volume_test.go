@@ -52,11 +52,37 @@ var _ = Describe("The volume and the claim of a share", func() {
 		before := claim.DeepCopy()
 		claim.Finalizers = nil
 		Expect(admin.Patch(ctx, claim, client.MergeFrom(before))).To(Succeed())
-		Eventually(func() types.UID { return exists(volume, "", volume.Name).Spec.ClaimRef.UID }, patience).Should(BeEmpty(),
-			"the reference to the deleted claim is cleared")
+		Consistently(func() types.UID { return exists(volume, "", volume.Name).Spec.ClaimRef.UID }, "500ms").Should(Equal(claim.UID),
+			"Kubernetes has not called the volume Released yet")
+		Eventually(func() types.UID {
+			takeOnVolume(namespace, "s")
+			return exists(volume, "", volume.Name).Spec.ClaimRef.UID
+		}, patience).Should(BeEmpty(), "the reference to the deleted claim is cleared")
+		bindVolume(namespace, "s")
 		again, _ := claimAndVolume(namespace, "s")
 		Expect(again.UID).NotTo(Equal(claim.UID))
-		bindVolume(namespace, "s")
+	})
+
+	It("come when a namespace server is ready, the claim when Kubernetes knows the volume", func() {
+		namespace := newNamespace()
+		create(builders.FileServer(namespace, "fs").Replicas(1).Class(standardClass).Build())
+		create(builders.FileShare(namespace, "s", "fs").Build())
+		claimAvailable := func() string { return shareCondition(namespace, "s", v1alpha1.FileShareClaimAvailable).Message }
+		Eventually(claimAvailable, patience).Should(ContainSubstring("waiting for a namespace server of FileServer fs to be ready"))
+		volume := &corev1.PersistentVolume{}
+		key := client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}
+		Expect(admin.Get(ctx, key, volume)).NotTo(Succeed())
+
+		runEverything(namespace, "fs")
+		Eventually(claimAvailable, patience).Should(ContainSubstring("waiting for Kubernetes to call PersistentVolume " + key.Name + " Available"))
+		Expect(admin.Get(ctx, key, volume)).To(Succeed())
+		claim := &corev1.PersistentVolumeClaim{}
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, claim)).NotTo(Succeed())
+		Expect(exists(&v1alpha1.FileShare{}, namespace, "s").Status.Mount.ClaimName).To(BeEmpty(), "no claim to use yet")
+
+		takeOnVolume(namespace, "s")
+		Eventually(claimAvailable, patience).Should(ContainSubstring("pods can use the claim s"))
+		exists(claim, namespace, "s")
 	})
 
 	It("leave somebody else's claim of that name alone", func() {

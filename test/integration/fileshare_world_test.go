@@ -54,6 +54,7 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 	Eventually(func() metav1.ConditionStatus {
 		loadConfigurations(namespace, share.Spec.FileServerName)
 		keepDirectories(namespace)
+		takeOnVolume(namespace, name)
 		return shareCondition(namespace, name, v1alpha1.ConditionReady).Status
 	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
 		func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
@@ -112,9 +113,33 @@ func claimAndVolume(namespace, share string) (*corev1.PersistentVolumeClaim, *co
 		exists(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, share))
 }
 
+// takeOnVolume plays Kubernetes' controller of volumes as far as the volume alone goes: it is Available
+// while it refers to no particular claim, and Released when the claim that it refers to is gone.
+func takeOnVolume(namespace, share string) {
+	GinkgoHelper()
+	volume := &corev1.PersistentVolume{}
+	if admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, share)}, volume) != nil {
+		return
+	}
+	before := volume.DeepCopy()
+	claim := &corev1.PersistentVolumeClaim{}
+	err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.ShareClaim(share)}, claim)
+	switch {
+	case volume.Spec.ClaimRef.UID == "":
+		volume.Status.Phase = corev1.VolumeAvailable
+	case apierrors.IsNotFound(err) || err == nil && claim.UID != volume.Spec.ClaimRef.UID:
+		volume.Status.Phase = corev1.VolumeReleased
+	}
+	Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, volume, client.MergeFrom(before)))).To(Succeed())
+}
+
 // bindVolume plays Kubernetes' controller of volumes: it completes claimRef and marks both bound.
 func bindVolume(namespace, share string) {
 	GinkgoHelper()
+	Eventually(func() error {
+		takeOnVolume(namespace, share)
+		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.ShareClaim(share)}, &corev1.PersistentVolumeClaim{})
+	}, patience, "50ms").Should(Succeed())
 	claim, volume := claimAndVolume(namespace, share)
 	change(volume, func(v *corev1.PersistentVolume) {
 		v.Spec.ClaimRef.UID = claim.UID
