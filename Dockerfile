@@ -13,9 +13,12 @@ COPY cmd cmd
 COPY controllers controllers
 COPY internal internal
 ARG VERSION=dev
+# Arguments, so that a builder can mount the caches that it has elsewhere.
+ARG GOMODCACHE=/root/go/pkg/mod
+ARG GOCACHE=/root/.cache/go-build
 # One RUN, so that the module cache is there when the build needs it.
 RUN --mount=type=cache,target=/root/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOPATH=/root/go GOCACHE=/root/.cache/go-build GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+    GOMODCACHE=${GOMODCACHE} GOCACHE=${GOCACHE} GOFLAGS=-mod=readonly CGO_ENABLED=0 \
     go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/howdah ./cmd/howdah
 
 FROM ${BASE_IMAGE} AS howdah

@@ -1,9 +1,10 @@
 # Sourced by the scripts of this folder: what every build and test agrees on.
 # shellcheck shell=bash
 export HOWDAH_CACHE=${HOWDAH_CACHE:-/var/cache/howdah}
-# CGO must be off everywhere, or Go's build cache holds everything twice.
+# CGO must be off and paths trimmed everywhere, or Go's build cache holds everything twice: what
+# the tests compile is what the image, helm and the lab's programs are made of.
 export CGO_ENABLED=0
-export GOFLAGS=${GOFLAGS:--buildvcs=false}
+export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 
 # The names that `hack/lab/lab images` gives the images of this checkout.
 export HOWDAH_IMAGE=${HOWDAH_IMAGE:-howdah/howdah:dev}

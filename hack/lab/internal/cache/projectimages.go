@@ -71,7 +71,7 @@ func (c *Cache) Unpacked(b Build) (string, error) {
 // when the wanted one comes from its cache (1.28).
 func (c *Cache) unpack(b Build, dir string) error {
 	name := "localhost/howdah-stage-" + b.Target
-	if _, err := c.buildah(append(b.arguments(), "--tag", name, b.Context)...); err != nil {
+	if err := c.build(b, name); err != nil {
 		return err
 	}
 	out, err := c.buildah("from", "--pull-never", name)
@@ -93,18 +93,30 @@ func (c *Cache) unpack(b Build, dir string) error {
 	return sys.Run("cp", "-a", strings.TrimSpace(mounted)+"/.", dir)
 }
 
-// arguments are those of buildah for this build.
-func (b Build) arguments() []string {
+// build builds the image into buildah's store. Go in the image is the host's
+// (makeGo) and gets the host's caches: whoever has run the tests has compiled most of it.
+func (c *Cache) build(b Build, tag string) error {
 	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64", "--file", b.Dockerfile, "--target", b.Target}
+	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
+		dir, err := goEnv(name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		inside := "/host-cache/" + name
+		args = append(args, "--volume", dir+":"+inside, "--build-arg", name+"="+inside)
+	}
 	for _, arg := range b.Args {
 		args = append(args, "--build-arg", arg)
 	}
-	return args
+	_, err := c.buildah(append(args, "--tag", tag, b.Context)...)
+	return err
 }
 
 func (c *Cache) makeImage(b Build, archive string) error {
-	args := append(b.arguments(), "--tag", image.FullName(b.Tag), b.Context)
-	if _, err := c.buildah(args...); err != nil {
+	if err := c.build(b, image.FullName(b.Tag)); err != nil {
 		return err
 	}
 	temp := archive + ".tmp"

@@ -16,8 +16,8 @@ const (
 )
 
 var nodePackages = []string{
-	"attr", "ca-certificates", "conntrack", "containernetworking-plugins", "e2fsprogs", "ethtool", "iproute2",
-	"iptables", "iputils-ping", "kmod", "mount", "nftables", "nfs-common", "procps", "psmisc", "runc",
+	"attr", "ca-certificates", "conntrack", "containernetworking-plugins", "crun", "e2fsprogs", "ethtool", "iproute2",
+	"iptables", "iputils-ping", "mount", "nfs-common", "procps", "psmisc",
 }
 
 // lab-init is what the kernel starts. The program proper comes by hostfs, so that
@@ -36,7 +36,7 @@ func (c *Cache) RootDir() string {
 func (c *Cache) RootFS() error {
 	return c.ensure(product{
 		name:  "rootfs",
-		files: []string{filepath.Join(c.RootDir(), "usr/sbin/runc")},
+		files: []string{filepath.Join(c.RootDir(), "usr/bin/crun")},
 		stamp: hash(append([]string{nodeSuite, recipe}, nodePackages...)...),
 		make:  c.makeRootFS,
 	})

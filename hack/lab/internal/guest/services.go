@@ -77,11 +77,11 @@ const containerdTemplate = `version = 3
   stats_collect_period = '1m'
   stats_retention_period = '5m'
   [plugins.'io.containerd.cri.v1.runtime'.containerd]
-    default_runtime_name = 'runc'
-    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+    default_runtime_name = 'crun'
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.crun]
       runtime_type = 'io.containerd.runc.v2'
-      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
-        BinaryName = '/usr/sbin/runc'
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.crun.options]
+        BinaryName = '/usr/bin/crun'
         SystemdCgroup = false
   [plugins.'io.containerd.cri.v1.runtime'.cni]
     bin_dirs = ['/usr/lib/cni']
