@@ -72,6 +72,14 @@ test-integration: packages ## On a real API server and etcd (envtest)
 test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUSTER=yes KUBECONFIG=…
 	hack/test.sh e2e
 
+.PHONY: test-race
+test-race: packages ## Units, controllers and namespace servers under the race detector
+	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/... ./controllers/... ./test/integration
+
+.PHONY: test-fresh
+test-fresh: packages ## All tests of HEAD on a fresh Debian with empty caches, in a root of its own
+	hack/fresh.sh make test
+
 ##@ Build it
 
 .PHONY: build
