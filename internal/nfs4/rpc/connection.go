@@ -17,7 +17,7 @@ import (
 // lingerTime and lingerBytes bound what is read after the last reply, so that
 // the kernel closes with FIN, not with RST, which could overtake that reply.
 const (
-	lingerTime  = 200 * time.Millisecond
+	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 1 << 20
 )
 
