@@ -73,7 +73,7 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 	hack/test.sh e2e
 
 .PHONY: test-race
-test-race: packages ## Units, controllers and namespace servers under the race detector
+test-race: packages ## Units, controllers and namespace servers under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/... ./controllers/... ./test/integration
 
 .PHONY: test-fresh

@@ -9,7 +9,7 @@ limit=${HOWDAH_DEMO_SECONDS:-900}
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-say "1. A Kubernetes of three nodes (the first time, everything is built: some 35 minutes on two cores)"
+say "1. A Kubernetes of three nodes (the first time, everything is built: some 30 minutes on two cores)"
 hack/lab/lab up --name "$name" --nodes 3
 eval "$(hack/lab/lab env --name "$name")"
 kubectl get nodes

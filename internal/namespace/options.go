@@ -28,9 +28,8 @@ type Options struct {
 	// Patience is how long clients are put off while an owner does not serve.
 	Patience time.Duration
 	// Linger is how long clients are still served after the order to stop, so that new
-	// connections go elsewhere first. A pod that is deleted with force has 2 s in all: what is not closed
-	// in order by then is reset, and a reset connection's next SYN still follows its conntrack entry to the
-	// address that is gone, which costs the client's kernel 3 s, or 9.
+	// connections go elsewhere first. A pod that is deleted with force has 2 s in all, and what is not closed
+	// in order by then is cut off by SIGKILL. Some reconnects were refused after that, and a refusal costs the client's kernel 3 s.
 	Linger time.Duration
 	// Changes is the greatest number of directories that are changed at a time.
 	Changes int
