@@ -73,8 +73,8 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 	hack/test.sh e2e
 
 .PHONY: test-race
-test-race: packages ## Units, controllers and namespace servers under the race detector (needs gcc)
-	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/... ./controllers/... ./test/integration
+test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
+	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
 .PHONY: test-fresh
 test-fresh: packages ## All tests of HEAD on a fresh Debian with empty caches, in a root of its own
