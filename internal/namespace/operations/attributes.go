@@ -3,7 +3,6 @@ package operations
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +34,7 @@ const (
 
 // attributes are all that are supported, by number.
 var attributes = []attribute{
-	{nfsv4.FATTR4_SUPPORTED_ATTRS, func(w *values, _ *Handler, _ *tree.Entry) { w.bitmap(supported()) }},
+	{nfsv4.FATTR4_SUPPORTED_ATTRS, func(w *values, _ *Handler, _ *tree.Entry) { w.bitmap(supported(w.minor)) }},
 	{nfsv4.FATTR4_TYPE, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(uint32(nfsv4.NF4DIR)) }},
 	{nfsv4.FATTR4_FH_EXPIRE_TYPE, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(nfsv4.FH4_PERSISTENT) }},
 	{nfsv4.FATTR4_CHANGE, func(w *values, _ *Handler, e *tree.Entry) { w.u64(e.Change) }},
@@ -95,22 +94,33 @@ func free(w *values, h *Handler, _ *tree.Entry) {
 // absent are the attributes of a junction (RFC 8881 section 11.4.1).
 var absent = bitmapOf(nfsv4.FATTR4_FSID, nfsv4.FATTR4_RDATTR_ERROR, nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_MOUNTED_ON_FILEID)
 
-var supportedBitmap []uint32
+// maxMinor is the greatest minor version.
+const maxMinor = 2
+
+// supportedBitmaps are by minor version.
+var supportedBitmaps [maxMinor + 1][]uint32
 
 func init() {
-	for _, a := range attributes {
-		supportedBitmap = setBit(supportedBitmap, a.number)
+	for minor := range supportedBitmaps {
+		for _, a := range attributes {
+			if knows(uint32(minor), a.number) {
+				supportedBitmaps[minor] = setBit(supportedBitmaps[minor], a.number)
+			}
+		}
 	}
 }
 
-func supported() []uint32 { return supportedBitmap }
+// knows tells whether a minor version has an attribute: RFC 7862 adds those from clone_blksize on.
+func knows(minor uint32, number int) bool { return minor >= 2 || number < nfsv4.FATTR4_CLONE_BLKSIZE }
 
-// encode gives the requested attributes that the entry has. h is asked for what is not in the entry.
-func (h *Handler) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
-	var w values
+func supported(minor uint32) []uint32 { return supportedBitmaps[minor] }
+
+// encode gives the requested attributes that the entry has. The handler is asked for what is not in the entry.
+func (c *compound) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
+	h, w := c.h, values{minor: c.minor}
 	var mask []uint32
 	for _, a := range attributes {
-		if !hasBit(request, a.number) || (e.Junction() && !hasBit(absent, a.number)) {
+		if !hasBit(request, a.number) || !knows(c.minor, a.number) || (e.Junction() && !hasBit(absent, a.number)) {
 			continue
 		}
 		mask = setBit(mask, a.number)
@@ -138,31 +148,15 @@ func (c *compound) getattr(op *nfsv4.NfsArgop4_OP_GETATTR) nfsv4.NfsResop4 {
 		return session.Fail(op, nfsv4.NFS4ERR_MOVED)
 	}
 	return &nfsv4.NfsResop4_OP_GETATTR{Opgetattr: &nfsv4.Getattr4res_NFS4_OK{
-		Resok4: nfsv4.Getattr4resok{ObjAttributes: c.h.encode(&e, request)},
+		Resok4: nfsv4.Getattr4resok{ObjAttributes: c.encode(&e, request)},
 	}}
 }
 
-// verify is VERIFY and NVERIFY (RFC 8881 sections 18.31 and 18.15).
-func (c *compound) verify(want nfsv4.Fattr4, same, differs nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
-	e, status := c.directory()
-	switch {
-	case status != nfsv4.NFS4_OK:
-		return status
-	case writeOnly(want.Attrmask) || hasBit(want.Attrmask, nfsv4.FATTR4_RDATTR_ERROR):
-		return nfsv4.NFS4ERR_INVAL
-	}
-	have := c.h.encode(&e, want.Attrmask)
-	if !slices.Equal(trim(have.Attrmask), trim(want.Attrmask)) {
-		return nfsv4.NFS4ERR_ATTRNOTSUPP
-	}
-	if bytes.Equal(have.AttrVals, want.AttrVals) {
-		return same
-	}
-	return differs
+// values is attribute values in XDR (RFC 4506), for a minor version.
+type values struct {
+	bytes.Buffer
+	minor uint32
 }
-
-// values is attribute values in XDR (RFC 4506).
-type values struct{ bytes.Buffer }
 
 func (w *values) u32(v uint32) { w.Write(binary.BigEndian.AppendUint32(nil, v)) }
 func (w *values) u64(v uint64) { w.Write(binary.BigEndian.AppendUint64(nil, v)) }
@@ -248,6 +242,29 @@ func bitmapOf(bits ...int) (m []uint32) {
 		m = setBit(m, b)
 	}
 	return m
+}
+
+// within tells whether a bitmap has nothing that another has not.
+func within(m, all []uint32) bool {
+	for i, word := range m {
+		if i >= len(all) && word != 0 || i < len(all) && word&^all[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func union(a, b []uint32) []uint32 {
+	out := make([]uint32, max(len(a), len(b)))
+	for i := range out {
+		if i < len(a) {
+			out[i] |= a[i]
+		}
+		if i < len(b) {
+			out[i] |= b[i]
+		}
+	}
+	return out
 }
 
 // trim cuts off trailing empty words: bitmaps of different lengths can be equal.

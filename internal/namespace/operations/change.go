@@ -2,8 +2,6 @@ package operations
 
 import (
 	"context"
-	"encoding/binary"
-	"strconv"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -31,8 +29,22 @@ func (c *compound) writable(dir *tree.Entry) (tree.Credentials, nfsv4.Nfsstat4) 
 	return creds, c.may(dir, tree.Write|tree.Execute)
 }
 
-// create is CREATE (RFC 8881 section 18.4): mkdir. Anything else can't be in the namespace:
-// NFS4ERR_PERM, since a directory could.
+// createStatus is the status of an object type for CREATE (RFC 8881 section 18.4.3). What a file system could
+// have and the namespace has not is NFS4ERR_PERM: NFS4ERR_BADTYPE would be "Unknown error 527" to a user of Linux.
+func createStatus(kind nfsv4.Createtype4) nfsv4.Nfsstat4 {
+	if kind == nil {
+		return nfsv4.NFS4ERR_BADTYPE
+	}
+	switch kind.GetType() {
+	case nfsv4.NF4DIR:
+		return nfsv4.NFS4_OK
+	case nfsv4.NF4LNK, nfsv4.NF4BLK, nfsv4.NF4CHR, nfsv4.NF4SOCK, nfsv4.NF4FIFO:
+		return nfsv4.NFS4ERR_PERM
+	}
+	return nfsv4.NFS4ERR_BADTYPE
+}
+
+// create is CREATE (RFC 8881 section 18.4): mkdir. Anything else can't be in the namespace.
 func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nfsv4.NfsResop4 {
 	args := &op.Opcreate
 	dir, status := c.directory()
@@ -41,6 +53,10 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	}
 	if status == nfsv4.NFS4_OK {
 		status = checkName(args.Objname)
+	}
+	kind := createStatus(args.Objtype)
+	if status == nfsv4.NFS4_OK && kind == nfsv4.NFS4ERR_BADTYPE {
+		status = kind
 	}
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
@@ -53,8 +69,8 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	if e, ok := c.h.Tree.Lookup(dir.ID, args.Objname); ok && c.sees(&e) {
 		return session.Fail(op, nfsv4.NFS4ERR_EXIST)
 	}
-	if args.Objtype == nil || args.Objtype.GetType() != nfsv4.NF4DIR {
-		return session.Fail(op, nfsv4.NFS4ERR_PERM)
+	if kind != nfsv4.NFS4_OK {
+		return session.Fail(op, kind)
 	}
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
@@ -81,17 +97,26 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 // defaultMode is that of a directory whose maker gave none.
 const defaultMode = 0o755
 
+// settable is the status of setting attributes of which some can be set: NFS4ERR_ATTRNOTSUPP for what the server does not
+// know, NFS4ERR_INVAL for what it knows and only gives (RFC 8881 section 5.5).
+func settable(mask, can []uint32) nfsv4.Nfsstat4 {
+	switch {
+	case !within(mask, union(can, supported(maxMinor))):
+		return nfsv4.NFS4ERR_ATTRNOTSUPP
+	case !within(mask, can):
+		return nfsv4.NFS4ERR_INVAL
+	}
+	return nfsv4.NFS4_OK
+}
+
 // mkdirRequest reads the attributes of a CREATE. Mode, owner and group can be given; an
 // owner or group that is not the caller's own only by uid 0 (chown_restricted).
 func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest, nfsv4.Nfsstat4) {
 	req := MkdirRequest{Name: args.Objname, Caller: creds, Mode: defaultMode}
 	r := reader{b: args.Createattrs.AttrVals}
 	mask := args.Createattrs.Attrmask
-	settable := bitmapOf(nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP)
-	for i, word := range mask {
-		if i >= len(settable) && word != 0 || i < len(settable) && word&^settable[i] != 0 {
-			return req, nfsv4.NFS4ERR_ATTRNOTSUPP
-		}
+	if status := settable(mask, bitmapOf(nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP)); status != nfsv4.NFS4_OK {
+		return req, status
 	}
 	if hasBit(mask, nfsv4.FATTR4_MODE) {
 		req.Mode = r.u32()
@@ -116,40 +141,6 @@ func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest
 		return req, nfsv4.NFS4ERR_PERM
 	}
 	return req, nfsv4.NFS4_OK
-}
-
-// reader reads attribute values in XDR; after an error it gives zeros.
-type reader struct {
-	b                   []byte
-	malformed, badOwner bool
-}
-
-func (r *reader) u32() uint32 {
-	if len(r.b) < 4 {
-		r.malformed, r.b = true, nil
-		return 0
-	}
-	v := binary.BigEndian.Uint32(r.b)
-	r.b = r.b[4:]
-	return v
-}
-
-// id reads an owner: a number in decimal.
-func (r *reader) id() *uint32 {
-	n := int64(r.u32())
-	padded := (n + 3) &^ 3
-	if padded > int64(len(r.b)) {
-		r.malformed, r.b = true, nil
-		return nil
-	}
-	v, err := strconv.ParseUint(string(r.b[:n]), 10, 32)
-	r.b = r.b[padded:]
-	if err != nil {
-		r.badOwner = true
-		return nil
-	}
-	id := uint32(v)
-	return &id
 }
 
 // remove is REMOVE (RFC 8881 section 18.25): rmdir.

@@ -38,7 +38,7 @@ func FuzzCompound(f *testing.F) {
 	f.Add(encode(at("/deep/single", verify(typeBit, nfsv4.NF4DIR), putfh(handleOf("/open")))...), uint32(5), byte(2))
 	f.Fuzz(func(t *testing.T, b []byte, uid uint32, network byte) {
 		w := newWorld(t)
-		c := w.handler.Begin(context.Background(), rpc.Caller{Addr: netip.AddrFrom4([4]byte{10, network, 0, 1}), UID: uid, GID: uid})
+		c := w.handler.Begin(context.Background(), rpc.Caller{Addr: netip.AddrFrom4([4]byte{10, network, 0, 1}), UID: uid, GID: uid}, 1)
 		r := bytes.NewReader(b)
 		for range 64 {
 			op, _, err := nfsv4.ReadNfsArgop4(r)

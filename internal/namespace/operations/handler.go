@@ -62,11 +62,11 @@ func New(config Config) *Handler {
 }
 
 // Begin implements session.Handler.
-func (h *Handler) Begin(_ context.Context, caller rpc.Caller) session.Compound {
+func (h *Handler) Begin(_ context.Context, caller rpc.Caller, minorVersion uint32) session.Compound {
 	if caller.Anonymous {
 		caller.UID, caller.GID, caller.GIDs = tree.Nobody, tree.Nobody, nil
 	}
-	return &compound{h: h, caller: caller}
+	return &compound{h: h, caller: caller, minor: minorVersion}
 }
 
 // handle is a current or saved file handle.
@@ -80,6 +80,7 @@ type handle struct {
 type compound struct {
 	h       *Handler
 	caller  rpc.Caller
+	minor   uint32
 	current *handle
 	saved   *handle
 }

@@ -131,6 +131,12 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.31 VERIFY of what is not so":                                   {alice, at("/", verify(typeBit, nfsv4.NF4REG)), nfsv4.NFS4ERR_NOT_SAME},
 		"18.31 VERIFY of what is not supported":                            {alice, at("/", verify(nfsv4.FATTR4_ARCHIVE, 0)), nfsv4.NFS4ERR_ATTRNOTSUPP},
 		"18.31 VERIFY of rdattr_error":                                     {alice, at("/", verify(nfsv4.FATTR4_RDATTR_ERROR, 0)), nfsv4.NFS4ERR_INVAL},
+		"18.31 VERIFY with too few bytes":                                  {alice, at("/", verifyValues(func(w *values) { w.Write([]byte{0, 0}) }, typeBit)), nfsv4.NFS4ERR_BADXDR},
+		"18.31 VERIFY with too many bytes":                                 {alice, at("/", verifyValues(func(w *values) { w.u64(2) }, typeBit)), nfsv4.NFS4ERR_BADXDR},
+		"18.31 VERIFY with a string that ends too early":                   {alice, at("/", verifyValues(func(w *values) { w.u32(9); w.u32(0) }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4ERR_BADXDR},
+		"18.31 VERIFY with a list that claims to be endless":               {alice, at("/", verifyValues(func(w *values) { w.u32(1<<32 - 1) }, nfsv4.FATTR4_SUPPORTED_ATTRS)), nfsv4.NFS4ERR_BADXDR},
+		"18.31 VERIFY of another owner, a longer one":                      {alice, at("/", verifyValues(func(w *values) { w.text("123456789") }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4ERR_NOT_SAME},
+		"18.31 VERIFY of locations that are not so":                        {alice, at("/", verifyValues(func(w *values) { w.pathname("/a"); w.u32(1); w.u32(1); w.text("s"); w.pathname("/b") }, nfsv4.FATTR4_FS_LOCATIONS)), nfsv4.NFS4ERR_NOT_SAME},
 		"18.15 NVERIFY of what is so":                                      {alice, at("/", nverify(typeBit, nfsv4.NF4DIR)), nfsv4.NFS4ERR_SAME},
 		"18.15 NVERIFY of what is not so":                                  {alice, at("/", nverify(typeBit, nfsv4.NF4REG)), nfsv4.NFS4_OK},
 		"18.1 ACCESS of a junction is moved":                               {alice, at("/open/plain/junction", &nfsv4.NfsArgop4_OP_ACCESS{}), nfsv4.NFS4ERR_MOVED},
@@ -156,7 +162,11 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.4 CREATE with an impossible mode":                              {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u32(0o10755) }, nfsv4.FATTR4_MODE))), nfsv4.NFS4ERR_INVAL},
 		"18.4 CREATE with too few values":                                  {alice, at("/open", mkdir("x", fattr(func(*values) {}, nfsv4.FATTR4_MODE))), nfsv4.NFS4ERR_BADXDR},
 		"18.4 CREATE with too many values":                                 {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_MODE))), nfsv4.NFS4ERR_BADXDR},
-		"18.4 CREATE with an attribute that can't be set":                  {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_SIZE))), nfsv4.NFS4ERR_ATTRNOTSUPP},
+		"18.4 CREATE with an attribute that can't be set":                  {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_FILEID))), nfsv4.NFS4ERR_INVAL},
+		"18.4 CREATE with an attribute that nobody knows":                  {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_ARCHIVE))), nfsv4.NFS4ERR_ATTRNOTSUPP},
+		"18.4 CREATE of a regular file":                                    {alice, at("/open", create("x", &nfsv4.Createtype4_default{Type: nfsv4.NF4REG})), nfsv4.NFS4ERR_BADTYPE},
+		"18.4 CREATE of a named attribute":                                 {alice, at("/open", create("x", &nfsv4.Createtype4_default{Type: nfsv4.NF4NAMEDATTR})), nfsv4.NFS4ERR_BADTYPE},
+		"18.4 CREATE of a type that there is not":                          {bob, at("/open/plain", create("x", &nfsv4.Createtype4_default{Type: 77})), nfsv4.NFS4ERR_BADTYPE},
 		"18.4 CREATE behind a junction is moved":                           {alice, at("/open/plain/junction", mkdir("x")), nfsv4.NFS4ERR_MOVED},
 		"18.4 CREATE in what this compound made is stale":                  {alice, at("/open/plain", mkdir("x"), mkdir("y")), nfsv4.NFS4ERR_STALE},
 		"18.25 REMOVE outside shares":                                      {rootUser, at("/", rmdir("open")), nfsv4.NFS4ERR_ROFS},
@@ -187,11 +197,12 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.16 OPEN to reclaim":                                            {alice, at("/open", &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{Openhow: plain, Claim: &nfsv4.OpenClaim4_CLAIM_PREVIOUS{}}}), nfsv4.NFS4ERR_NO_GRACE},
 		"18.30 SETATTR in a share":                                         {alice, at("/open", &nfsv4.NfsArgop4_OP_SETATTR{}), nfsv4.NFS4ERR_PERM},
 		"18.30 SETATTR outside shares":                                     {alice, at("/", &nfsv4.NfsArgop4_OP_SETATTR{}), nfsv4.NFS4ERR_ROFS},
-		"18.9 LINK in a share":                                             {alice, at("/open", &nfsv4.NfsArgop4_OP_LINK{}), nfsv4.NFS4ERR_PERM},
+		"18.9 LINK in a share":                                             {alice, at("/open", &nfsv4.NfsArgop4_OP_LINK{}), nfsv4.NFS4ERR_NOTSUPP},
+		"18.17 OPENATTR in a share":                                        {alice, at("/open", &nfsv4.NfsArgop4_OP_OPENATTR{}), nfsv4.NFS4ERR_NOTSUPP},
 		"18.22 READ of a directory":                                        {alice, at("/open", &nfsv4.NfsArgop4_OP_READ{}), nfsv4.NFS4ERR_ISDIR},
 		"18.32 WRITE of a directory":                                       {alice, at("/open", &nfsv4.NfsArgop4_OP_WRITE{}), nfsv4.NFS4ERR_ISDIR},
 		"18.3 COMMIT of a directory":                                       {alice, at("/open", &nfsv4.NfsArgop4_OP_COMMIT{}), nfsv4.NFS4ERR_ISDIR},
-		"18.24 READLINK of a directory":                                    {alice, at("/open", &nfsv4.NfsArgop4_OP_READLINK{}), nfsv4.NFS4ERR_INVAL},
+		"18.24 READLINK of a directory":                                    {alice, at("/open", &nfsv4.NfsArgop4_OP_READLINK{}), nfsv4.NFS4ERR_WRONG_TYPE},
 		"18.2 CLOSE of what was never opened":                              {alice, at("/open", &nfsv4.NfsArgop4_OP_CLOSE{}), nfsv4.NFS4ERR_BAD_STATEID},
 		"18.43 LAYOUTGET is not supported":                                 {alice, at("/open", &nfsv4.NfsArgop4_OP_LAYOUTGET{Oplayoutget: nfsv4.Layoutget4args{}}), nfsv4.NFS4ERR_NOTSUPP},
 		"RFC 5531 AUTH_NONE is nobody, and may do what everybody may":      {nobody, at("/open", mkdir("x")), nfsv4.NFS4_OK},
@@ -209,6 +220,10 @@ func verify(bit int, value nfsv4.NfsFtype4) nfsv4.NfsArgop4 {
 	return &nfsv4.NfsArgop4_OP_VERIFY{Opverify: nfsv4.Verify4args{ObjAttributes: fattr(func(w *values) { w.u32(uint32(value)) }, bit)}}
 }
 
+func verifyValues(encode func(*values), bit int) nfsv4.NfsArgop4 {
+	return &nfsv4.NfsArgop4_OP_VERIFY{Opverify: nfsv4.Verify4args{ObjAttributes: fattr(encode, bit)}}
+}
+
 func nverify(bit int, value nfsv4.NfsFtype4) nfsv4.NfsArgop4 {
 	return &nfsv4.NfsArgop4_OP_NVERIFY{Opnverify: nfsv4.Nverify4args{ObjAttributes: fattr(func(w *values) { w.u32(uint32(value)) }, bit)}}
 }
@@ -223,6 +238,35 @@ func secinfoNoName(style nfsv4.SecinfoStyle4) nfsv4.NfsArgop4 {
 
 func create(name string, what nfsv4.Createtype4) nfsv4.NfsArgop4 {
 	return &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{Objtype: what, Objname: name}}
+}
+
+func TestAttributesOfNFS42AreUnknownInNFS41(t *testing.T) { // RFC 7862 section 12.2
+	const of42 = nfsv4.FATTR4_CHANGE_ATTR_TYPE
+	w := newWorld(t)
+	for minor, want := range map[uint32]bool{1: false, 2: true} {
+		w.minor = minor
+		res, status := w.do(alice, at("/open", getattr(nfsv4.FATTR4_SUPPORTED_ATTRS, of42))...)
+		if status != nfsv4.NFS4_OK {
+			t.Fatal(nfs.StatusName(status))
+		}
+		got := res[len(res)-1].(*nfsv4.NfsResop4_OP_GETATTR).Opgetattr.(*nfsv4.Getattr4res_NFS4_OK).Resok4.ObjAttributes
+		if hasBit(got.Attrmask, of42) != want {
+			t.Errorf("minor version %d: the reply has attributes %x", minor, got.Attrmask)
+		}
+		r := reader{b: got.AttrVals}
+		var words []uint32
+		r.skipList(func() { words = append(words, r.u32()) })
+		if hasBit(words, of42) != want {
+			t.Errorf("minor version %d: supported attributes are %x", minor, words)
+		}
+		wantStatus := nfsv4.NFS4ERR_ATTRNOTSUPP
+		if want {
+			wantStatus = nfsv4.NFS4_OK
+		}
+		if _, status := w.do(alice, at("/open", verifyValues(func(v *values) { v.u32(changeTypeUndefined) }, of42))...); status != wantStatus {
+			t.Errorf("minor version %d: VERIFY: %s", minor, nfs.StatusName(status))
+		}
+	}
 }
 
 func TestAccessIsWhatModeAndRulesGive(t *testing.T) { // RFC 8881 section 18.1

@@ -66,7 +66,7 @@ func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlis
 				// RFC 8881 section 11.4.2: without rdattr_error the whole READDIR fails.
 				return nfsv4.Dirlist4{}, nfsv4.NFS4ERR_MOVED
 			}
-			next := &nfsv4.Entry4{Cookie: e.ID.Cookie(), Name: e.Name(), Attrs: c.h.encode(e, args.AttrRequest)}
+			next := &nfsv4.Entry4{Cookie: e.ID.Cookie(), Name: e.Name(), Attrs: c.encode(e, args.AttrRequest)}
 			// The size counts the flag that says whether another entry follows.
 			left -= next.GetEncodedSizeBytes()
 			names -= 8 + len(next.Name)
@@ -104,13 +104,5 @@ func (c *compound) entries(dir *tree.Entry, after uint64, batch int) []tree.Entr
 // expectsAbsent tells whether a READDIR with these attributes may list junctions: it asks for
 // rdattr_error, or for nothing that a junction does not have.
 func expectsAbsent(request []uint32) bool {
-	if hasBit(request, nfsv4.FATTR4_RDATTR_ERROR) {
-		return true
-	}
-	for i, word := range request {
-		if i >= len(absent) && word != 0 || i < len(absent) && word&^absent[i] != 0 {
-			return false
-		}
-	}
-	return true
+	return hasBit(request, nfsv4.FATTR4_RDATTR_ERROR) || within(request, absent)
 }

@@ -12,16 +12,17 @@ func (c *compound) refuse(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
 	switch o := op.(type) {
 	case *nfsv4.NfsArgop4_OP_OPEN:
 		return c.open(&o.Opopen)
-	case *nfsv4.NfsArgop4_OP_SETATTR, *nfsv4.NfsArgop4_OP_LINK, *nfsv4.NfsArgop4_OP_OPENATTR:
+	case *nfsv4.NfsArgop4_OP_SETATTR:
 		return c.refuseChange()
 	case *nfsv4.NfsArgop4_OP_READ, *nfsv4.NfsArgop4_OP_WRITE, *nfsv4.NfsArgop4_OP_COMMIT,
 		*nfsv4.NfsArgop4_OP_LOCK, *nfsv4.NfsArgop4_OP_LOCKT, *nfsv4.NfsArgop4_OP_LOCKU:
 		return c.onDirectory(nfsv4.NFS4ERR_ISDIR)
 	case *nfsv4.NfsArgop4_OP_READLINK:
-		return c.onDirectory(nfsv4.NFS4ERR_INVAL)
+		return c.onDirectory(nfsv4.NFS4ERR_WRONG_TYPE)
 	case *nfsv4.NfsArgop4_OP_CLOSE, *nfsv4.NfsArgop4_OP_OPEN_DOWNGRADE, *nfsv4.NfsArgop4_OP_DELEGRETURN:
 		return c.onDirectory(nfsv4.NFS4ERR_BAD_STATEID)
 	}
+	// LINK and OPENATTR among them, as link_support and named_attr say.
 	return nfsv4.NFS4ERR_NOTSUPP
 }
 

@@ -96,12 +96,13 @@ type world struct {
 	mutator *mutator
 	now     time.Time
 	down    map[string]bool
+	minor   uint32
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	tr := tree.New("fs")
-	w := &world{now: born.Time, down: map[string]bool{}, mutator: &mutator{tree: tr}}
+	w := &world{now: born.Time, down: map[string]bool{}, minor: 2, mutator: &mutator{tree: tr}}
 	for _, s := range []*v1alpha1.FileShare{
 		share("open", "/open", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 2, "0777" }),
 		share("open2", "/open2", func(s *v1alpha1.FileShareSpec) { s.Mode = "0777" }),
@@ -152,7 +153,7 @@ var (
 
 // do runs operations until one fails, as the session layer does, and gives all results and the last status.
 func (w *world) do(caller rpc.Caller, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, nfsv4.Nfsstat4) {
-	c := w.handler.Begin(context.Background(), caller)
+	c := w.handler.Begin(context.Background(), caller, w.minor)
 	var out []nfsv4.NfsResop4
 	for _, op := range ops {
 		res := c.Do(context.Background(), op)

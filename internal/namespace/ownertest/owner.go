@@ -117,7 +117,7 @@ func (o *Owner) Calls(op string) int {
 }
 
 // Begin implements session.Handler.
-func (o *Owner) Begin(_ context.Context, caller rpc.Caller) session.Compound {
+func (o *Owner) Begin(_ context.Context, caller rpc.Caller, _ uint32) session.Compound {
 	return &compound{o: o, caller: caller}
 }
 

@@ -64,7 +64,7 @@ func (t *tree) names() []string {
 	return names
 }
 
-func (t *tree) Begin(_ context.Context, caller rpc.Caller) session.Compound {
+func (t *tree) Begin(_ context.Context, caller rpc.Caller, _ uint32) session.Compound {
 	return &compound{tree: t, caller: caller}
 }
 

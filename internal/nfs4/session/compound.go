@@ -83,7 +83,7 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	// The slot comes back whatever happens, or the client would wait for it for ever.
 	var reply []byte
 	defer func() { s.finish(granted, reply) }()
-	run := &execution{server: s, ctx: ctx, caller: caller, session: granted.session}
+	run := &execution{server: s, ctx: ctx, caller: caller, session: granted.session, minor: h.minorVersion}
 	for i := uint32(1); i < h.operations; i++ {
 		if !r.add(run.next(d, h, r, i == h.operations-1)) {
 			break
@@ -113,6 +113,7 @@ type execution struct {
 	ctx      context.Context
 	caller   rpc.Caller
 	session  *session
+	minor    uint32
 	compound Compound
 }
 
@@ -161,7 +162,7 @@ func (e *execution) do(op nfsv4.NfsArgop4) (res nfsv4.NfsResop4) {
 		}
 	}()
 	if e.compound == nil {
-		e.compound = e.server.handler.Begin(e.ctx, e.caller)
+		e.compound = e.server.handler.Begin(e.ctx, e.caller, e.minor)
 	}
 	res = e.compound.Do(e.ctx, op)
 	if res == nil || res.GetResop() != op.GetArgop() {

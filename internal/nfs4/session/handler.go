@@ -13,7 +13,8 @@ type Handler interface {
 	// Begin is called once for each compound that has such an operation.
 	// ctx ends when the server shuts down. It does not end with the client's connection:
 	// the client will ask for the result again on another one, and must get it.
-	Begin(ctx context.Context, caller rpc.Caller) Compound
+	// minorVersion is that of the compound, 1 or 2: some attributes exist in 2 only.
+	Begin(ctx context.Context, caller rpc.Caller, minorVersion uint32) Compound
 }
 
 // Compound is the state of one compound: the current and the saved file handle.

@@ -41,7 +41,7 @@ type handler struct {
 	entered, leave chan struct{}
 }
 
-func (h *handler) Begin(context.Context, rpc.Caller) session.Compound { return h }
+func (h *handler) Begin(context.Context, rpc.Caller, uint32) session.Compound { return h }
 
 func (h *handler) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	switch op.(type) {
