@@ -24,7 +24,7 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-const patience = 15 * time.Second
+const patience = 2 * time.Minute
 
 // memoryRecord stands in for the API: it keeps the status and counts its changes. That the API itself
 // takes the status is shown in TestTheRecordInTheAPI.

@@ -240,12 +240,15 @@ func (w *world) ownersOf(share, path string) (out []int) {
 	return out
 }
 
+// patience is for what takes milliseconds unless the machine is very busy.
+const patience = 3 * time.Minute
+
 func (w *world) eventually(what string, is func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !is() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("it did not come to pass in 30 s that %s", what)
+			w.t.Fatalf("it did not come to pass in %s that %s", patience, what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -23,6 +23,9 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
+// patience is for what takes milliseconds unless the machine is very busy.
+const patience = time.Minute
+
 // tree is a file server of directories and empty files in memory.
 type tree struct {
 	mu    sync.Mutex
@@ -30,9 +33,9 @@ type tree struct {
 	next  uint64
 	// delays is how many operations on names are answered with NFS4ERR_DELAY.
 	delays atomic.Int32
-	// creates counts executed CREATEs; slow delays each.
-	creates atomic.Int32
-	slow    atomic.Int64
+	// creates counts executed CREATEs; each calls onCreate first.
+	creates  atomic.Int32
+	onCreate atomic.Pointer[func()]
 }
 
 type node struct {
@@ -77,7 +80,9 @@ type compound struct {
 func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	t := c.tree
 	if _, ok := op.(*nfsv4.NfsArgop4_OP_CREATE); ok {
-		time.Sleep(time.Duration(t.slow.Load()))
+		if hook := t.onCreate.Load(); hook != nil {
+			(*hook)()
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,11 +265,10 @@ func serve(t *testing.T, tree *tree, addr string) *server {
 		t.Fatal(err)
 	}
 	var listener net.Listener
-	for range 50 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if listener, err = net.Listen("tcp", addr); err == nil {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	if err != nil {
 		t.Fatal(err)

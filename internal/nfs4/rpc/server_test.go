@@ -46,22 +46,31 @@ func (g *gate) Compound(ctx context.Context, _ Caller, args []byte) ([]byte, rpc
 	return args, rpcv2.SUCCESS
 }
 
+// patience is for what takes milliseconds unless the machine is very busy.
+const patience = time.Minute
+
 type running struct {
 	*testing.T
 	*Server
-	address string
+	connect func() (net.Conn, error)
 	stop    context.CancelFunc
 	done    chan error
 }
 
+// start serves on loopback.
 func start(t *testing.T, handler Handler, limits Limits) *running {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, handler, limits, listener, func() (net.Conn, error) { return net.Dial("tcp", listener.Addr().String()) })
+}
+
+func serve(t *testing.T, handler Handler, limits Limits, listener net.Listener, connect func() (net.Conn, error)) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), address: listener.Addr().String(), stop: cancel, done: make(chan error, 1)}
+	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), connect: connect, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- r.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
@@ -70,7 +79,7 @@ func start(t *testing.T, handler Handler, limits Limits) *running {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Error("Serve does not return")
 		}
 		if got := r.Stats(); got != (Stats{}) {
@@ -82,12 +91,12 @@ func start(t *testing.T, handler Handler, limits Limits) *running {
 
 func (r *running) dial() net.Conn {
 	r.Helper()
-	conn, err := net.Dial("tcp", r.address)
+	conn, err := r.connect()
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		r.Fatal(err)
 	}
 	return conn
@@ -184,18 +193,15 @@ func TestLimitsOfConnections(t *testing.T) {
 }
 
 func TestConnectionsThatEnd(t *testing.T) {
-	quick := Limits{Idle: 100 * time.Millisecond, Receive: 100 * time.Millisecond, MessageBytes: 10000, BufferBytes: 5000}
+	limits := Limits{MessageBytes: 10000, BufferBytes: 5000}
 	for name, send := range map[string]func(*running, net.Conn){
-		"silent from the start":    func(*running, net.Conn) {},
-		"silent after a request":   func(r *running, conn net.Conn) { r.send(conn, 1, "echo"); r.xid(conn) },
-		"silent within a request":  func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 100, []byte("abc"))) },
 		"too large":                func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 10001, nil)) },
 		"beyond the common memory": func(_ *running, conn net.Conn) { _, _ = conn.Write(whole(make([]byte, 9500))) },
 		"not a call":               func(_ *running, conn net.Conn) { _, _ = conn.Write(whole([]byte("GET / HTTP/1.1"))) },
 		"closed by the client":     func(_ *running, conn net.Conn) { _ = conn.(*net.TCPConn).CloseWrite() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, newGate(), quick)
+			r := start(t, newGate(), limits)
 			conn := r.dial()
 			send(r, conn)
 			if !ended(conn) {
@@ -208,22 +214,6 @@ func TestConnectionsThatEnd(t *testing.T) {
 	}
 }
 
-// Slow bytes do not keep a request alive: the time is for the whole of it.
-func TestTricklingRequestsEnd(t *testing.T) {
-	r := start(t, newGate(), Limits{Receive: 200 * time.Millisecond})
-	conn := r.dial()
-	began := time.Now()
-	for range 1000 {
-		if _, err := conn.Write([]byte{0}); err != nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it lasted %v", took)
-	}
-}
-
 func TestAClientThatReadsNothingIsDropped(t *testing.T) {
 	r := start(t, newGate(), Limits{Write: 100 * time.Millisecond})
 	conn := r.dial()
@@ -233,7 +223,7 @@ func TestAClientThatReadsNothingIsDropped(t *testing.T) {
 			break
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still there: %+v", r.Stats())
 		}
@@ -254,19 +244,15 @@ func TestAPanicIsOneRequestsError(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	t.Run("closes silent connections at once, with FIN", func(t *testing.T) {
-		r := start(t, newGate(), Limits{})
+		r := start(t, newGate(), Limits{Drain: time.Hour})
 		conn := r.dial()
 		r.send(conn, 1, "echo")
 		r.xid(conn)
-		began := time.Now()
 		r.stop()
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
-		}
-		if conn, err := net.Dial("tcp", r.address); err == nil {
+		if conn, err := r.connect(); err == nil {
 			_ = conn.Close()
 			t.Error("it still listens")
 		}
