@@ -8,6 +8,7 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
@@ -35,7 +36,7 @@ func FuzzCompound(f *testing.F) {
 	f.Add(encode(at("/open", mkdir("x", uid5), getfh, getattr(typeBit, nfsv4.FATTR4_FS_LOCATIONS))...), uint32(0), byte(0))
 	f.Add(encode(at("/", readdir(nfsv4.Readdir4args{Maxcount: 4096, AttrRequest: kernelAttributes}))...), uint32(5), byte(1))
 	f.Add(encode(at("/open", open("x", creating), rmdir("plain"), lookupp, restore, secinfo("x"))...), uint32(5), byte(2))
-	f.Add(encode(at("/deep/single", verify(typeBit, nfsv4.NF4DIR), putfh(handleOf("/open")))...), uint32(5), byte(2))
+	f.Add(encode(at("/deep/single", verify(typeBit, nfsv4.NF4DIR), putfh(tree.EncodeHandle(tree.HandleDirectory, tree.ID{1})))...), uint32(5), byte(2))
 	f.Fuzz(func(t *testing.T, b []byte, uid uint32, network byte) {
 		w := newWorld(t)
 		c := w.handler.Begin(context.Background(), rpc.Caller{Addr: netip.AddrFrom4([4]byte{10, network, 0, 1}), UID: uid, GID: uid}, 1)

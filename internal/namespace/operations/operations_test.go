@@ -39,9 +39,8 @@ func putfh(b []byte) nfsv4.NfsArgop4 {
 	return &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: b}}
 }
 
-func handleOf(path string) []byte {
-	return tree.EncodeHandle(tree.HandleDirectory, tree.PathID(path))
-}
+// putfhOf is PUTFH of the handle of what is at a path; do fills it in.
+func putfhOf(path string) nfsv4.NfsArgop4 { return putfh([]byte(handleAt + path)) }
 
 func mkdir(name string, attrs ...nfsv4.Fattr4) nfsv4.NfsArgop4 {
 	args := nfsv4.Create4args{Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: name}
@@ -92,10 +91,12 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.20 PUTPUBFH sets the root, too":                                {alice, ops{&nfsv4.NfsArgop4_OP_PUTPUBFH{}, getfh}, nfsv4.NFS4_OK},
 		"18.8 GETFH needs a file handle":                                   {alice, ops{getfh}, nfsv4.NFS4ERR_NOFILEHANDLE},
 		"18.8 GETFH of a junction is moved":                                {alice, at("/open/plain/junction", getfh), nfsv4.NFS4ERR_MOVED},
-		"18.19 PUTFH takes a handle of a directory":                        {alice, ops{putfh(handleOf("/open/plain")), getfh}, nfsv4.NFS4_OK},
-		"18.19 PUTFH of something that is not there is stale":              {alice, ops{putfh(handleOf("/open/none"))}, nfsv4.NFS4ERR_STALE},
-		"18.19 PUTFH of a junction is stale":                               {alice, ops{putfh(handleOf("/open/plain/junction"))}, nfsv4.NFS4ERR_STALE},
-		"18.19 PUTFH of a share that the client doesn't see is stale":      {alice, ops{putfh(handleOf("/limited"))}, nfsv4.NFS4ERR_STALE},
+		"18.19 PUTFH takes a handle of a directory":                        {alice, ops{putfhOf("/open/plain"), getfh}, nfsv4.NFS4_OK},
+		"18.19 PUTFH of something that is not there is stale":              {alice, ops{putfhOf("/open/none")}, nfsv4.NFS4ERR_STALE},
+		"18.19 PUTFH of a junction is stale":                               {alice, ops{putfhOf("/open/plain/junction")}, nfsv4.NFS4ERR_STALE},
+		"18.19 PUTFH of a share that the client doesn't see is stale":      {alice, ops{putfhOf("/limited")}, nfsv4.NFS4ERR_STALE},
+		"18.19 PUTFH of a handle of an earlier release is stale":           {alice, ops{putfh(append([]byte{'H', 1, 0, 0}, make([]byte, 16)...))}, nfsv4.NFS4ERR_STALE},
+		"18.19 PUTFH of a handle of a later release is a bad handle":       {alice, ops{putfh(append([]byte{'H', 3, 0, 0}, make([]byte, 16)...))}, nfsv4.NFS4ERR_BADHANDLE},
 		"18.19 PUTFH of garbage is a bad handle":                           {alice, ops{putfh([]byte("garbage"))}, nfsv4.NFS4ERR_BADHANDLE},
 		"18.19 PUTFH of nothing is a bad handle":                           {alice, ops{putfh(nil)}, nfsv4.NFS4ERR_BADHANDLE},
 		"18.28 SAVEFH needs a file handle":                                 {alice, ops{savefh}, nfsv4.NFS4ERR_NOFILEHANDLE},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,11 +152,28 @@ var (
 	nobody   = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), Anonymous: true}
 )
 
+// handleAt marks a handle in a table of tests that is that of a path in the tree.
+const handleAt = "handle of "
+
+func (w *world) withHandle(op nfsv4.NfsArgop4) nfsv4.NfsArgop4 {
+	put, ok := op.(*nfsv4.NfsArgop4_OP_PUTFH)
+	if !ok {
+		return op
+	}
+	path, ok := strings.CutPrefix(string(put.Opputfh.Object), handleAt)
+	if !ok {
+		return op
+	}
+	e, _ := w.handler.Tree.At(path)
+	return putfh(tree.EncodeHandle(tree.HandleDirectory, e.ID))
+}
+
 // do runs operations until one fails, as the session layer does, and gives all results and the last status.
 func (w *world) do(caller rpc.Caller, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, nfsv4.Nfsstat4) {
 	c := w.handler.Begin(context.Background(), caller, w.minor)
 	var out []nfsv4.NfsResop4
 	for _, op := range ops {
+		op = w.withHandle(op)
 		res := c.Do(context.Background(), op)
 		out = append(out, res)
 		if status := session.StatusOf(res); status != nfsv4.NFS4_OK {

@@ -48,7 +48,7 @@ func BenchmarkAddAndRemoveOneOfTenThousand(b *testing.B) {
 
 func BenchmarkLookup(b *testing.B) {
 	tr := full(b)
-	id := PathID("/s")
+	id := idOf(tr, "/s")
 	for b.Loop() {
 		if _, ok := tr.Lookup(id, "d05000"); !ok {
 			b.Fatal("missing")
@@ -58,7 +58,7 @@ func BenchmarkLookup(b *testing.B) {
 
 func BenchmarkListTenThousand(b *testing.B) {
 	tr := full(b)
-	id := PathID("/s")
+	id := idOf(tr, "/s")
 	for b.Loop() {
 		n := 0
 		tr.List(id, 0, func(*Entry) bool { n++; return true })

@@ -1,43 +1,24 @@
 package tree
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 )
 
-// ID identifies a node: 128 bits of SHA-256 over its absolute path. Clients choose
-// names, so a weaker hash would let one of them make two directories with one handle.
+// ID identifies a node to clients: 128 bits of SHA-256 over what the node is (identity.go). It is what a file handle
+// holds, and nothing else that clients get tells of it: file ids and cookies are hashes of it.
 type ID [16]byte
 
-// PathID is the identity of the node with an absolute path.
-func PathID(path string) ID {
-	sum := sha256.Sum256([]byte(path))
-	return ID(sum[:16])
-}
-
 // FileID is the fileid attribute. It has 63 bits: some clients' user space is signed.
-func (id ID) FileID() uint64 {
-	v := binary.BigEndian.Uint64(id[:8]) >> 1
-	if v == 0 {
-		return 1
-	}
-	return v
-}
+func (id ID) FileID() uint64 { return max(hash64("fileid", string(id[:]))>>1, 1) }
 
 // firstCookie is the least cookie that an entry can have: 0, 1 and 2 are reserved
 // (RFC 8881 section 18.23.3).
 const firstCookie = 3
 
-// Cookie is the READDIR cookie of the entry. It depends on the path only, so it
-// stays good while other entries come and go.
-func (id ID) Cookie() uint64 {
-	v := binary.BigEndian.Uint64(id[8:]) >> 1
-	if v < firstCookie {
-		return firstCookie
-	}
-	return v
-}
+// Cookie is the READDIR cookie of the entry. It depends on what the entry is and on nothing beside it, so it
+// stays good while other entries come and go, and while this one is renamed.
+func (id ID) Cookie() uint64 { return max(hash64("cookie", string(id[:]))>>1, firstCookie) }
 
 // HandleKind tells what a file handle stands for.
 type HandleKind byte
@@ -52,8 +33,9 @@ const (
 )
 
 const (
-	handleMagic   = 'H'
-	handleVersion = 1
+	handleMagic = 'H'
+	// handleVersion 1 had hashes of paths. Such a handle is well-formed and stands for nothing: it is stale.
+	handleVersion = 2
 	handleSize    = 20
 )
 
@@ -69,7 +51,7 @@ func EncodeHandle(kind HandleKind, id ID) []byte {
 
 // DecodeHandle reads a file handle; the error is ErrBadHandle.
 func DecodeHandle(b []byte) (HandleKind, ID, error) {
-	if len(b) != handleSize || b[0] != handleMagic || b[1] != handleVersion || b[2] > byte(HandleCreated) || b[3] != 0 {
+	if len(b) != handleSize || b[0] != handleMagic || b[1] == 0 || b[1] > handleVersion || b[2] > byte(HandleCreated) || b[3] != 0 {
 		return 0, ID{}, ErrBadHandle
 	}
 	return HandleKind(b[2]), ID(b[4:]), nil
@@ -77,12 +59,8 @@ func DecodeHandle(b []byte) (HandleKind, ID, error) {
 
 // hash64 is 64 bits of SHA-256 over the parts.
 func hash64(parts ...string) uint64 {
-	h := sha256.New()
-	var length [8]byte
-	for _, part := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write([]byte(part))
-	}
-	return binary.BigEndian.Uint64(h.Sum(nil))
+	sum := sum256(parts...)
+	return binary.BigEndian.Uint64(sum[:])
 }
+
+func appendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

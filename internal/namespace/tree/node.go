@@ -12,6 +12,7 @@ import (
 // what is below it) or a junction.
 type node struct {
 	id     ID
+	cookie uint64
 	path   string
 	parent *node
 	share  *Share
@@ -88,36 +89,72 @@ func (n *node) implied() bool {
 	return n.parent != nil && n.record == nil && (n.share == nil || n.rel != "")
 }
 
-func byCookie(n *node, cookie uint64) int { return cmp.Compare(n.id.Cookie(), cookie) }
+func byCookie(n *node, cookie uint64) int { return cmp.Compare(n.cookie, cookie) }
 
 // attach puts a node under its parent.
 func (t *Tree) attach(parent, n *node) {
 	n.parent = parent
-	t.nodes[n.id] = n
+	n.id = n.identify()
+	t.nodes[n.id], t.paths[n.path] = n, n
 	if parent.kids == nil {
 		parent.kids = map[string]*node{}
 	}
 	parent.kids[n.name()] = n
-	i, _ := slices.BinarySearchFunc(parent.order, n.id.Cookie(), byCookie)
-	parent.order = slices.Insert(parent.order, i, n)
+	parent.arrange(n)
 	n.weight, n.born = n.weigh(), n.created()
 	parent.sum += n.weight
 	parent.newest = max(parent.newest, n.born)
 }
 
+// arrange puts a kid to its place by its cookie.
+func (n *node) arrange(kid *node) {
+	kid.cookie = kid.id.Cookie()
+	i, _ := slices.BinarySearchFunc(n.order, kid.cookie, byCookie)
+	n.order = slices.Insert(n.order, i, kid)
+}
+
+// misplace takes a kid from its place.
+func (n *node) misplace(kid *node) {
+	i, _ := slices.BinarySearchFunc(n.order, kid.cookie, byCookie)
+	for n.order[i] != kid { // entries whose cookies are equal
+		i++
+	}
+	n.order = slices.Delete(n.order, i, i+1)
+}
+
 // detach takes a node from its parent.
 func (t *Tree) detach(n *node) {
 	parent := n.parent
-	delete(t.nodes, n.id)
+	t.unregister(n)
 	delete(parent.kids, n.name())
-	i, _ := slices.BinarySearchFunc(parent.order, n.id.Cookie(), byCookie)
-	for parent.order[i] != n { // entries whose cookies are equal
-		i++
-	}
-	parent.order = slices.Delete(parent.order, i, i+1)
+	parent.misplace(n)
 	parent.sum -= n.weight
 	parent.aged(n.born)
 	n.parent = nil
+}
+
+// unregister takes a node's handle and path out.
+func (t *Tree) unregister(n *node) {
+	delete(t.paths, n.path)
+	// While a directory is renamed it may be at both places for a moment: its handle stands for the newer.
+	if t.nodes[n.id] == n {
+		delete(t.nodes, n.id)
+	}
+}
+
+// reidentify gives a node the identity of what it is now.
+func (t *Tree) reidentify(n *node) {
+	id := n.identify()
+	if n.parent == nil || n.id == id && t.nodes[id] == n {
+		return
+	}
+	if t.nodes[n.id] == n {
+		delete(t.nodes, n.id)
+	}
+	n.parent.misplace(n)
+	n.id = id
+	t.nodes[id] = n
+	n.parent.arrange(n)
 }
 
 // aged finds the newest kid again, if it was the one that is gone.
@@ -147,7 +184,7 @@ func (n *node) reweigh() {
 }
 
 // at is the node with an absolute path.
-func (t *Tree) at(path string) *node { return t.nodes[PathID(path)] }
+func (t *Tree) at(path string) *node { return t.paths[path] }
 
 // ensure is the directory of a share with a path below its root; what is missing above it is made.
 func (t *Tree) ensure(s *Share, rel string) *node {
@@ -155,7 +192,7 @@ func (t *Tree) ensure(s *Share, rel string) *node {
 	if n := t.at(path); n != nil {
 		return n
 	}
-	n := &node{id: PathID(path), path: path}
+	n := &node{path: path}
 	if rel != "" {
 		parent := ""
 		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
@@ -176,7 +213,7 @@ func (t *Tree) above(path string) *node {
 	if n := t.at(parent); n != nil {
 		return n
 	}
-	n := &node{id: PathID(parent), path: parent}
+	n := &node{path: parent}
 	t.attach(t.above(parent), n)
 	return n
 }
@@ -192,6 +229,7 @@ func (t *Tree) place(s *Share, r *Record) {
 	}
 	n := t.ensure(s, rel)
 	n.record = r
+	t.reidentify(n)
 	n.reweigh()
 }
 
@@ -203,6 +241,7 @@ func (t *Tree) displace(s *Share, r *Record) {
 	}
 	n.record = nil
 	if len(n.kids) > 0 {
+		t.reidentify(n)
 		n.reweigh()
 		return
 	}
@@ -221,10 +260,10 @@ func (t *Tree) remove(n *node) {
 	}
 }
 
-// forget takes the handles of all below a node out.
+// forget takes the handles and paths of all below a node out.
 func (t *Tree) forget(n *node) {
 	for _, k := range n.order {
-		delete(t.nodes, k.id)
+		t.unregister(k)
 		t.forget(k)
 	}
 }

@@ -89,6 +89,17 @@ func (t *Tree) Get(id ID) (Entry, bool) {
 	return t.entry(n), true
 }
 
+// At is the entry with an absolute path.
+func (t *Tree) At(path string) (Entry, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.at(path)
+	if n == nil {
+		return Entry{}, false
+	}
+	return t.entry(n), true
+}
+
 // Parent is the directory above one; false for the root and for what is gone.
 func (t *Tree) Parent(id ID) (Entry, bool) {
 	t.mu.RLock()

@@ -18,10 +18,12 @@ const MadeByAnnotation = "howdah.io/made-by"
 
 // Record is what the tree needs of a ShareDirectory. It is never changed after it was made.
 type Record struct {
-	Name    string
-	UID     string
-	Version uint64
-	Share   string
+	Name string
+	UID  string
+	// Identity is that of the directory, if it is older than this record: it was renamed. Empty: the UID is.
+	Identity string
+	Version  uint64
+	Share    string
 	// Path is relative to the share's root; RootPath is the root itself.
 	Path string
 	// Server is the owner; empty for a directory that exists in the namespace only.

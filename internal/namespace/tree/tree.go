@@ -15,6 +15,7 @@ type Tree struct {
 	mu      sync.RWMutex
 	root    *node
 	nodes   map[ID]*node
+	paths   map[string]*node
 	shares  map[string]*Share             // all that could be shown
 	mounted map[string]*Share             // those that are: no older share is in their way
 	records map[string]map[string]*Record // by share and path
@@ -34,6 +35,7 @@ func New(fileServer string) *Tree {
 	t := &Tree{
 		fileServer: fileServer,
 		nodes:      map[ID]*node{},
+		paths:      map[string]*node{},
 		shares:     map[string]*Share{},
 		mounted:    map[string]*Share{},
 		records:    map[string]map[string]*Record{},
@@ -41,8 +43,9 @@ func New(fileServer string) *Tree {
 		servers:    map[string]*Server{},
 		gone:       tombstones{uids: map[string]bool{}},
 	}
-	t.root = &node{id: PathID("/"), path: "/"}
-	t.nodes[t.root.id] = t.root
+	t.root = &node{path: "/"}
+	t.root.id = t.root.identify()
+	t.nodes[t.root.id], t.paths["/"] = t.root, t.root
 	return t
 }
 

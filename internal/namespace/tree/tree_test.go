@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -44,6 +45,15 @@ func newRecord(share, path, server string, state v1alpha1.DirectoryState, versio
 	return r
 }
 
+// idOf is the identity of what is at a path now.
+func idOf(t *Tree, path string) ID {
+	e, ok := t.At(path)
+	if !ok {
+		panic("there is no " + path)
+	}
+	return e.ID
+}
+
 // dump is all that a client could see of a tree, by path.
 func dump(t *Tree) map[string]string {
 	out := map[string]string{}
@@ -53,8 +63,8 @@ func dump(t *Tree) map[string]string {
 		if e.Target != nil {
 			target = fmt.Sprintf("%+v", *e.Target)
 		}
-		out[e.Path] = fmt.Sprintf("change %x entries %d owner %d:%d %o modified %v target %s",
-			e.Change, e.Entries, e.Owner, e.Group, e.Mode, e.Modified.Unix(), target)
+		out[e.Path] = fmt.Sprintf("id %x change %x entries %d owner %d:%d %o modified %v target %s",
+			e.ID, e.Change, e.Entries, e.Owner, e.Group, e.Mode, e.Modified.Unix(), target)
 		var kids []Entry
 		t.List(e.ID, 0, func(k *Entry) bool { kids = append(kids, *k); return true })
 		for _, k := range kids {
@@ -62,7 +72,7 @@ func dump(t *Tree) map[string]string {
 		}
 	}
 	walk(t.Root())
-	out["nodes"] = fmt.Sprint(len(t.nodes))
+	out["nodes"] = fmt.Sprint(len(t.nodes), len(t.paths))
 	return out
 }
 
@@ -145,7 +155,8 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 		tr.SetDirectory(newRecord("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", v1alpha1.DirectoryReady, i+1))
 	}
 	handles, ids := map[string]string{}, map[uint64]string{}
-	for id, n := range tr.nodes {
+	for _, n := range tr.paths {
+		id := n.id
 		h := string(EncodeHandle(HandleDirectory, id))
 		if handles[h] != "" || ids[id.FileID()] != "" {
 			t.Fatalf("%s has the handle or file id of %s%s", n.path, handles[h], ids[id.FileID()])
@@ -159,9 +170,58 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 			t.Fatalf("the handle of %s reads as %v %v %v", n.path, kind, back, err)
 		}
 	}
+	if len(tr.nodes) != len(tr.paths) {
+		t.Errorf("%d handles for %d directories", len(tr.nodes), len(tr.paths))
+	}
 	// Handles outlive releases: clients keep them over an upgrade of all servers.
-	if got, want := fmt.Sprintf("%x", EncodeHandle(HandleDirectory, PathID("/s"))), "480100008e295f312d7e62d4db0ad6d62af01876"; got != want {
-		t.Errorf("the handle of /s is %s", got)
+	for path, want := range map[string]string{
+		"/":        "480200001388d6a1d2cf3fc8b1ce8609f2641ac2",
+		"/s":       "480200007204421745ee2f562599271f962dcabc",
+		"/s/p1":    "48020000a3ae00445eeb6ab0fbe804d2bdb2b5e7",
+		"/s/p1/d1": "48020000adf8c6d8208372670b6a3e18e0f9a68d",
+	} {
+		if got := fmt.Sprintf("%x", EncodeHandle(HandleDirectory, idOf(tr, path))); got != want {
+			t.Errorf("the handle of %s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 sections 4.2.2 and 5.8.2.4
+	tr := New("fs")
+	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
+	tr.SetDirectory(newRecord("s", "p", "", v1alpha1.DirectoryReady, 1))
+	before := idOf(tr, "/s/p")
+	tr.DeleteDirectory("s", "p", "uid-sp")
+	again := newRecord("s", "p", "", v1alpha1.DirectoryReady, 2)
+	again.UID = "another"
+	tr.SetDirectory(again)
+	if _, ok := tr.Get(before); ok || idOf(tr, "/s/p") == before {
+		t.Error("a directory that was made again has the handle of the one that is gone")
+	}
+	root := idOf(tr, "/s")
+	tr.DeleteShare("s")
+	other := newShare("s", "/s", 0, nil)
+	other.UID = "another"
+	tr.SetShare(other)
+	if idOf(tr, "/s") == root {
+		t.Error("a share that was made again has the handle of the one that is gone")
+	}
+}
+
+func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
+	tr := New("fs")
+	tr.SetShare(newShare("s", "/s", 0, nil))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 1))
+	id := idOf(tr, "/s/a")
+	for at := range len(id) - 3 {
+		part := binary.BigEndian.Uint32(id[at:])
+		for what, v := range map[string]uint64{"file id": id.FileID(), "cookie": id.Cookie()} {
+			for shift := range 33 {
+				if uint32(v>>shift) == part {
+					t.Errorf("the %s %x has bytes %d to %d of the handle %x", what, v, at, at+3, id)
+				}
+			}
+		}
 	}
 }
 
@@ -172,7 +232,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 		for _, e := range events {
 			e(tr)
 		}
-		e, _ := tr.Get(PathID("/s"))
+		e, _ := tr.At("/s")
 		return e.Change
 	}
 	add := func(name string, version int) func(*Tree) {
@@ -213,7 +273,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 func TestStatesThatArriveLateAreIgnored(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
-	shown := func() bool { _, ok := tr.Lookup(PathID("/s"), "a"); return ok }
+	shown := func() bool { _, ok := tr.Lookup(idOf(tr, "/s"), "a"); return ok }
 	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 5))
 	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryCreating, 4))
 	if !shown() {
@@ -339,10 +399,10 @@ func TestSquashMapsToNobody(t *testing.T) {
 }
 
 func FuzzDecodeHandle(f *testing.F) {
-	f.Add(EncodeHandle(HandleCreated, PathID("/")))
+	f.Add(EncodeHandle(HandleCreated, aboveID("/")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		kind, id, err := DecodeHandle(b)
-		if err == nil && string(EncodeHandle(kind, id)) != string(b) {
+		if err == nil && b[1] == handleVersion && string(EncodeHandle(kind, id)) != string(b) {
 			t.Errorf("%x reads as a handle that is written otherwise", b)
 		}
 	})
