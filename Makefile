@@ -48,7 +48,7 @@ lint: lint-api ## golangci-lint over everything
 
 .PHONY: lint-api
 lint-api: ## kube-api-linter over api/, without exclusions
-	$$($(tool) golangci-lint) run -c .golangci-api.yml ./api/v1alpha1/...
+	$$($(tool) golangci-lint) run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
 
 .PHONY: verify
 verify: ## Regenerate and fail if that changed a file; lint; chart; shell scripts

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
@@ -38,7 +39,7 @@ type Options struct {
 // Scheme has every kind that controllers use.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, internalv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
-		&v1alpha1.ShareDirectory{}:      {Transform: cache.TransformStripManagedFields()},
+		&internalv1.ShareDirectory{}:    {Transform: cache.TransformStripManagedFields()},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
 		&corev1.ConfigMap{}:             ours,

@@ -11,6 +11,11 @@ code() {
   "$controller_gen" applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
 }
 
+reference() {
+  "$(hack/tools/build.sh crd-ref-docs)" --source-path="./api/$1" --config=hack/crd-ref-docs.yaml \
+    --renderer=markdown --output-path="docs/reference/$2" --log-level=WARN
+}
+
 manifests() {
   "$controller_gen" crd paths=./api/... output:crd:dir=config/crd/bases
   "$controller_gen" rbac:roleName=howdah-operator paths=./controllers/... output:rbac:dir=config/rbac
@@ -29,8 +34,8 @@ manifests() {
   } >config/crd/kustomization.yaml
 
   mkdir -p docs/reference
-  "$(hack/tools/build.sh crd-ref-docs)" --source-path=./api/v1alpha1 --config=hack/crd-ref-docs.yaml \
-    --renderer=markdown --output-path=docs/reference/api.md --log-level=WARN
+  reference v1alpha1 api.md
+  reference internalapi/v1alpha1 internal.md
   "$(hack/tools/build.sh helm-docs)" --chart-search-root=charts --sort-values-order=file --log-level=warning
 }
 

@@ -28,12 +28,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BenchmarkResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientResult"):
 		return &apiv1alpha1.ClientResultApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("DataServer"):
-		return &apiv1alpha1.DataServerApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("DataServerSpec"):
-		return &apiv1alpha1.DataServerSpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("DataServerStatus"):
-		return &apiv1alpha1.DataServerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Dataset"):
 		return &apiv1alpha1.DatasetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServer"):
@@ -42,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileServerCapacityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerPlacement"):
 		return &apiv1alpha1.FileServerPlacementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileServerReference"):
+		return &apiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerServerStatus"):
 		return &apiv1alpha1.FileServerServerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerSpec"):
@@ -52,42 +48,34 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileServerStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShare"):
 		return &apiv1alpha1.FileShareApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareReference"):
+		return &apiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSpec"):
 		return &apiv1alpha1.FileShareSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareStatus"):
 		return &apiv1alpha1.FileShareStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoor"):
+		return &apiv1alpha1.FrontDoorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJob"):
 		return &apiv1alpha1.MLPerfStorageJobApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobSpec"):
 		return &apiv1alpha1.MLPerfStorageJobSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobStatus"):
 		return &apiv1alpha1.MLPerfStorageJobStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServers"):
-		return &apiv1alpha1.NamespaceServersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NFSOptions"):
 		return &apiv1alpha1.NFSOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RuleResult"):
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ServedExport"):
-		return &apiv1alpha1.ServedExportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDirectories"):
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerResult"):
 		return &apiv1alpha1.ServerResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectories"):
 		return &apiv1alpha1.ShareDirectoriesApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectory"):
-		return &apiv1alpha1.ShareDirectoryApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectorySpec"):
-		return &apiv1alpha1.ShareDirectorySpecApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ShareExport"):
-		return &apiv1alpha1.ShareExportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareMount"):
 		return &apiv1alpha1.ShareMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumesStorage"):
 		return &apiv1alpha1.VolumesStorageApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):
-		return &apiv1alpha1.VolumeUsageApplyConfiguration{}
 
 	}
 	return nil

@@ -7,8 +7,8 @@ const ConditionReady = "Ready"
 const (
 	// FileServerServersAvailable: every data server serves with its present configuration.
 	FileServerServersAvailable = "ServersAvailable"
-	// FileServerNamespaceAvailable: at least one namespace server answers at the front door.
-	FileServerNamespaceAvailable = "NamespaceAvailable"
+	// FileServerFrontDoorAvailable: at least one namespace server answers at the front door.
+	FileServerFrontDoorAvailable = "FrontDoorAvailable"
 	// FileServerStorageAvailable: every claim of every data server is bound, and large enough.
 	FileServerStorageAvailable = "StorageAvailable"
 	// FileServerConfigApplied: every data server has loaded the exports that the shares ask for.
@@ -57,8 +57,8 @@ const (
 const (
 	// ReasonServersNotReady: some data servers do not serve; the message lists them with what each waits for.
 	ReasonServersNotReady = "ServersNotReady"
-	// ReasonNamespaceNotReady: no namespace server is ready.
-	ReasonNamespaceNotReady = "NamespaceNotReady"
+	// ReasonFrontDoorNotReady: no namespace server is ready.
+	ReasonFrontDoorNotReady = "FrontDoorNotReady"
 	// ReasonStorageClassNotFound: spec.storage.volumes.storageClassName names no StorageClass.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	// ReasonClaimsPending: some claims are not bound.
@@ -75,27 +75,9 @@ const (
 	ReasonInUse = "InUse"
 )
 
-// Reasons of a DataServer's condition.
-const (
-	// ReasonStarting: ganesha has been started and does not serve yet.
-	ReasonStarting = "Starting"
-	// ReasonStopping: the pod is being stopped.
-	ReasonStopping = "Stopping"
-	// ReasonServerDown: ganesha ended and is being started again; the message says how it ended.
-	ReasonServerDown = "ServerDown"
-	// ReasonVolumeRefused: a volume is missing, unreadable or another data server's; the message says which.
-	ReasonVolumeRefused = "VolumeRefused"
-	// ReasonExportIDsExhausted: the server has exported 65535 different share names times volumes in its life.
-	ReasonExportIDsExhausted = "ExportIDsExhausted"
-	// ReasonExportsFailing: some exports do not serve; the message says which and why.
-	ReasonExportsFailing = "ExportsFailing"
-	// ReasonReloadFailed: ganesha did not take its new configuration and goes on with the old one.
-	ReasonReloadFailed = "ReloadFailed"
-)
-
 // Reasons of a FileShare's conditions.
 const (
-	// ReasonFileServerNotFound: spec.fileServerName names no FileServer in the namespace.
+	// ReasonFileServerNotFound: spec.fileServerRef names no FileServer in the namespace.
 	ReasonFileServerNotFound = "FileServerNotFound"
 	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
 	ReasonFileServerNotReady = "FileServerNotReady"
@@ -113,7 +95,7 @@ const (
 
 // Reasons of an MLPerfStorageJob's conditions.
 const (
-	// ReasonFileShareNotFound: spec.shareName names no FileShare in the namespace.
+	// ReasonFileShareNotFound: spec.fileShareRef names no FileShare in the namespace.
 	ReasonFileShareNotFound = "FileShareNotFound"
 	// ReasonWaitingForShare: the share is not ready; the message repeats why.
 	ReasonWaitingForShare = "WaitingForShare"

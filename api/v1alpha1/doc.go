@@ -2,9 +2,8 @@
 // types and reasons of their conditions, and the keys of labels, annotations
 // and finalizers.
 //
-// Users write FileServer, FileShare and MLPerfStorageJob. DataServer and
-// ShareDirectory are records: the operator, the instance managers and the
-// namespace servers write them for each other (docs/design/records.md).
+// Users write FileServer, FileShare and MLPerfStorageJob. What Howdah's own parts write for each
+// other is in api/internalapi (docs/design/2026-11-22-api.md).
 //
 // The package imports apimachinery and k8s.io/api only.
 //

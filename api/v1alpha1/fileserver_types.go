@@ -50,11 +50,13 @@ type FileServerSpec struct {
 	// +optional
 	Placement *FileServerPlacement `json:"placement,omitempty"`
 
-	// namespace configures the namespace servers.
+	// frontDoor configures the namespace servers, which answer at the address that clients mount.
+	// +kubebuilder:default={}
 	// +optional
-	Namespace *NamespaceServers `json:"namespace,omitempty"`
+	FrontDoor *FrontDoor `json:"frontDoor,omitempty"`
 
 	// nfs tunes the NFS protocol.
+	// +kubebuilder:default={leaseSeconds: 10, graceSeconds: 20}
 	// +optional
 	NFS *NFSOptions `json:"nfs,omitempty"`
 
@@ -73,7 +75,7 @@ type FileServerStorage struct {
 
 // VolumesStorage backs each data server with PersistentVolumeClaims.
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName can't be changed: volumes can't move to another class"
-// +kubebuilder:validation:XValidation:rule="(has(self.perServer) ? self.perServer : 1) == (has(oldSelf.perServer) ? oldSelf.perServer : 1)",message="perServer can't be changed: directories are placed on volumes"
+// +kubebuilder:validation:XValidation:rule="self.perServer == oldSelf.perServer",message="perServer can't be changed: directories are placed on volumes"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size can't shrink: volumes can only grow"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
 type VolumesStorage struct {
@@ -88,6 +90,7 @@ type VolumesStorage struct {
 	Size *resource.Quantity `json:"size,omitempty"`
 
 	// perServer is the number of volumes of each data server; unset means 1.
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +optional
@@ -108,10 +111,11 @@ type FileServerPlacement struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// NamespaceServers configures the namespace servers: small stateless NFSv4.1
+// FrontDoor configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.
-type NamespaceServers struct {
+type FrontDoor struct {
 	// replicas is the number of namespace servers; unset means 2.
+	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	// +optional
@@ -119,9 +123,10 @@ type NamespaceServers struct {
 }
 
 // NFSOptions tunes the NFS protocol.
-// +kubebuilder:validation:XValidation:rule="(has(self.graceSeconds) ? self.graceSeconds : 20) >= (has(self.leaseSeconds) ? self.leaseSeconds : 10)",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
+// +kubebuilder:validation:XValidation:rule="self.graceSeconds >= self.leaseSeconds",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
 type NFSOptions struct {
 	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10.
+	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=120
 	// +optional
@@ -129,6 +134,7 @@ type NFSOptions struct {
 
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
 	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
+	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional
@@ -138,7 +144,7 @@ type NFSOptions struct {
 // FileServerStatus is what the operator sees of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
-	// conditions are Ready, ServersAvailable, NamespaceAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, FrontDoorAvailable, StorageAvailable, ConfigApplied.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -10,7 +10,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fshare,categories=nfs
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerName`
+// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerRef.name`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Layout",type=string,JSONPath=`.spec.layout`
 // +kubebuilder:printcolumn:name="Directories",type=integer,JSONPath=`.status.directories.count`
@@ -32,23 +32,21 @@ type FileShare struct {
 }
 
 // FileShareSpec is what the user wants of a FileShare.
-// +kubebuilder:validation:XValidation:rule="self.fileServerName == oldSelf.fileServerName",message="fileServerName can't be changed: the data lives on that FileServer's volumes"
+// +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef can't be changed: the data lives on that FileServer's volumes"
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; make a new share"
-// +kubebuilder:validation:XValidation:rule="(has(self.layout) ? self.layout : 'Distributed') == (has(oldSelf.layout) ? oldSelf.layout : 'Distributed')",message="layout can't be changed"
-// +kubebuilder:validation:XValidation:rule="(has(self.depth) ? self.depth : 1) == (has(oldSelf.depth) ? oldSelf.depth : 1)",message="depth can't be changed"
-// +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Single' || (!has(self.depth) && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
+// +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed"
+// +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed"
+// +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
-	// fileServerName names the FileServer, in the same Kubernetes namespace.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=40
+	// fileServerRef names the FileServer, in the same Kubernetes namespace.
 	// +required
-	FileServerName string `json:"fileServerName,omitempty"`
+	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
 	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
 	// Paths of shares must not lie in one another.
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,4}$`
+	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,2}$`
 	// +required
 	Path string `json:"path,omitempty"`
 
@@ -60,8 +58,9 @@ type FileShareSpec struct {
 	// depth is the number of directory levels below the share's root at which directories
 	// are spread over the data servers; unset means 1. Directories above that level exist in the namespace only
 	// and hold nothing but directories.
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4
+	// +kubebuilder:validation:Maximum=8
 	// +optional
 	Depth int32 `json:"depth,omitempty"`
 
@@ -77,19 +76,22 @@ type FileShareSpec struct {
 	// +optional
 	Directories []string `json:"directories,omitempty"`
 
-	// owner is the numeric user id of the share's root; unset means 0.
+	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +optional
-	Owner *int64 `json:"owner,omitempty"`
+	UID *int64 `json:"uid,omitempty"`
 
-	// group is the numeric group id of the share's root; unset means 0.
+	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +optional
-	Group *int64 `json:"group,omitempty"`
+	GID *int64 `json:"gid,omitempty"`
 
 	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
+	// +kubebuilder:default="0755"
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
@@ -149,25 +151,25 @@ type AccessRule struct {
 	// +required
 	Clients []string `json:"clients,omitempty"`
 
-	// mode is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
+	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
 	// +optional
-	Mode AccessMode `json:"mode,omitempty"`
+	AccessType AccessType `json:"accessType,omitempty"`
 
 	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
 	// +optional
 	Squash Squash `json:"squash,omitempty"`
 }
 
-// AccessMode tells what a client may do.
+// AccessType tells what a client may do, as ganesha's Access_Type does.
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly
-type AccessMode string
+type AccessType string
 
-// Access modes.
+// Access types.
 const (
 	// AccessReadWrite lets clients read and write.
-	AccessReadWrite AccessMode = "ReadWrite"
+	AccessReadWrite AccessType = "ReadWrite"
 	// AccessReadOnly lets clients read.
-	AccessReadOnly AccessMode = "ReadOnly"
+	AccessReadOnly AccessType = "ReadOnly"
 )
 
 // Squash tells which users are mapped to nobody.
@@ -257,7 +259,7 @@ type ShareDirectories struct {
 
 	// perServer tells how many directories each data server owns.
 	// +listType=map
-	// +listMapKey=serverName
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	PerServer []ServerDirectories `json:"perServer,omitempty"`
@@ -265,11 +267,11 @@ type ShareDirectories struct {
 
 // ServerDirectories is the number of directories of a share on one data server.
 type ServerDirectories struct {
-	// serverName is the name of the data server.
+	// name is the name of the data server.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
-	ServerName string `json:"serverName,omitempty"`
+	Name string `json:"name,omitempty"`
 
 	// count is the number of directories.
 	// +kubebuilder:validation:Minimum=0

@@ -25,8 +25,6 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&FileServer{}, &FileServerList{},
 		&FileShare{}, &FileShareList{},
 		&MLPerfStorageJob{}, &MLPerfStorageJobList{},
-		&DataServer{}, &DataServerList{},
-		&ShareDirectory{}, &ShareDirectoryList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -34,14 +34,12 @@ type MLPerfStorageJob struct {
 
 // MLPerfStorageJobSpec is what the user wants of a run.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can't be changed once the job exists; delete it and make a new one"
-// +kubebuilder:validation:XValidation:rule="self.accelerator.count >= (has(self.clients) ? self.clients : 1) && self.accelerator.count % (has(self.clients) ? self.clients : 1) == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
+// +kubebuilder:validation:XValidation:rule="self.accelerator.count >= self.clients && self.accelerator.count % self.clients == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
-	// shareName names the FileShare, in the same Kubernetes namespace.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
+	// fileShareRef names the FileShare, in the same Kubernetes namespace.
 	// +required
-	ShareName string `json:"shareName,omitempty"`
+	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
 	// workload is the MLPerf Storage workload; unset means unet3d.
 	// +kubebuilder:default=unet3d
@@ -53,12 +51,14 @@ type MLPerfStorageJobSpec struct {
 	Accelerator Accelerator `json:"accelerator,omitzero"`
 
 	// clients is the number of client pods, on distinct nodes; unset means 1.
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	// +optional
 	Clients int32 `json:"clients,omitempty"`
 
 	// mount configures the NFS mount of the clients.
+	// +kubebuilder:default={}
 	// +optional
 	Mount *BenchmarkMount `json:"mount,omitempty"`
 
@@ -72,12 +72,14 @@ type MLPerfStorageJobSpec struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 
 	// epochs is how often the dataset is read in a run; unset means 5, as in MLPerf Storage.
+	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Epochs int32 `json:"epochs,omitempty"`
 
 	// readThreads is the number of readers of each accelerator; unset means 4.
+	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
 	// +optional
@@ -126,6 +128,7 @@ const (
 // BenchmarkMount configures the NFS mount of the clients.
 type BenchmarkMount struct {
 	// nconnect is the number of TCP connections to each server; unset means 16.
+	// +kubebuilder:default=16
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +optional

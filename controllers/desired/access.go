@@ -7,6 +7,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -22,8 +23,8 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		return account(in, name, naming.SelectDataServers(in.name()))
 	}
 	return account(in, name, naming.SelectDataServers(in.name()),
-		rule(v1alpha1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
-		rule(v1alpha1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
+		rule(internalv1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
+		rule(internalv1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
 	)
 }
 
@@ -33,8 +34,8 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.NamespaceServers(in.name())
 	return account(in, name, naming.SelectNamespaceServers(in.name()),
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
-		rule(v1alpha1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
-		rule(v1alpha1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
+		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
+		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
 		// Creation can't be restricted by name.
 		rule(coordinationv1.GroupName, "leases", nil, "create"),
 		rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update", "patch"),

@@ -78,7 +78,7 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 		// The share's root and its declared directories belong to its owner, who may write there. Uid 0 here is
 		// root without any capability: a name for the server, not a power on the node.
 		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsUser(orZero(in.Share.Spec.Owner)).WithRunAsGroup(orZero(in.Share.Spec.Group)).
+			WithRunAsUser(orZero(in.Share.Spec.UID)).WithRunAsGroup(orZero(in.Share.Spec.GID)).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(benchmarkClient(in, arguments)).
 		WithVolumes(

@@ -1,9 +1,10 @@
 package desired
 
 import (
+	"cmp"
 	"slices"
 
-	howdahac "github.com/howdah/howdah/api/applyconfiguration/api/v1alpha1"
+	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -15,13 +16,13 @@ const defaultMode = "0755"
 // DataServer is the record of a data server: what it exports to whom. Every data
 // server exports every live share, whether or not it owns a directory of it yet, so that the
 // first directory that a client makes on it waits for no reload.
-func DataServer(in FileServerInput, ordinal int32) *howdahac.DataServerApplyConfiguration {
+func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApplyConfiguration {
 	name := naming.DataServer(in.name(), ordinal)
 	meta := labels(naming.SelectDataServers(in.name()))
 	meta[v1alpha1.DataServerLabel] = name
 	lease, grace := nfsTimes(in.FileServer.Spec.NFS)
-	spec := howdahac.DataServerSpec().
-		WithFileServerName(in.name()).
+	spec := internalv1ac.DataServerSpec().
+		WithFileServerRef(internalv1ac.FileServerReference().WithName(in.name())).
 		WithServerScope(string(in.FileServer.UID)).
 		WithLeaseSeconds(lease).
 		WithGraceSeconds(grace).
@@ -32,7 +33,7 @@ func DataServer(in FileServerInput, ordinal int32) *howdahac.DataServerApplyConf
 	if address := in.Addresses[name]; address != "" {
 		spec.WithAddress(address)
 	}
-	return howdahac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
+	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
 }
 
 func nfsTimes(options *v1alpha1.NFSOptions) (lease, grace int32) {
@@ -81,17 +82,17 @@ func sharesByName(shares []v1alpha1.FileShare, keep func(*v1alpha1.FileShare) bo
 	return kept
 }
 
-func exports(shares []v1alpha1.FileShare) []*howdahac.ShareExportApplyConfiguration {
-	var out []*howdahac.ShareExportApplyConfiguration
+func exports(shares []v1alpha1.FileShare) []*internalv1ac.ShareExportApplyConfiguration {
+	var out []*internalv1ac.ShareExportApplyConfiguration
 	for _, share := range LiveShares(shares) {
 		mode := share.Spec.Mode
 		if mode == "" {
 			mode = defaultMode
 		}
-		out = append(out, howdahac.ShareExport().
+		out = append(out, internalv1ac.ShareExport().
 			WithShareName(share.Name).
-			WithOwner(orZero(share.Spec.Owner)).
-			WithGroup(orZero(share.Spec.Group)).
+			WithUID(orZero(share.Spec.UID)).
+			WithGID(orZero(share.Spec.GID)).
 			WithMode(mode).
 			WithAccess(accessRules(share.Spec.Access)...))
 	}
@@ -99,20 +100,15 @@ func exports(shares []v1alpha1.FileShare) []*howdahac.ShareExportApplyConfigurat
 }
 
 // accessRules spells out every rule, so that a data server needs no default of its own.
-func accessRules(rules []v1alpha1.AccessRule) []*howdahac.AccessRuleApplyConfiguration {
+func accessRules(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 	if len(rules) == 0 {
 		rules = []v1alpha1.AccessRule{{Clients: []string{"0.0.0.0/0", "::/0"}}}
 	}
-	out := make([]*howdahac.AccessRuleApplyConfiguration, 0, len(rules))
+	out := make([]v1alpha1.AccessRule, 0, len(rules))
 	for _, rule := range rules {
-		mode, squash := rule.Mode, rule.Squash
-		if mode == "" {
-			mode = v1alpha1.AccessReadWrite
-		}
-		if squash == "" {
-			squash = v1alpha1.SquashNone
-		}
-		out = append(out, howdahac.AccessRule().WithClients(rule.Clients...).WithMode(mode).WithSquash(squash))
+		rule.AccessType = cmp.Or(rule.AccessType, v1alpha1.AccessReadWrite)
+		rule.Squash = cmp.Or(rule.Squash, v1alpha1.SquashNone)
+		out = append(out, rule)
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func VolumeSize(fs *v1alpha1.FileServer) resource.Quantity {
 
 // NamespaceReplicas is the effective number of namespace servers.
 func NamespaceReplicas(fs *v1alpha1.FileServer) int32 {
-	if n := fs.Spec.Namespace; n != nil && n.Replicas != 0 {
+	if n := fs.Spec.FrontDoor; n != nil && n.Replicas != 0 {
 		return n.Replicas
 	}
 	return DefaultNamespaceReplicas

@@ -73,7 +73,7 @@ func shareAccessModes() []corev1.PersistentVolumeAccessMode {
 // SelectShare selects the objects that were made for a share.
 func SelectShare(share *v1alpha1.FileShare) map[string]string {
 	return map[string]string{
-		v1alpha1.FileServerLabel: share.Spec.FileServerName,
+		v1alpha1.FileServerLabel: share.Spec.FileServerRef.Name,
 		v1alpha1.FileShareLabel:  share.Name,
 	}
 }

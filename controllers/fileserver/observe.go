@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -27,7 +28,7 @@ type observed struct {
 	// statefulSet is nil if there is none.
 	statefulSet *appsv1.StatefulSet
 	services    map[string]corev1.Service
-	dataServers map[string]v1alpha1.DataServer
+	dataServers map[string]internalv1.DataServer
 	// pods are those of the data servers.
 	pods           map[string]corev1.Pod
 	namespacePods  []corev1.Pod
@@ -111,9 +112,9 @@ func (o *observed) readServices(ctx context.Context, c client.Client, in client.
 }
 
 func (o *observed) readDataServers(ctx context.Context, c client.Client, in client.InNamespace) error {
-	var list v1alpha1.DataServerList
+	var list internalv1.DataServerList
 	err := c.List(ctx, &list, in, ours(o.fileServer.Name))
-	o.dataServers = byName(list.Items, func(s *v1alpha1.DataServer) string { return s.Name })
+	o.dataServers = byName(list.Items, func(s *internalv1.DataServer) string { return s.Name })
 	return err
 }
 
@@ -142,16 +143,16 @@ func (o *observed) readClaims(ctx context.Context, c client.Client, in client.In
 // readDirectories counts the directories of each data server. There can be tens
 // of thousands, so they are not copied out of the cache.
 func (o *observed) readDirectories(ctx context.Context, c client.Client, in client.InNamespace) error {
-	var list v1alpha1.ShareDirectoryList
+	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, in, client.MatchingLabels{v1alpha1.FileServerLabel: o.fileServer.Name}, client.UnsafeDisableDeepCopy)
 	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
 	for i := range list.Items {
 		spec := &list.Items[i].Spec
-		if spec.ServerName == "" {
+		if spec.DataServerRef.Name == "" {
 			continue
 		}
-		o.directories[spec.ServerName]++
-		o.directoryPaths[spec.ServerName] = smallest(o.directoryPaths[spec.ServerName], spec.ShareName+":"+spec.Path)
+		o.directories[spec.DataServerRef.Name]++
+		o.directoryPaths[spec.DataServerRef.Name] = smallest(o.directoryPaths[spec.DataServerRef.Name], spec.FileShareRef.Name+":"+spec.Path)
 	}
 	return err
 }

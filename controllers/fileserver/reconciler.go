@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
@@ -25,8 +26,9 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/status,verbs=get;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/finalizers,verbs=update
-// +kubebuilder:rbac:groups=howdah.io,resources=fileshares;sharedirectories,verbs=get;list;watch
-// +kubebuilder:rbac:groups=howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
@@ -39,8 +41,8 @@ const FieldManager = "howdah-fileserver"
 //
 // What it gives to servers (controllers/desired, access.go), and therefore must have:
 //
-// +kubebuilder:rbac:groups=howdah.io,resources=dataservers/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;patch
 
 // Reconciler turns FileServers into their children.
@@ -81,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // prunable are the kinds of children of which there can be one too many.
 func prunable() []client.ObjectList {
 	return []client.ObjectList{
-		&corev1.ServiceList{}, &v1alpha1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
+		&corev1.ServiceList{}, &internalv1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
 		&policyv1.PodDisruptionBudgetList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -50,7 +51,7 @@ func reportServer(o *observed, name string) serverReport {
 
 // serverState tells how far a data server is, and what it waits for. The pod's
 // readiness counts beside what the server says of itself: of a lost node the last word stays "ready".
-func serverState(pod *corev1.Pod, hasPod bool, record *v1alpha1.DataServer) (v1alpha1.ServerState, string) {
+func serverState(pod *corev1.Pod, hasPod bool, record *internalv1.DataServer) (v1alpha1.ServerState, string) {
 	saysReady := conditions.IsTrue(record.Status.Conditions, v1alpha1.ConditionReady)
 	running := hasPod && pod.Status.Phase == corev1.PodRunning
 	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {

@@ -64,7 +64,7 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable,
-		v1alpha1.FileServerNamespaceAvailable, v1alpha1.FileServerConfigApplied))
+		v1alpha1.FileServerFrontDoorAvailable, v1alpha1.FileServerConfigApplied))
 	return conditions.Worst(v1alpha1.ConditionReady, findings...)
 }
 
@@ -94,7 +94,7 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 }
 
 func namespaceCondition(o *observed) metav1.Condition {
-	const conditionType = v1alpha1.FileServerNamespaceAvailable
+	const conditionType = v1alpha1.FileServerFrontDoorAvailable
 	ready, wanted, waits := namespaceReady(o)
 	message := fmt.Sprintf("%d of %d namespace servers are ready", ready, wanted)
 	if len(waits) > 0 {
@@ -102,7 +102,7 @@ func namespaceCondition(o *observed) metav1.Condition {
 		message += ": " + conditions.List(slices.Compact(waits), maxPaths)
 	}
 	if ready == 0 {
-		return conditions.False(conditionType, v1alpha1.ReasonNamespaceNotReady, message)
+		return conditions.False(conditionType, v1alpha1.ReasonFrontDoorNotReady, message)
 	}
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 }

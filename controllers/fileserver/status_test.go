@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -29,8 +30,8 @@ func pod(phase corev1.PodPhase, ready bool, mutate ...func(*corev1.Pod)) *corev1
 	return p
 }
 
-func record(generation, loaded int64, ready bool, message string) v1alpha1.DataServer {
-	var r v1alpha1.DataServer
+func record(generation, loaded int64, ready bool, message string) internalv1.DataServer {
+	var r internalv1.DataServer
 	r.Generation = generation
 	if loaded > 0 {
 		r.Status.ObservedGeneration = &loaded
@@ -58,7 +59,7 @@ func TestServerState(t *testing.T) {
 	}
 	tests := map[string]struct {
 		pod    *corev1.Pod
-		record v1alpha1.DataServer
+		record internalv1.DataServer
 		want   v1alpha1.ServerState
 		waits  string
 	}{
@@ -95,7 +96,7 @@ func world() (*observed, decision) {
 	o := &observed{
 		fileServer: builders.FileServer("ns", "fs").Replicas(2).Build(),
 		services:   map[string]corev1.Service{"fs": {Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.9"}}},
-		dataServers: map[string]v1alpha1.DataServer{
+		dataServers: map[string]internalv1.DataServer{
 			"fs-0": record(4, 4, true, ""), "fs-1": record(4, 4, true, ""),
 		},
 		pods:          map[string]corev1.Pod{"fs-0": *pod(corev1.PodRunning, true), "fs-1": *pod(corev1.PodRunning, true)},
@@ -134,8 +135,8 @@ func TestReady(t *testing.T) {
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
 		"no namespace server": {
-			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonNamespaceNotReady,
-			"NamespaceAvailable: 0 of 2 namespace servers are ready",
+			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonFrontDoorNotReady,
+			"FrontDoorAvailable: 0 of 2 namespace servers are ready",
 		},
 		"exports are not loaded": {
 			func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,

@@ -23,11 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 // shareFileServerIndex finds the FileShares of a FileServer.
-const shareFileServerIndex = "fileserver.spec.fileServerName"
+const shareFileServerIndex = "fileserver.spec.fileServerRef"
 
 const (
 	// directoryDelay gathers the directories that clients make in bursts into one pass.
@@ -40,7 +41,7 @@ const (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, shareFileServerIndex, func(o client.Object) []string {
 		if share, ok := o.(*v1alpha1.FileShare); ok {
-			return []string{share.Spec.FileServerName}
+			return []string{share.Spec.FileServerRef.Name}
 		}
 		return nil
 	})
@@ -54,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
-		Owns(&v1alpha1.DataServer{}).
+		Owns(&internalv1.DataServer{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
@@ -62,7 +63,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
+		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{
@@ -88,15 +89,15 @@ func byShare(_ context.Context, object client.Object) []reconcile.Request {
 	if !ok {
 		return nil
 	}
-	return requestFor(share, share.Spec.FileServerName)
+	return requestFor(share, share.Spec.FileServerRef.Name)
 }
 
 func byDirectory(object client.Object) []reconcile.Request {
-	directory, ok := object.(*v1alpha1.ShareDirectory)
+	directory, ok := object.(*internalv1.ShareDirectory)
 	if !ok {
 		return nil
 	}
-	return requestFor(directory, directory.Spec.FileServerName)
+	return requestFor(directory, directory.Spec.FileServerRef.Name)
 }
 
 // every maps cluster-wide facts to all FileServers.
@@ -131,9 +132,9 @@ func delayed(requests func(client.Object) []reconcile.Request, delay time.Durati
 // ownerChanged lets pass what changes how many directories a server owns.
 func ownerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.ShareDirectory)
-		after, ok2 := e.ObjectNew.(*v1alpha1.ShareDirectory)
-		return ok && ok2 && before.Spec.ServerName != after.Spec.ServerName
+		before, ok := e.ObjectOld.(*internalv1.ShareDirectory)
+		after, ok2 := e.ObjectNew.(*internalv1.ShareDirectory)
+		return ok && ok2 && before.Spec.DataServerRef.Name != after.Spec.DataServerRef.Name
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -50,7 +51,7 @@ func findBlock(o *observed) *finding {
 	if o.fileServer == nil {
 		return &finding{v1alpha1.ReasonFileServerNotFound, fmt.Sprintf(
 			"there is no FileServer %q in namespace %q; create it, or delete this share and make one that names another",
-			share.Spec.FileServerName, share.Namespace)}
+			share.Spec.FileServerRef.Name, share.Namespace)}
 	}
 	if isLive(o) {
 		return nil
@@ -124,7 +125,7 @@ func wait(number string, wanted *int32) string {
 	return "all data servers on record: " + number + " so far"
 }
 
-func slotsOf(server *v1alpha1.DataServer, ready bool) []placement.Slot {
+func slotsOf(server *internalv1.DataServer, ready bool) []placement.Slot {
 	slots := make([]placement.Slot, 0, server.Spec.Volumes)
 	for volume := range server.Spec.Volumes {
 		slot := placement.Slot{Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready}
@@ -141,7 +142,7 @@ func slotsOf(server *v1alpha1.DataServer, ready bool) []placement.Slot {
 // canServe: the server serves, or never did, so that it is about to for the first
 // time. One that did and does not now may be away for long. A record's own status does not tell
 // when its node died, so the FileServer's view of its pod counts as well.
-func canServe(fileServer *v1alpha1.FileServer, server *v1alpha1.DataServer) bool {
+func canServe(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
 	for _, seen := range fileServer.Status.Servers {
 		if seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable {
 			return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/brace"
@@ -32,13 +33,13 @@ type directoryPlan struct {
 	// declared is the number of directories that the share declares.
 	declared int
 	// create are the new records, parents first.
-	create []*v1alpha1.ShareDirectory
+	create []*internalv1.ShareDirectory
 	// left is how many directories a later pass is to place.
 	left int
 	// change are records to be patched.
 	change []recordChange
 	// forget are records that tell of nothing any more.
-	forget []*v1alpha1.ShareDirectory
+	forget []*internalv1.ShareDirectory
 	// refused are the paths of directories that left the list and hold data.
 	refused []string
 	// retry is when to ask again for their removal.
@@ -46,7 +47,7 @@ type directoryPlan struct {
 }
 
 // recordChange is a record before and after.
-type recordChange struct{ before, after *v1alpha1.ShareDirectory }
+type recordChange struct{ before, after *internalv1.ShareDirectory }
 
 // declaredPaths are the directories that a share's specification asks for.
 func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
@@ -153,24 +154,24 @@ func ledger(o *observed) []placement.Directory {
 	all := make([]placement.Directory, 0, len(o.records)+len(o.others))
 	for _, record := range slices.Concat(slices.Collect(maps.Values(o.records)), o.others) {
 		if owner := ownerOf(record); owner != nil {
-			all = append(all, placement.Directory{Share: record.Spec.ShareName, Path: record.Spec.Path, Owner: *owner})
+			all = append(all, placement.Directory{Share: record.Spec.FileShareRef.Name, Path: record.Spec.Path, Owner: *owner})
 		}
 	}
 	return all
 }
 
-func ownerOf(record *v1alpha1.ShareDirectory) *placement.Owner {
-	if record.Spec.ServerName == "" || record.Spec.Volume == nil {
+func ownerOf(record *internalv1.ShareDirectory) *placement.Owner {
+	if record.Spec.DataServerRef.Name == "" || record.Spec.Volume == nil {
 		return nil
 	}
-	return &placement.Owner{Server: record.Spec.ServerName, Volume: *record.Spec.Volume}
+	return &placement.Owner{Server: record.Spec.DataServerRef.Name, Volume: *record.Spec.Volume}
 }
 
 // keepOrRemove decides about a record that exists.
-func (p *directoryPlan) keepOrRemove(o *observed, record *v1alpha1.ShareDirectory, wanted bool) {
+func (p *directoryPlan) keepOrRemove(o *observed, record *internalv1.ShareDirectory, wanted bool) {
 	declared := record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue
 	asked := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
-	ready := record.Spec.State == v1alpha1.DirectoryReady
+	ready := record.Spec.State == internalv1.DirectoryReady
 	switch {
 	case wanted && (!declared || asked && ready):
 		// A client made it first, or it left the list and is back: from now on it is declared like the others.
@@ -192,13 +193,13 @@ func (p *directoryPlan) keepOrRemove(o *observed, record *v1alpha1.ShareDirector
 		after := record.DeepCopy()
 		setAnnotation(after, v1alpha1.RequestedByAnnotation, v1alpha1.RequestedByOperator)
 		setAnnotation(after, v1alpha1.RequestedAtAnnotation, o.now.UTC().Format(time.RFC3339))
-		after.Spec.State = v1alpha1.DirectoryRemoving
+		after.Spec.State = internalv1.DirectoryRemoving
 		p.change = append(p.change, recordChange{record, after})
 	}
 }
 
 // isDue tells whether a refused removal is to be asked for again; if not, it notes when.
-func (p *directoryPlan) isDue(o *observed, record *v1alpha1.ShareDirectory) bool {
+func (p *directoryPlan) isDue(o *observed, record *internalv1.ShareDirectory) bool {
 	asked, err := time.Parse(time.RFC3339, record.Annotations[v1alpha1.RequestedAtAnnotation])
 	if err != nil {
 		return true
@@ -218,7 +219,7 @@ func isParent(o *observed, path string) bool {
 	return false
 }
 
-func setAnnotation(record *v1alpha1.ShareDirectory, key, value string) {
+func setAnnotation(record *internalv1.ShareDirectory, key, value string) {
 	if record.Annotations == nil {
 		record.Annotations = map[string]string{}
 	}

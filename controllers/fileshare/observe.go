@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
@@ -25,13 +26,13 @@ type observed struct {
 	// shares are all shares of the FileServer, this one included.
 	shares []v1alpha1.FileShare
 	// dataServers are those of the FileServer.
-	dataServers []v1alpha1.DataServer
+	dataServers []internalv1.DataServer
 	// records are those of the share, by path.
-	records map[string]*v1alpha1.ShareDirectory
+	records map[string]*internalv1.ShareDirectory
 	// others are the records of the FileServer's other shares.
-	others []*v1alpha1.ShareDirectory
+	others []*internalv1.ShareDirectory
 	// strangers are records that a deleted share of this name left on another FileServer.
-	strangers []*v1alpha1.ShareDirectory
+	strangers []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim
@@ -44,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, err
 	}
 	fileServer := &v1alpha1.FileServer{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: key.Namespace, Name: o.share.Spec.FileServerName}, fileServer)
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: key.Namespace, Name: o.share.Spec.FileServerRef.Name}, fileServer)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +64,16 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, client.InNamespace(o.share.Namespace),
-		client.MatchingFields{fileServerIndex: o.share.Spec.FileServerName}); err != nil {
+		client.MatchingFields{fileServerIndex: o.share.Spec.FileServerRef.Name}); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
 	o.shares = shares.Items
-	var servers v1alpha1.DataServerList
+	var servers internalv1.DataServerList
 	if err := r.Client.List(ctx, &servers, client.InNamespace(o.share.Namespace)); err != nil {
 		return fmt.Errorf("listing DataServers: %w", err)
 	}
 	for _, server := range servers.Items {
-		if server.Spec.FileServerName == o.share.Spec.FileServerName {
+		if server.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
 			o.dataServers = append(o.dataServers, server)
 		}
 	}
@@ -83,33 +84,33 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 // the share's part past the cache: a cache that lags behind the last pass would
 // count what that pass placed a second time, and put the rest on the wrong servers.
 func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
-	var records v1alpha1.ShareDirectoryList
+	var records internalv1.ShareDirectoryList
 	if err := r.Client.List(ctx, &records, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingLabels{v1alpha1.FileServerLabel: o.share.Spec.FileServerName}); err != nil {
+		client.MatchingLabels{v1alpha1.FileServerLabel: o.share.Spec.FileServerRef.Name}); err != nil {
 		return fmt.Errorf("listing ShareDirectories: %w", err)
 	}
-	o.records = map[string]*v1alpha1.ShareDirectory{}
+	o.records = map[string]*internalv1.ShareDirectory{}
 	for i := range records.Items {
-		if record := &records.Items[i]; record.Spec.ShareName == o.share.Name {
+		if record := &records.Items[i]; record.Spec.FileShareRef.Name == o.share.Name {
 			o.records[record.Spec.Path] = record
 		} else {
 			o.others = append(o.others, record)
 		}
 	}
-	var retained v1alpha1.ShareDirectoryList
+	var retained internalv1.ShareDirectoryList
 	if err := r.Client.List(ctx, &retained, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
 		client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name, v1alpha1.RetainedLabel: v1alpha1.RetainedTrue}); err != nil {
 		return fmt.Errorf("listing retained ShareDirectories: %w", err)
 	}
 	for i := range retained.Items {
-		if record := &retained.Items[i]; record.Spec.FileServerName != o.share.Spec.FileServerName {
+		if record := &retained.Items[i]; record.Spec.FileServerRef.Name != o.share.Spec.FileServerRef.Name {
 			o.strangers = append(o.strangers, record)
 		}
 	}
 	if !needsPlacement(o) {
 		return nil
 	}
-	var live v1alpha1.ShareDirectoryList
+	var live internalv1.ShareDirectoryList
 	if err := r.Live.List(ctx, &live, client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
 		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
 	}

@@ -36,8 +36,9 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares/status,verbs=get;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares/finalizers,verbs=update
-// +kubebuilder:rbac:groups=howdah.io,resources=fileservers;dataservers,verbs=get;list;watch
-// +kubebuilder:rbac:groups=howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

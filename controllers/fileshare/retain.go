@@ -3,6 +3,7 @@ package fileshare
 import (
 	"slices"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
@@ -11,7 +12,7 @@ import (
 // depends on counts and bytes, which change all the time, so without them a share that is made
 // again would look for its data on servers that don't have it.
 
-func isRetained(record *v1alpha1.ShareDirectory) bool {
+func isRetained(record *internalv1.ShareDirectory) bool {
 	return record.Labels[v1alpha1.RetainedLabel] == v1alpha1.RetainedTrue
 }
 
@@ -20,7 +21,7 @@ func isRetained(record *v1alpha1.ShareDirectory) bool {
 func retain(o *observed) []recordChange {
 	var changes []recordChange
 	for _, record := range o.records {
-		if isRetained(record) || record.Spec.State == v1alpha1.DirectoryCreating {
+		if isRetained(record) || record.Spec.State == internalv1.DirectoryCreating {
 			continue
 		}
 		after := record.DeepCopy()
@@ -36,11 +37,11 @@ func retain(o *observed) []recordChange {
 // revive takes a retained record back into use. It is Creating until a namespace
 // server has found the directory, or made it if somebody cleared the volume. If its data server
 // is no more, a FileServer of the same name was made with fewer, and the record tells of nothing.
-func (p *directoryPlan) revive(o *observed, record *v1alpha1.ShareDirectory) {
+func (p *directoryPlan) revive(o *observed, record *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
 		return
 	}
-	if record.Spec.ServerName != "" && !slices.ContainsFunc(o.dataServers, func(s v1alpha1.DataServer) bool { return s.Name == record.Spec.ServerName }) {
+	if record.Spec.DataServerRef.Name != "" && !slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == record.Spec.DataServerRef.Name }) {
 		p.forget = append(p.forget, record)
 		return
 	}
@@ -50,7 +51,7 @@ func (p *directoryPlan) revive(o *observed, record *v1alpha1.ShareDirectory) {
 		delete(after.Annotations, mark)
 	}
 	if ownerOf(record) != nil {
-		after.Spec.State, after.Spec.RenamedFrom = v1alpha1.DirectoryCreating, ""
+		after.Spec.State, after.Spec.RenamedFrom = internalv1.DirectoryCreating, ""
 	}
 	p.change = append(p.change, recordChange{record, after})
 }

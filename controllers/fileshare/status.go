@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -98,7 +99,7 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 // exportedCondition looks at the data servers that own directories; a share without directories needs one that could.
 func exportedCondition(o *observed) metav1.Condition {
 	const kind = v1alpha1.FileShareExported
-	servers := map[string]*v1alpha1.DataServer{}
+	servers := map[string]*internalv1.DataServer{}
 	for i := range o.dataServers {
 		servers[o.dataServers[i].Name] = &o.dataServers[i]
 	}
@@ -137,17 +138,17 @@ func exportedCondition(o *observed) metav1.Condition {
 }
 
 // whyNotExported tells what a data server's export of the share waits for; "" if it serves.
-func whyNotExported(share *v1alpha1.FileShare, server *v1alpha1.DataServer) string {
+func whyNotExported(share *v1alpha1.FileShare, server *internalv1.DataServer) string {
 	switch {
 	case server == nil:
 		return "does not exist"
-	case !slices.ContainsFunc(server.Spec.Exports, func(e v1alpha1.ShareExport) bool { return e.ShareName == share.Name }):
+	case !slices.ContainsFunc(server.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == share.Name }):
 		return "was not asked to yet"
 	case server.Status.ObservedGeneration == nil:
 		return "has not started yet"
 	case *server.Status.ObservedGeneration != server.Generation:
 		return "has not loaded its newest exports"
-	case !slices.ContainsFunc(server.Status.Exports, func(e v1alpha1.ServedExport) bool { return e.ShareName == share.Name }):
+	case !slices.ContainsFunc(server.Status.Exports, func(e internalv1.ServedExport) bool { return e.ShareName == share.Name }):
 		return "does not serve it"
 	default:
 		return ""
@@ -164,7 +165,7 @@ func junctionsCondition(o *observed) metav1.Condition {
 		}
 		owned++
 		if isUnresolved(o, record) {
-			missing = append(missing, fmt.Sprintf("%q on %s", path, record.Spec.ServerName))
+			missing = append(missing, fmt.Sprintf("%q on %s", path, record.Spec.DataServerRef.Name))
 		}
 	}
 	switch {
@@ -182,11 +183,11 @@ func junctionsCondition(o *observed) metav1.Condition {
 
 // isUnresolved: the directory should exist and does not. One that a client is
 // making or renaming right now does not count, or the share would be not Ready with every mkdir.
-func isUnresolved(o *observed, record *v1alpha1.ShareDirectory) bool {
+func isUnresolved(o *observed, record *internalv1.ShareDirectory) bool {
 	switch {
 	case isRetained(record):
 		return true
-	case record.Spec.State == v1alpha1.DirectoryReady, record.Spec.State == v1alpha1.DirectoryRemoving:
+	case record.Spec.State == internalv1.DirectoryReady, record.Spec.State == internalv1.DirectoryRemoving:
 		return false
 	default:
 		return record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, record) <= 0
@@ -194,7 +195,7 @@ func isUnresolved(o *observed, record *v1alpha1.ShareDirectory) bool {
 }
 
 // inFlightFor is how much longer a record may be in between before it counts as stuck.
-func inFlightFor(o *observed, record *v1alpha1.ShareDirectory) time.Duration {
+func inFlightFor(o *observed, record *internalv1.ShareDirectory) time.Duration {
 	return record.CreationTimestamp.Add(inFlight).Sub(o.now)
 }
 
@@ -202,7 +203,7 @@ func inFlightFor(o *observed, record *v1alpha1.ShareDirectory) time.Duration {
 func stragglersIn(o *observed) time.Duration {
 	var first time.Duration
 	for _, record := range o.records {
-		if record.Spec.State == v1alpha1.DirectoryCreating || record.Spec.State == v1alpha1.DirectoryRenaming {
+		if record.Spec.State == internalv1.DirectoryCreating || record.Spec.State == internalv1.DirectoryRenaming {
 			first = soonest(first, inFlightFor(o, record))
 		}
 	}
@@ -232,15 +233,15 @@ func countDirectories(o *observed) v1alpha1.ShareDirectories {
 			continue
 		}
 		count++
-		perServer[record.Spec.ServerName]++
-		if record.Spec.State == v1alpha1.DirectoryReady || record.Spec.State == v1alpha1.DirectoryRemoving {
+		perServer[record.Spec.DataServerRef.Name]++
+		if record.Spec.State == internalv1.DirectoryReady || record.Spec.State == internalv1.DirectoryRemoving {
 			ready++
 		}
 	}
 	counts := v1alpha1.ShareDirectories{Count: &count, Ready: &ready}
 	for _, server := range slices.SortedFunc(maps.Keys(perServer), byNumber) {
 		number := perServer[server]
-		counts.PerServer = append(counts.PerServer, v1alpha1.ServerDirectories{ServerName: server, Count: &number})
+		counts.PerServer = append(counts.PerServer, v1alpha1.ServerDirectories{Name: server, Count: &number})
 	}
 	return counts
 }

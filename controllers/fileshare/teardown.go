@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -62,7 +63,7 @@ func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) 
 		}
 		left = len(changes)
 		for _, record := range o.records {
-			if record.Spec.State == v1alpha1.DirectoryCreating {
+			if record.Spec.State == internalv1.DirectoryCreating {
 				left++
 			}
 		}
@@ -79,7 +80,7 @@ func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) 
 	if left == 0 {
 		return 0, nil
 	}
-	if err := r.Client.DeleteAllOf(ctx, &v1alpha1.ShareDirectory{}, doomed...); err != nil {
+	if err := r.Client.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, doomed...); err != nil {
 		return 0, fmt.Errorf("deleting the records of directories: %w", err)
 	}
 	return left, nil
@@ -122,7 +123,7 @@ func waitForExports(o *observed) string {
 	var exporting []string
 	servers := servingSide(o)
 	for _, server := range servers {
-		asked := slices.ContainsFunc(server.Spec.Exports, func(e v1alpha1.ShareExport) bool { return e.ShareName == o.share.Name })
+		asked := slices.ContainsFunc(server.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == o.share.Name })
 		if asked || server.Status.ObservedGeneration != nil && *server.Status.ObservedGeneration != server.Generation {
 			exporting = append(exporting, server.Name)
 		}
@@ -157,12 +158,12 @@ func waitForRemoval(o *observed) string {
 
 // mayHaveData: the server ran, or owns a directory that was made. A server that never
 // started (say its StorageClass does not exist) must not keep a share for ever, and with it its FileServer.
-func mayHaveData(o *observed, server *v1alpha1.DataServer) bool {
+func mayHaveData(o *observed, server *internalv1.DataServer) bool {
 	if server.Status.ObservedGeneration != nil {
 		return true
 	}
 	for _, record := range o.records {
-		if record.Spec.ServerName == server.Name && record.Spec.State != v1alpha1.DirectoryCreating {
+		if record.Spec.DataServerRef.Name == server.Name && record.Spec.State != internalv1.DirectoryCreating {
 			return true
 		}
 	}
@@ -170,17 +171,17 @@ func mayHaveData(o *observed, server *v1alpha1.DataServer) bool {
 }
 
 // servingSide are the data servers that can hold up a deletion, in order: none if the FileServer is gone, because then they go, too.
-func servingSide(o *observed) []*v1alpha1.DataServer {
+func servingSide(o *observed) []*internalv1.DataServer {
 	if o.fileServer == nil {
 		return nil
 	}
-	var servers []*v1alpha1.DataServer
+	var servers []*internalv1.DataServer
 	for i := range o.dataServers {
 		if o.dataServers[i].DeletionTimestamp == nil {
 			servers = append(servers, &o.dataServers[i])
 		}
 	}
-	slices.SortFunc(servers, func(a, b *v1alpha1.DataServer) int { return byNumber(a.Name, b.Name) })
+	slices.SortFunc(servers, func(a, b *internalv1.DataServer) int { return byNumber(a.Name, b.Name) })
 	return servers
 }
 
@@ -192,7 +193,7 @@ func farewell(o *observed) string {
 		return fmt.Sprintf("the data of share %s was removed from the volumes of FileServer %s", o.share.Name, o.fileServer.Name)
 	}
 	return fmt.Sprintf("the data of share %s stays in the directory %s of the volumes of FileServer %s; a FileShare of the same name finds it again",
-		o.share.Name, o.share.Name, o.share.Spec.FileServerName)
+		o.share.Name, o.share.Name, o.share.Spec.FileServerRef.Name)
 }
 
 func firstOf(messages ...string) string {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -31,13 +32,13 @@ const settle = 200 * time.Millisecond
 const maxBackoff = 30 * time.Second
 
 // fileServerIndex finds the FileShares of a FileServer.
-const fileServerIndex = "fileshare.spec.fileServerName"
+const fileServerIndex = "fileshare.spec.fileServerRef"
 
 // SetupWithManager registers the controller, its watches and its index.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, fileServerIndex, func(object client.Object) []string {
 		if share, ok := object.(*v1alpha1.FileShare); ok {
-			return []string{share.Spec.FileServerName}
+			return []string{share.Spec.FileServerRef.Name}
 		}
 		return nil
 	}); err != nil {
@@ -49,8 +50,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer)).
-		Watches(&v1alpha1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(exportsChanged)).
-		Watches(&v1alpha1.ShareDirectory{}, afterSettling()).
+		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(exportsChanged)).
+		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
@@ -77,8 +78,8 @@ var comesOrGoes = predicate.Funcs{
 // exportsChanged leaves out how full the volumes are: that matters to new directories only, and they read it then.
 var exportsChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.DataServer)
-		after, alsoOK := e.ObjectNew.(*v1alpha1.DataServer)
+		before, ok := e.ObjectOld.(*internalv1.DataServer)
+		after, alsoOK := e.ObjectNew.(*internalv1.DataServer)
 		if !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
 			return true
 		}
@@ -94,7 +95,7 @@ func (r *Reconciler) siblings(ctx context.Context, object client.Object) []recon
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(r.sharesOf(ctx, share.Namespace, share.Spec.FileServerName), func(request reconcile.Request) bool {
+	return slices.DeleteFunc(r.sharesOf(ctx, share.Namespace, share.Spec.FileServerRef.Name), func(request reconcile.Request) bool {
 		return request.Name == share.Name
 	})
 }
@@ -104,11 +105,11 @@ func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Objec
 }
 
 func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Object) []reconcile.Request {
-	server, ok := object.(*v1alpha1.DataServer)
+	server, ok := object.(*internalv1.DataServer)
 	if !ok {
 		return nil
 	}
-	return r.sharesOf(ctx, server.Namespace, server.Spec.FileServerName)
+	return r.sharesOf(ctx, server.Namespace, server.Spec.FileServerRef.Name)
 }
 
 func (r *Reconciler) sharesOf(ctx context.Context, kubeNamespace, fileServer string) []reconcile.Request {
@@ -136,8 +137,8 @@ func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request 
 // afterSettling enqueues a record's share once for all changes within settle.
 func afterSettling() handler.EventHandler {
 	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if record, ok := object.(*v1alpha1.ShareDirectory); ok {
-			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.ShareName}}, settle)
+		if record, ok := object.(*internalv1.ShareDirectory); ok {
+			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.FileShareRef.Name}}, settle)
 		}
 	}
 	type queueOf = workqueue.TypedRateLimitingInterface[reconcile.Request]

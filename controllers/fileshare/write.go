@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // writers is how many records are written at the same time.
@@ -41,7 +41,7 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 
 // createRecords makes records and returns how many of them exist now. One that
 // exists already is as good: a client's mkdir was faster, and the record says where.
-func (r *Reconciler) createRecords(ctx context.Context, records []*v1alpha1.ShareDirectory) (int, error) {
+func (r *Reconciler) createRecords(ctx context.Context, records []*internalv1.ShareDirectory) (int, error) {
 	var made atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -77,7 +77,7 @@ func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) 
 }
 
 // forgetRecords deletes records, each only as it was looked at.
-func (r *Reconciler) forgetRecords(ctx context.Context, records []*v1alpha1.ShareDirectory) error {
+func (r *Reconciler) forgetRecords(ctx context.Context, records []*internalv1.ShareDirectory) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, record := range records {

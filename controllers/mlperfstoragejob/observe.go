@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -42,7 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob
 		read func() error
 	}{
 		{"the FileShare", func() (err error) {
-			o.share, err = read(ctx, r, &v1alpha1.FileShare{}, job, job.Spec.ShareName)
+			o.share, err = read(ctx, r, &v1alpha1.FileShare{}, job, job.Spec.FileShareRef.Name)
 			return
 		}},
 		{"the plan", func() error {
@@ -103,8 +104,8 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 	if o.share == nil {
 		return nil
 	}
-	var list v1alpha1.DataServerList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectDataServers(o.share.Spec.FileServerName)))
+	var list internalv1.DataServerList
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectDataServers(o.share.Spec.FileServerRef.Name)))
 	for i := range list.Items {
 		o.servers = append(o.servers, serverOf(&list.Items[i], o.share.Name))
 	}
@@ -113,7 +114,7 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 }
 
 // serverOf prefers the pod's address: the address for clients may let nothing but NFS through.
-func serverOf(record *v1alpha1.DataServer, share string) benchmark.Server {
+func serverOf(record *internalv1.DataServer, share string) benchmark.Server {
 	server := benchmark.Server{Name: record.Name}
 	for _, address := range []string{record.Status.PodIP, record.Spec.Address} {
 		if address != "" {
@@ -132,10 +133,10 @@ func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 	if o.share == nil || o.hasPlan {
 		return nil // a plan that is made does not change
 	}
-	var list v1alpha1.ShareDirectoryList
+	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name})
 	for i := range list.Items {
-		if d := &list.Items[i].Spec; d.ServerName != "" && d.State == v1alpha1.DirectoryReady {
+		if d := &list.Items[i].Spec; d.DataServerRef.Name != "" && d.State == internalv1.DirectoryReady {
 			o.directories = append(o.directories, d.Path)
 		}
 	}

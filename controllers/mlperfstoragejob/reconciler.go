@@ -24,7 +24,8 @@ const FieldManager = "howdah-mlperfstoragejob"
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/status,verbs=get;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/finalizers,verbs=update
-// +kubebuilder:rbac:groups=howdah.io,resources=fileshares;dataservers;sharedirectories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers;sharedirectories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create

@@ -52,7 +52,7 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 	}
 	switch state {
 	case benchmark.StateNoShare:
-		return unknown(v1alpha1.ReasonFileShareNotFound, fmt.Sprintf("spec.shareName: there is no FileShare %s in this namespace", o.job.Spec.ShareName))
+		return unknown(v1alpha1.ReasonFileShareNotFound, fmt.Sprintf("spec.fileShareRef: there is no FileShare %s in this namespace", o.job.Spec.FileShareRef.Name))
 	case benchmark.StateShareNotReady:
 		return unknown(v1alpha1.ReasonWaitingForShare, fmt.Sprintf("FileShare %s is not ready: %s", o.share.Name,
 			orUnknown(conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionReady))))

@@ -21,7 +21,7 @@ import (
 )
 
 // jobShareIndex finds the MLPerfStorageJobs of a FileShare.
-const jobShareIndex = "mlperfstoragejob.spec.shareName"
+const jobShareIndex = "mlperfstoragejob.spec.fileShareRef"
 
 // maxBackoff keeps a fault that a user has mended from being noticed minutes later.
 const maxBackoff = 30 * time.Second
@@ -30,7 +30,7 @@ const maxBackoff = 30 * time.Second
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.MLPerfStorageJob{}, jobShareIndex, func(o client.Object) []string {
 		if job, ok := o.(*v1alpha1.MLPerfStorageJob); ok {
-			return []string{job.Spec.ShareName}
+			return []string{job.Spec.FileShareRef.Name}
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -29,7 +30,7 @@ func TestTheRecordInTheAPI(t *testing.T) {
 	config, err := environment.Start()
 	mustWork(t, "starting the API server", err)
 	scheme := runtime.NewScheme()
-	mustWork(t, "scheme", v1alpha1.AddToScheme(scheme))
+	mustWork(t, "scheme", internalv1.AddToScheme(scheme))
 	operator, err := client.New(config, client.Options{Scheme: scheme})
 	mustWork(t, "client", err)
 
@@ -43,14 +44,14 @@ func TestTheRecordInTheAPI(t *testing.T) {
 		mustWork(t, "the watch", <-ended)
 	}()
 
-	seen := observation{nodeName: "node1", podIP: "10.0.0.1", generation: 1, reason: v1alpha1.ReasonStarting, message: "ganesha is starting"}
+	seen := observation{nodeName: "node1", podIP: "10.0.0.1", generation: 1, reason: internalv1.ReasonStarting, message: "ganesha is starting"}
 	report := func() {
 		t.Helper()
-		mustWork(t, "report", source.report(t.Context(), func(earlier v1alpha1.DataServerStatus) v1alpha1.DataServerStatus {
+		mustWork(t, "report", source.report(t.Context(), func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
 			return statusFrom(earlier, seen, metav1.Now())
 		}))
 	}
-	next := func() *v1alpha1.DataServer {
+	next := func() *internalv1.DataServer {
 		t.Helper()
 		select {
 		case record := <-source.records:
@@ -83,14 +84,14 @@ func TestTheRecordInTheAPI(t *testing.T) {
 
 	report()
 	silent("the manager's own write")
-	stored := func() *v1alpha1.DataServer {
+	stored := func() *internalv1.DataServer {
 		t.Helper()
-		var found v1alpha1.DataServer
+		var found internalv1.DataServer
 		mustWork(t, "get", operator.Get(t.Context(), client.ObjectKeyFromObject(record), &found))
 		return &found
 	}
 	first := stored()
-	if first.Status.NodeName != "node1" || first.Status.Conditions[0].Reason != v1alpha1.ReasonStarting {
+	if first.Status.NodeName != "node1" || first.Status.Conditions[0].Reason != internalv1.ReasonStarting {
 		t.Errorf("status %+v", first.Status)
 	}
 	report()
@@ -98,13 +99,13 @@ func TestTheRecordInTheAPI(t *testing.T) {
 		t.Error("the same status was written again")
 	}
 
-	first.Spec.Exports = []v1alpha1.ShareExport{share("alpha")}
+	first.Spec.Exports = []internalv1.ShareExport{share("alpha")}
 	mustWork(t, "update", operator.Update(t.Context(), first))
 	if heard := next(); heard.Generation != 2 || len(heard.Spec.Exports) != 1 {
 		t.Fatalf("heard %+v", heard)
 	}
 	seen.generation, seen.loaded, seen.ready, seen.reason, seen.message = 2, true, true, v1alpha1.ReasonReady, "all is served"
-	seen.exports = []v1alpha1.ServedExport{{ShareName: "alpha", ExportIDs: []int32{1, 2}}}
+	seen.exports = []internalv1.ServedExport{{ShareName: "alpha", ExportIDs: []int32{1, 2}}}
 	seen.removed, seen.usage = []string{"gone"}, []volumeUsage{{total: 6400, used: 150}, {total: 6400, used: 0}}
 	report()
 	whole := stored()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/naming"
@@ -53,27 +54,27 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 	}
 	for index := range m.record.Spec.Volumes {
 		if err := claimVolume(m.where, m.record, index, m.log); err != nil {
-			return ganesha.Config{}, &fault{v1alpha1.ReasonVolumeRefused, err}
+			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
 	}
 	if m.memory == nil || len(m.memory.volumes) != int(m.record.Spec.Volumes) {
 		memory, err := readLedger(m.where, m.record.Spec.Volumes)
 		if err != nil {
-			return ganesha.Config{}, &fault{v1alpha1.ReasonVolumeRefused, err}
+			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
 		m.memory = memory
 	}
 	next := m.memory.clone()
 	if err := next.allocate(m.record.Spec.Exports); err != nil {
-		return ganesha.Config{}, &fault{v1alpha1.ReasonExportIDsExhausted, err}
+		return ganesha.Config{}, &fault{internalv1.ReasonExportIDsExhausted, err}
 	}
 	// An id is durable before ganesha, and so any client, sees it.
 	if err := next.write(m.where); err != nil {
-		return ganesha.Config{}, &fault{v1alpha1.ReasonVolumeRefused, err}
+		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
 	m.memory = next
 	if err := m.prepareRoots(); err != nil {
-		return ganesha.Config{}, &fault{v1alpha1.ReasonVolumeRefused, err}
+		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
 	config, err := desiredConfig(m.record, m.memory, m.where)
 	if err != nil {
@@ -126,9 +127,9 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	}
 	switch {
 	case state.PID == 0 && state.LastExit != "":
-		return &fault{v1alpha1.ReasonServerDown, fmt.Errorf("ganesha is being started again; it %s", state.LastExit)}
+		return &fault{internalv1.ReasonServerDown, fmt.Errorf("ganesha is being started again; it %s", state.LastExit)}
 	case !state.Initialized:
-		return &fault{v1alpha1.ReasonStarting, errors.New("ganesha is starting")}
+		return &fault{internalv1.ReasonStarting, errors.New("ganesha is starting")}
 	case m.loaded == text:
 		return nil
 	}
@@ -139,7 +140,7 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	m.loaded = ""
 	began := m.now()
 	if err := m.ganesha.reload(ctx); err != nil {
-		return &fault{v1alpha1.ReasonReloadFailed, err}
+		return &fault{internalv1.ReasonReloadFailed, err}
 	}
 	m.metrics.reloaded(m.now().Sub(began))
 	m.loaded, m.serving = text, map[string]fileSystem{}
@@ -153,10 +154,10 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 	owner, scope, err := m.prober.identity(ctx)
 	if err != nil {
-		return &fault{v1alpha1.ReasonStarting, fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", err)}
+		return &fault{internalv1.ReasonStarting, fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", err)}
 	}
 	if owner != config.ServerOwner || scope != config.ServerScope {
-		return &fault{v1alpha1.ReasonExportsFailing, fmt.Errorf("what answers here is server %q of %q, not %q of %q",
+		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("what answers here is server %q of %q, not %q of %q",
 			owner, scope, config.ServerOwner, config.ServerScope)}
 	}
 	wanted := map[string]fileSystem{}
@@ -173,7 +174,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 	})
 	sights, err := m.prober.look(ctx, append(slices.Clone(paths), gone...))
 	if err != nil {
-		return &fault{v1alpha1.ReasonExportsFailing, fmt.Errorf("looking at the exports: %w", err)}
+		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("looking at the exports: %w", err)}
 	}
 	var wrong []string
 	for i, path := range paths {
@@ -194,7 +195,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 	}
 	if len(wrong) > 0 {
 		m.loaded = ""
-		return &fault{v1alpha1.ReasonExportsFailing, fmt.Errorf("%d exports are not as they should be: %s", len(wrong), strings.Join(wrong, "; "))}
+		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("%d exports are not as they should be: %s", len(wrong), strings.Join(wrong, "; "))}
 	}
 	m.leaving = map[string]bool{}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/naming"
@@ -15,7 +16,7 @@ import (
 var loopback = netip.MustParsePrefix("127.0.0.1/32")
 
 // desiredConfig is the configuration that a record asks for. The ledger has an id for every export of it.
-func desiredConfig(server *v1alpha1.DataServer, ids *ledger, where layout) (ganesha.Config, error) {
+func desiredConfig(server *internalv1.DataServer, ids *ledger, where layout) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -50,11 +51,11 @@ func desiredConfig(server *v1alpha1.DataServer, ids *ledger, where layout) (gane
 }
 
 // serverOwner is the Server_Owner of the record's server; its ordinal is in its name.
-func serverOwner(server *v1alpha1.DataServer) (string, error) {
-	text, ours := strings.CutPrefix(server.Name, naming.DataServers(server.Spec.FileServerName)+"-")
+func serverOwner(server *internalv1.DataServer) (string, error) {
+	text, ours := strings.CutPrefix(server.Name, naming.DataServers(server.Spec.FileServerRef.Name)+"-")
 	ordinal, err := strconv.ParseInt(text, 10, 32)
 	if !ours || err != nil || ordinal < 0 {
-		return "", fmt.Errorf("the record's name %q is not spec.fileServerName %q with an ordinal", server.Name, server.Spec.FileServerName)
+		return "", fmt.Errorf("the record's name %q is not spec.fileServerRef %q with an ordinal", server.Name, server.Spec.FileServerRef.Name)
 	}
 	return naming.DataServerOwner(server.Spec.ServerScope, int32(ordinal)), nil
 }
@@ -87,13 +88,13 @@ func clientRules(rules []v1alpha1.AccessRule) ([]ganesha.Client, error) {
 func clientRule(rule v1alpha1.AccessRule) (ganesha.Client, error) {
 	var client ganesha.Client
 	// A value that this version doesn't know must not let in more than was asked for: it is an error.
-	switch rule.Mode {
+	switch rule.AccessType {
 	case "", v1alpha1.AccessReadWrite:
 		client.Access = ganesha.ReadWrite
 	case v1alpha1.AccessReadOnly:
 		client.Access = ganesha.ReadOnly
 	default:
-		return client, fmt.Errorf("mode %q is not known to this version", rule.Mode)
+		return client, fmt.Errorf("accessType %q is not known to this version", rule.AccessType)
 	}
 	switch rule.Squash {
 	case "", v1alpha1.SquashNone:

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -30,11 +31,11 @@ const patience = 2 * time.Minute
 // takes the status is shown in TestTheRecordInTheAPI.
 type memoryRecord struct {
 	mutex  sync.Mutex
-	status v1alpha1.DataServerStatus
+	status internalv1.DataServerStatus
 	writes int
 }
 
-func (r *memoryRecord) report(_ context.Context, build func(v1alpha1.DataServerStatus) v1alpha1.DataServerStatus) error {
+func (r *memoryRecord) report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if next := build(*r.status.DeepCopy()); !equality.Semantic.DeepEqual(r.status, next) {
@@ -44,7 +45,7 @@ func (r *memoryRecord) report(_ context.Context, build func(v1alpha1.DataServerS
 	return nil
 }
 
-func (r *memoryRecord) get() (v1alpha1.DataServerStatus, int) {
+func (r *memoryRecord) get() (internalv1.DataServerStatus, int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return *r.status.DeepCopy(), r.writes
@@ -53,8 +54,8 @@ func (r *memoryRecord) get() (v1alpha1.DataServerStatus, int) {
 // dataServer is a running instance manager with the real ganesha.
 type dataServer struct {
 	t       *testing.T
-	record  *v1alpha1.DataServer
-	records chan *v1alpha1.DataServer
+	record  *internalv1.DataServer
+	records chan *internalv1.DataServer
 	status  *memoryRecord
 	manager *manager
 	stop    func()
@@ -70,7 +71,7 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 		}
 	}
 	server := &dataServer{
-		t: t, record: sampleRecord(volumes), records: make(chan *v1alpha1.DataServer, 1), status: &memoryRecord{},
+		t: t, record: sampleRecord(volumes), records: make(chan *internalv1.DataServer, 1), status: &memoryRecord{},
 	}
 	options, err := Options{
 		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root,
@@ -97,26 +98,26 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 	return server
 }
 
-func sampleRecord(volumes int32) *v1alpha1.DataServer {
-	return &v1alpha1.DataServer{
+func sampleRecord(volumes int32) *internalv1.DataServer {
+	return &internalv1.DataServer{
 		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
-		Spec: v1alpha1.DataServerSpec{
-			FileServerName: "training", ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
+		Spec: internalv1.DataServerSpec{
+			FileServerRef: internalv1.FileServerReference{Name: "training"}, ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
 			LeaseSeconds: 10, GraceSeconds: 20, Volumes: volumes,
 		},
 	}
 }
 
-func share(name string, rules ...v1alpha1.AccessRule) v1alpha1.ShareExport {
+func share(name string, rules ...v1alpha1.AccessRule) internalv1.ShareExport {
 	owner, group := int64(1000), int64(1000)
 	if len(rules) == 0 {
 		rules = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.0/16"}}}
 	}
-	return v1alpha1.ShareExport{ShareName: name, Owner: &owner, Group: &group, Mode: "0755", Access: rules}
+	return internalv1.ShareExport{ShareName: name, UID: &owner, GID: &group, Mode: "0755", Access: rules}
 }
 
 // apply changes the spec, as the operator does, and gives the new generation to the manager.
-func (s *dataServer) apply(change func(*v1alpha1.DataServerSpec)) {
+func (s *dataServer) apply(change func(*internalv1.DataServerSpec)) {
 	s.t.Helper()
 	change(&s.record.Spec)
 	s.record.Generation++
@@ -124,15 +125,15 @@ func (s *dataServer) apply(change func(*v1alpha1.DataServerSpec)) {
 }
 
 // settle waits until the present generation is served.
-func (s *dataServer) settle() v1alpha1.DataServerStatus {
+func (s *dataServer) settle() internalv1.DataServerStatus {
 	s.t.Helper()
-	return s.await("the generation to be served", func(status v1alpha1.DataServerStatus) bool {
+	return s.await("the generation to be served", func(status internalv1.DataServerStatus) bool {
 		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.record.Generation &&
 			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
 	})
 }
 
-func (s *dataServer) await(what string, good func(v1alpha1.DataServerStatus) bool) v1alpha1.DataServerStatus {
+func (s *dataServer) await(what string, good func(internalv1.DataServerStatus) bool) internalv1.DataServerStatus {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -207,7 +208,7 @@ func runScenarios(t *testing.T) {
 func sharesComeAndGo(t *testing.T) {
 	s := boot(t, "come-and-go", 2)
 	began := time.Now()
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
 	first := s.settle()
 	t.Logf("FIGURE from the first record to a served share: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
@@ -220,7 +221,7 @@ func sharesComeAndGo(t *testing.T) {
 	}
 
 	began = time.Now()
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = append(spec.Exports, share("beta")) })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = append(spec.Exports, share("beta")) })
 	second := s.settle()
 	t.Logf("FIGURE from a record with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
 	_, err = c.Stat(t.Context(), user, "/beta/0")
@@ -228,14 +229,14 @@ func sharesComeAndGo(t *testing.T) {
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
 	mustWork(t, "the old share beside the new one", err)
 
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = spec.Exports[1:] })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = spec.Exports[1:] })
 	s.settle()
 	_, err = c.Stat(t.Context(), user, "/alpha/0")
 	mustFailWith(t, "stat of the share that left", err, nfsv4.NFS4ERR_NOENT)
 	_, err = c.Stat(t.Context(), user, "/beta/1")
 	mustWork(t, "the other share", err)
 
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		spec.Exports = append(spec.Exports, share("gamma"), share("alpha"))
 	})
 	last := s.settle()
@@ -257,7 +258,7 @@ func sharesComeAndGo(t *testing.T) {
 	}
 }
 
-func idsOf(status v1alpha1.DataServerStatus, share string) []int32 {
+func idsOf(status internalv1.DataServerStatus, share string) []int32 {
 	for _, export := range status.Exports {
 		if export.ShareName == share {
 			return export.ExportIDs
@@ -267,13 +268,13 @@ func idsOf(status v1alpha1.DataServerStatus, share string) []int32 {
 }
 
 func firstClientBlockCounts(t *testing.T) {
-	rule := func(clients string, mode v1alpha1.AccessMode, squash v1alpha1.Squash) v1alpha1.AccessRule {
-		return v1alpha1.AccessRule{Clients: []string{clients}, Mode: mode, Squash: squash}
+	rule := func(clients string, mode v1alpha1.AccessType, squash v1alpha1.Squash) v1alpha1.AccessRule {
+		return v1alpha1.AccessRule{Clients: []string{clients}, AccessType: mode, Squash: squash}
 	}
 	s := boot(t, "first", 1)
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		spec.NamespaceServers = []string{"10.98.0.1"}
-		spec.Exports = []v1alpha1.ShareExport{
+		spec.Exports = []internalv1.ShareExport{
 			share("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
 			share("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
 			share("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
@@ -297,7 +298,7 @@ func firstClientBlockCounts(t *testing.T) {
 	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)
 
 	// The rules of a share that is being served.
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		spec.Exports[0].Access = []v1alpha1.AccessRule{rule("10.99.0.2", v1alpha1.AccessReadWrite, "")}
 	})
 	s.settle()
@@ -308,15 +309,15 @@ func firstClientBlockCounts(t *testing.T) {
 
 func killedGaneshaComesBack(t *testing.T) {
 	s := boot(t, "killed", 1)
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
 	before := s.settle()
 	pid := s.pid()
 	identity, err := client.Identify(t.Context(), "127.0.0.1:2049")
 	mustWork(t, "identify", err)
 	began := time.Now()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	s.await("another process", func(v1alpha1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(v1alpha1.DataServerStatus) bool { return s.manager.ready(t.Context()) == nil })
+	s.await("another process", func(internalv1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
+	s.await("its service", func(internalv1.DataServerStatus) bool { return s.manager.ready(t.Context()) == nil })
 	after := s.settle()
 	t.Logf("FIGURE from kill -9 to Ready again: %s", time.Since(began).Round(time.Millisecond))
 	if s.pid() == pid || s.pid() == 0 {
@@ -341,26 +342,26 @@ func killedGaneshaComesBack(t *testing.T) {
 
 func newPodFindsItsState(t *testing.T) {
 	s := boot(t, "pod", 1)
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
-		spec.Exports = []v1alpha1.ShareExport{share("alpha"), share("beta")}
+	s.apply(func(spec *internalv1.DataServerSpec) {
+		spec.Exports = []internalv1.ShareExport{share("alpha"), share("beta")}
 	})
 	first := s.settle()
 	mustWork(t, "chmod as a user would", os.Chmod("/volumes/pod/0/alpha", 0o700))
 	for range 3 { // Unclean stops leave recovery directories behind.
 		pid := s.pid()
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-		s.await("the restart", func(v1alpha1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
+		s.await("the restart", func(internalv1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
 		s.settle()
 	}
 	began := time.Now()
 	s.stop()
 	t.Logf("FIGURE graceful stop: %s", time.Since(began).Round(time.Millisecond))
-	if status, _ := s.status.get(); meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonStopping {
+	if status, _ := s.status.get(); meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason != internalv1.ReasonStopping {
 		t.Errorf("the stop is not in the status: %+v", status)
 	}
 	again := boot(t, "pod", 1)
-	again.apply(func(spec *v1alpha1.DataServerSpec) {
-		spec.Exports = []v1alpha1.ShareExport{share("beta"), share("alpha")}
+	again.apply(func(spec *internalv1.DataServerSpec) {
+		spec.Exports = []internalv1.ShareExport{share("beta"), share("alpha")}
 	})
 	second := again.settle()
 	if !equality.Semantic.DeepEqual(first.Exports, second.Exports) {
@@ -380,14 +381,14 @@ func newPodFindsItsState(t *testing.T) {
 
 func removedDataGoes(t *testing.T) {
 	s := boot(t, "removed", 2)
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
-		spec.Exports = []v1alpha1.ShareExport{share("going"), share("staying"), share("wanted")}
+	s.apply(func(spec *internalv1.DataServerSpec) {
+		spec.Exports = []internalv1.ShareExport{share("going"), share("staying"), share("wanted")}
 	})
 	s.settle()
 	for _, name := range []string{"going", "staying", "wanted"} {
 		mustWork(t, "write", os.WriteFile("/volumes/removed/1/"+name+"/file", []byte("data"), 0o644))
 	}
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		spec.Exports = spec.Exports[2:]
 		spec.Removals = []string{"going", "never-there", "wanted"}
 	})
@@ -415,7 +416,7 @@ func removedDataGoes(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		spec.Removals = nil
 		spec.Exports = append(spec.Exports, share("going"))
 	})
@@ -430,7 +431,7 @@ func removedDataGoes(t *testing.T) {
 
 func nothingIsWritten(t *testing.T) {
 	s := boot(t, "quiet", 1)
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = []v1alpha1.ShareExport{share("alpha")} })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
 	s.settle()
 	_, before := s.status.get()
 	file, err := os.Stat(s.manager.configFile)
@@ -451,7 +452,7 @@ func nothingIsWritten(t *testing.T) {
 
 func hundredShares(t *testing.T) {
 	s := boot(t, "hundred", 1)
-	s.apply(func(spec *v1alpha1.DataServerSpec) {
+	s.apply(func(spec *internalv1.DataServerSpec) {
 		for i := range 100 {
 			spec.Exports = append(spec.Exports, share("share-"+strconv.Itoa(i)))
 		}
@@ -461,7 +462,7 @@ func hundredShares(t *testing.T) {
 	t.Logf("FIGURE start with 100 shares to Ready: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
 	began = time.Now()
-	s.apply(func(spec *v1alpha1.DataServerSpec) { spec.Exports = append(spec.Exports, share("one-more")) })
+	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = append(spec.Exports, share("one-more")) })
 	s.settle()
 	t.Logf("FIGURE one share more to 100, until it was seen to serve: %s", time.Since(began).Round(time.Millisecond))
 	if s.pid() != pid {

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
@@ -39,7 +40,7 @@ func (r schemaRule) accepts(text string) bool {
 // schemaRules are those of the generated CRD, so that a schema that gets looser is tested as it is.
 func schemaRules(t testing.TB) map[string]schemaRule {
 	t.Helper()
-	text, err := os.ReadFile("../../config/crd/bases/howdah.io_dataservers.yaml")
+	text, err := os.ReadFile("../../config/crd/bases/internal.howdah.io_dataservers.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +53,11 @@ func schemaRules(t testing.TB) map[string]schemaRule {
 	access := export.Properties["access"].Items.Schema
 	rules := map[string]schemaRule{}
 	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
-		"serverScope": spec.Properties["serverScope"], "fileServerName": spec.Properties["fileServerName"],
+		"serverScope": spec.Properties["serverScope"], "fileServer": spec.Properties["fileServerRef"].Properties["name"],
 		"namespaceServers": *spec.Properties["namespaceServers"].Items.Schema,
 		"shareName":        export.Properties["shareName"], "mode": export.Properties["mode"],
 		"clients":    *access.Properties["clients"].Items.Schema,
-		"accessMode": access.Properties["mode"], "squash": access.Properties["squash"],
+		"accessType": access.Properties["accessType"], "squash": access.Properties["squash"],
 	} {
 		rule := schemaRule{min: 0, max: 1 << 20}
 		if schema.MinLength != nil {
@@ -94,8 +95,8 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 	f.Add("a\"; }\nEXPORT {", "t\\", "a\nb", "07 55", "10.0.0.0/8; }", "*", "RW", "None; }", int64(1), int32(6))
 	f.Fuzz(func(t *testing.T, scope, fileServer, name, mode, from, namespaceServer, access, squash string, owner int64, seconds int32) {
 		for field, value := range map[string]string{
-			"serverScope": scope, "fileServerName": fileServer, "shareName": name, "mode": mode, "clients": from,
-			"namespaceServers": namespaceServer, "accessMode": access, "squash": squash,
+			"serverScope": scope, "fileServer": fileServer, "shareName": name, "mode": mode, "clients": from,
+			"namespaceServers": namespaceServer, "accessType": access, "squash": squash,
 		} {
 			if !rules[field].accepts(value) {
 				return
@@ -106,12 +107,12 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 		}
 		record := sampleRecord(2)
 		record.Name = fileServer + "-0"
-		record.Spec.FileServerName, record.Spec.ServerScope = fileServer, scope
+		record.Spec.FileServerRef.Name, record.Spec.ServerScope = fileServer, scope
 		record.Spec.LeaseSeconds, record.Spec.GraceSeconds = seconds, seconds
 		record.Spec.NamespaceServers = []string{namespaceServer}
-		record.Spec.Exports = []v1alpha1.ShareExport{{
-			ShareName: name, Owner: &owner, Group: &owner, Mode: mode,
-			Access: []v1alpha1.AccessRule{{Clients: []string{from}, Mode: v1alpha1.AccessMode(access), Squash: v1alpha1.Squash(squash)}},
+		record.Spec.Exports = []internalv1.ShareExport{{
+			ShareName: name, UID: &owner, GID: &owner, Mode: mode,
+			Access: []v1alpha1.AccessRule{{Clients: []string{from}, AccessType: v1alpha1.AccessType(access), Squash: v1alpha1.Squash(squash)}},
 		}}
 		if _, err := attributesOf(record.Spec.Exports[0]); err != nil {
 			t.Fatalf("an accepted mode is refused: %v", err)

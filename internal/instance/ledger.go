@@ -9,7 +9,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 const (
@@ -56,7 +56,7 @@ type ledgerOnVolume struct {
 }
 
 // allocate gives the shares ids on every volume. Shares that have one keep it.
-func (l *ledger) allocate(exports []v1alpha1.ShareExport) error {
+func (l *ledger) allocate(exports []internalv1.ShareExport) error {
 	for volume := range l.volumes {
 		for _, export := range exports {
 			if _, known := l.volumes[volume][export.ShareName]; known {

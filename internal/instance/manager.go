@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -25,7 +26,7 @@ const (
 // reporter writes the status of the record. It is the only writer of it.
 type reporter interface {
 	// report makes the status durable; a status that is there already costs no write.
-	report(ctx context.Context, build func(earlier v1alpha1.DataServerStatus) v1alpha1.DataServerStatus) error
+	report(ctx context.Context, build func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus) error
 }
 
 // manager brings ganesha to what the record asks for, and reports.
@@ -37,14 +38,14 @@ type manager struct {
 	ganesha         *supervisor
 	prober          prober
 	reporter        reporter
-	records         <-chan *v1alpha1.DataServer
+	records         <-chan *internalv1.DataServer
 	wake            chan struct{}
 	log             *slog.Logger
 	now             func() time.Time
 	metrics         *metrics
 
 	// The rest belongs to the goroutine of run.
-	record   *v1alpha1.DataServer
+	record   *internalv1.DataServer
 	memory   *ledger
 	started  bool
 	loaded   string // The configuration that ganesha has.
@@ -93,7 +94,7 @@ func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 	if m.record != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopReport)
 		seen := m.observe()
-		seen.ready, seen.reason, seen.message = false, v1alpha1.ReasonStopping, "the pod is being stopped"
+		seen.ready, seen.reason, seen.message = false, internalv1.ReasonStopping, "the pod is being stopped"
 		if err := m.write(last, seen); err != nil {
 			m.log.Warn("the stop was not reported", "err", err)
 		}
@@ -138,7 +139,7 @@ func (m *manager) observe() observation {
 	}
 	for _, export := range m.record.Spec.Exports {
 		if m.servesShare(export.ShareName) {
-			seen.exports = append(seen.exports, v1alpha1.ServedExport{ShareName: export.ShareName, ExportIDs: m.memory.ids(export.ShareName)})
+			seen.exports = append(seen.exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: m.memory.ids(export.ShareName)})
 		}
 	}
 	for _, share := range m.record.Spec.Removals {
@@ -150,7 +151,7 @@ func (m *manager) observe() observation {
 }
 
 func (m *manager) write(ctx context.Context, seen observation) error {
-	return m.reporter.report(ctx, func(earlier v1alpha1.DataServerStatus) v1alpha1.DataServerStatus {
+	return m.reporter.report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
 		return statusFrom(earlier, seen, metav1.NewTime(m.now().Truncate(time.Second)))
 	})
 }
@@ -171,5 +172,5 @@ func (m *manager) measure() {
 
 // exported tells whether the record asks for the share.
 func (m *manager) exported(share string) bool {
-	return slices.ContainsFunc(m.record.Spec.Exports, func(e v1alpha1.ShareExport) bool { return e.ShareName == share })
+	return slices.ContainsFunc(m.record.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == share })
 }

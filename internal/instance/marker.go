@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // markerFile is the part of MetaDir that tells whose the volume is.
@@ -23,11 +23,11 @@ type marker struct {
 	Index         int32  `json:"index"`
 }
 
-func markerOf(server *v1alpha1.DataServer, index int32) marker {
+func markerOf(server *internalv1.DataServer, index int32) marker {
 	return marker{
 		FileServerUID: server.Spec.ServerScope,
 		Namespace:     server.Namespace,
-		FileServer:    server.Spec.FileServerName,
+		FileServer:    server.Spec.FileServerRef.Name,
 		DataServer:    server.Name,
 		Index:         index,
 	}
@@ -41,7 +41,7 @@ func markerOf(server *v1alpha1.DataServer, index int32) marker {
 // same names, which were kept so that it can. To refuse would make kept data
 // unreachable. Names can't be shared by two living FileServers of a namespace,
 // and a bound claim is of one namespace, so no living server's volume is taken.
-func claimVolume(where layout, server *v1alpha1.DataServer, index int32, log *slog.Logger) error {
+func claimVolume(where layout, server *internalv1.DataServer, index int32, log *slog.Logger) error {
 	if _, err := os.Stat(where.volume(index)); err != nil {
 		return fmt.Errorf("volume %d is not mounted: %w", index, err)
 	}

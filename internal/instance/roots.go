@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // attributesOf are what an export's root should have.
-func attributesOf(export v1alpha1.ShareExport) (rootAttributes, error) {
+func attributesOf(export internalv1.ShareExport) (rootAttributes, error) {
 	mode, err := strconv.ParseUint(export.Mode, 8, 12)
 	if err != nil {
 		return rootAttributes{}, fmt.Errorf("mode %q is not octal permission bits: %w", export.Mode, err)
 	}
-	if export.Owner == nil || export.Group == nil {
+	if export.UID == nil || export.GID == nil {
 		return rootAttributes{}, errors.New("owner and group must be set")
 	}
-	return rootAttributes{Owner: *export.Owner, Group: *export.Group, Mode: strconv.FormatUint(mode, 8)}, nil
+	return rootAttributes{Owner: *export.UID, Group: *export.GID, Mode: strconv.FormatUint(mode, 8)}, nil
 }
 
 // prepareRoot makes the directory of a share on a volume, and gives it the

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -88,7 +89,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return group.Wait()
 }
 
-func newManager(options Options, records <-chan *v1alpha1.DataServer, to reporter, through prober) (*manager, error) {
+func newManager(options Options, records <-chan *internalv1.DataServer, to reporter, through prober) (*manager, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the host name: %w", err)

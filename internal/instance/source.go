@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // writeTimeout bounds a write of the status; it is tried again.
@@ -26,24 +26,24 @@ const writeTimeout = 15 * time.Second
 type apiRecord struct {
 	client  client.Client
 	cache   cache.Cache
-	records chan *v1alpha1.DataServer
+	records chan *internalv1.DataServer
 
 	// mutex is held during a write too: its echo may be faster than its answer, and must wait to be known as one.
 	mutex  sync.Mutex
-	newest *v1alpha1.DataServer // As far as is known; nil until the first is seen.
+	newest *internalv1.DataServer // As far as is known; nil until the first is seen.
 }
 
 // newAPIRecord watches the one record of that name, and nothing else.
 func newAPIRecord(config *rest.Config, namespace, name string) (*apiRecord, error) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := internalv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the API: %w", err)
 	}
 	watched, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.DataServer{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+			&internalv1.DataServer{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
 		},
 	})
 	if err != nil {
@@ -53,12 +53,12 @@ func newAPIRecord(config *rest.Config, namespace, name string) (*apiRecord, erro
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API: %w", err)
 	}
-	return &apiRecord{client: writer, cache: watched, records: make(chan *v1alpha1.DataServer, 1)}, nil
+	return &apiRecord{client: writer, cache: watched, records: make(chan *internalv1.DataServer, 1)}, nil
 }
 
 // run watches until the context ends.
 func (a *apiRecord) run(ctx context.Context) error {
-	informer, err := a.cache.GetInformer(ctx, &v1alpha1.DataServer{}, cache.BlockUntilSynced(false))
+	informer, err := a.cache.GetInformer(ctx, &internalv1.DataServer{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching the DataServer: %w", err)
 	}
@@ -74,7 +74,7 @@ func (a *apiRecord) run(ctx context.Context) error {
 }
 
 func (a *apiRecord) seen(object any) {
-	record, ok := object.(*v1alpha1.DataServer)
+	record, ok := object.(*internalv1.DataServer)
 	if !ok {
 		return
 	}
@@ -98,13 +98,13 @@ func (a *apiRecord) seen(object any) {
 }
 
 // newer is true if a is a later version of the object than b.
-func newer(a, b *v1alpha1.DataServer) bool {
+func newer(a, b *internalv1.DataServer) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err != nil || order > 0
 }
 
 // report patches the status subresource by a merge patch with what changed; no change, no write.
-func (a *apiRecord) report(ctx context.Context, build func(v1alpha1.DataServerStatus) v1alpha1.DataServerStatus) error {
+func (a *apiRecord) report(ctx context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.newest == nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -24,13 +25,13 @@ type observation struct {
 	ready           bool
 	reason, message string
 	// exports are those that serve on every volume.
-	exports []v1alpha1.ServedExport
+	exports []internalv1.ServedExport
 	removed []string
 	usage   []volumeUsage
 }
 
 // statusFrom is the status to report. What is unknown now keeps its earlier value.
-func statusFrom(earlier v1alpha1.DataServerStatus, seen observation, now metav1.Time) v1alpha1.DataServerStatus {
+func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav1.Time) internalv1.DataServerStatus {
 	status := *earlier.DeepCopy()
 	status.NodeName, status.PodIP = seen.nodeName, seen.podIP
 	condition := metav1.Condition{
@@ -45,7 +46,7 @@ func statusFrom(earlier v1alpha1.DataServerStatus, seen observation, now metav1.
 		status.ObservedGeneration = &seen.generation
 	}
 	status.Exports = slices.Clone(seen.exports)
-	slices.SortFunc(status.Exports, func(a, b v1alpha1.ServedExport) int { return strings.Compare(a.ShareName, b.ShareName) })
+	slices.SortFunc(status.Exports, func(a, b internalv1.ServedExport) int { return strings.Compare(a.ShareName, b.ShareName) })
 	status.Removed = slices.Sorted(slices.Values(seen.removed))
 	if seen.usage != nil {
 		status.Volumes = reportUsage(earlier.Volumes, seen.usage)
@@ -53,18 +54,18 @@ func statusFrom(earlier v1alpha1.DataServerStatus, seen observation, now metav1.
 	return status
 }
 
-func reportUsage(earlier []v1alpha1.VolumeUsage, seen []volumeUsage) []v1alpha1.VolumeUsage {
+func reportUsage(earlier []internalv1.VolumeUsage, seen []volumeUsage) []internalv1.VolumeUsage {
 	reported := map[int32]volumeUsage{}
 	for _, volume := range earlier {
 		if volume.Index != nil && volume.TotalBytes != nil && volume.UsedBytes != nil {
 			reported[*volume.Index] = volumeUsage{total: *volume.TotalBytes, used: *volume.UsedBytes}
 		}
 	}
-	volumes := make([]v1alpha1.VolumeUsage, 0, len(seen))
+	volumes := make([]internalv1.VolumeUsage, 0, len(seen))
 	for i, real := range seen {
 		index := int32(i)
 		rounded := coarse(real, reported[index])
-		volumes = append(volumes, v1alpha1.VolumeUsage{Index: &index, TotalBytes: &rounded.total, UsedBytes: &rounded.used})
+		volumes = append(volumes, internalv1.VolumeUsage{Index: &index, TotalBytes: &rounded.total, UsedBytes: &rounded.used})
 	}
 	return volumes
 }

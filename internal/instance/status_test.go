@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -43,17 +44,17 @@ func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	now := metav1.Now()
 	seen := observation{
 		nodeName: "node1", podIP: "10.0.0.1", generation: 4, loaded: true, ready: true, reason: v1alpha1.ReasonReady, message: "all",
-		exports: []v1alpha1.ServedExport{{ShareName: "b", ExportIDs: []int32{2}}, {ShareName: "a", ExportIDs: []int32{1}}},
+		exports: []internalv1.ServedExport{{ShareName: "b", ExportIDs: []int32{2}}, {ShareName: "a", ExportIDs: []int32{1}}},
 		removed: []string{"z", "y"}, usage: []volumeUsage{{total: 6400, used: 150}},
 	}
-	good := statusFrom(v1alpha1.DataServerStatus{}, seen, now)
+	good := statusFrom(internalv1.DataServerStatus{}, seen, now)
 	if *good.ObservedGeneration != 4 || good.Exports[0].ShareName != "a" || good.Removed[0] != "y" || *good.Volumes[0].UsedBytes != 200 {
 		t.Errorf("%+v", good)
 	}
 	if again := statusFrom(good, seen, metav1.NewTime(now.Add(1e9))); !equality.Semantic.DeepEqual(good, again) {
 		t.Error("the same observation a second later is another status")
 	}
-	seen.generation, seen.loaded, seen.ready, seen.reason, seen.usage = 5, false, false, v1alpha1.ReasonReloadFailed, nil
+	seen.generation, seen.loaded, seen.ready, seen.reason, seen.usage = 5, false, false, internalv1.ReasonReloadFailed, nil
 	seen.message = strings.Repeat("ä", maxMessage)
 	bad := statusFrom(good, seen, now)
 	condition := meta.FindStatusCondition(bad.Conditions, v1alpha1.ConditionReady)
@@ -101,7 +102,7 @@ func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
 
 func TestTheOwnerComesFromTheNameAndTheUID(t *testing.T) {
 	record := sampleRecord(1)
-	record.Spec.FileServerName, record.Name = "a-1", "a-1-12"
+	record.Spec.FileServerRef.Name, record.Name = "a-1", "a-1-12"
 	if owner, err := serverOwner(record); err != nil || owner != record.Spec.ServerScope+"-12" {
 		t.Errorf("%q, %v", owner, err)
 	}
@@ -115,12 +116,12 @@ func TestTheOwnerComesFromTheNameAndTheUID(t *testing.T) {
 
 func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 	for name, rule := range map[string]v1alpha1.AccessRule{
-		"a mode":   {Clients: []string{"10.0.0.0/8"}, Mode: "Append"},
-		"a squash": {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
+		"an accessType": {Clients: []string{"10.0.0.0/8"}, AccessType: "Append"},
+		"a squash":      {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := sampleRecord(1)
-			record.Spec.Exports = []v1alpha1.ShareExport{share("a", rule)}
+			record.Spec.Exports = []internalv1.ShareExport{share("a", rule)}
 			ids := &ledger{volumes: []map[string]shareRecord{{}}}
 			mustWork(t, "allocate", ids.allocate(record.Spec.Exports))
 			if config, err := desiredConfig(record, ids, layout{"/volumes"}); err == nil {

@@ -10,12 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	where := emptyVolumes(t, 1)
-	records, status := make(chan *v1alpha1.DataServer, 1), &memoryRecord{}
+	records, status := make(chan *internalv1.DataServer, 1), &memoryRecord{}
 	manager, err := newManager(Options{
 		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", Log: quiet,
 	}, records, status, newNFSProber("training-0"))
@@ -27,7 +28,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen, _ := status.get()
 		condition := meta.FindStatusCondition(seen.Conditions, v1alpha1.ConditionReady)
-		if condition != nil && condition.Reason == v1alpha1.ReasonServerDown && strings.Contains(condition.Message, "exit status 1") &&
+		if condition != nil && condition.Reason == internalv1.ReasonServerDown && strings.Contains(condition.Message, "exit status 1") &&
 			manager.ganesha.state().Starts > 2 {
 			break
 		}

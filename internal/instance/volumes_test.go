@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -52,16 +52,16 @@ func tree(t *testing.T, root string) map[string]string {
 
 func TestWhoseVolumeItIs(t *testing.T) {
 	tests := map[string]struct {
-		change  func(*v1alpha1.DataServer)
+		change  func(*internalv1.DataServer)
 		index   int32
 		refused bool
 	}{
-		"the same server again":                              {change: func(*v1alpha1.DataServer) {}},
-		"a FileServer that was made again by the same names": {change: func(s *v1alpha1.DataServer) { s.Spec.ServerScope = "another-uid" }},
-		"another ordinal":                                    {change: func(s *v1alpha1.DataServer) { s.Name = "training-1" }, refused: true},
-		"another FileServer":                                 {change: func(s *v1alpha1.DataServer) { s.Spec.FileServerName = "other" }, refused: true},
-		"another namespace":                                  {change: func(s *v1alpha1.DataServer) { s.Namespace = "other" }, refused: true},
-		"another volume of the server":                       {change: func(*v1alpha1.DataServer) {}, index: 1, refused: true},
+		"the same server again":                              {change: func(*internalv1.DataServer) {}},
+		"a FileServer that was made again by the same names": {change: func(s *internalv1.DataServer) { s.Spec.ServerScope = "another-uid" }},
+		"another ordinal":                                    {change: func(s *internalv1.DataServer) { s.Name = "training-1" }, refused: true},
+		"another FileServer":                                 {change: func(s *internalv1.DataServer) { s.Spec.FileServerRef.Name = "other" }, refused: true},
+		"another namespace":                                  {change: func(s *internalv1.DataServer) { s.Namespace = "other" }, refused: true},
+		"another volume of the server":                       {change: func(*internalv1.DataServer) {}, index: 1, refused: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	for index := range int32(3) {
 		mustWork(t, "claim", claimVolume(where, server, index, quiet))
 	}
-	exports := func(names ...string) []v1alpha1.ShareExport {
-		var list []v1alpha1.ShareExport
+	exports := func(names ...string) []internalv1.ShareExport {
+		var list []internalv1.ShareExport
 		for _, name := range names {
 			list = append(list, share(name))
 		}
@@ -196,9 +196,9 @@ func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
 
 func TestIDsEnd(t *testing.T) {
 	memory := &ledger{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}}}
-	mustWork(t, "the last id", memory.allocate([]v1alpha1.ShareExport{share("a")}))
-	mustWork(t, "a share that has its id", memory.allocate([]v1alpha1.ShareExport{share("a")}))
-	if err := memory.allocate([]v1alpha1.ShareExport{share("b")}); !errors.Is(err, errExportIDsExhausted) {
+	mustWork(t, "the last id", memory.allocate([]internalv1.ShareExport{share("a")}))
+	mustWork(t, "a share that has its id", memory.allocate([]internalv1.ShareExport{share("a")}))
+	if err := memory.allocate([]internalv1.ShareExport{share("b")}); !errors.Is(err, errExportIDsExhausted) {
 		t.Errorf("%v", err)
 	}
 }

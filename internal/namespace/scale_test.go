@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -22,20 +23,20 @@ import (
 const scaleDirectories = 10_000
 
 // readyRecord is a record as a namespace server leaves it after a client's mkdir.
-func (w *world) readyRecord(share string, i int) *v1alpha1.ShareDirectory {
+func (w *world) readyRecord(share string, i int) *internalv1.ShareDirectory {
 	volume, id := int32(0), int64(1000)
 	path, server := fmt.Sprintf("%04d/%05d", i/100, i), naming.DataServer(fileServer, int32(i%len(w.owners)))
-	return &v1alpha1.ShareDirectory{
+	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: naming.Directory(share, path),
 			Labels: map[string]string{
 				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share, v1alpha1.DataServerLabel: server,
 			},
-			Annotations: map[string]string{tree.MadeByAnnotation: "fs-namespace-7d9f8b6c5-abcde"},
+			Annotations: map[string]string{tree.MadeByAnnotation: "fs-front-door-7d9f8b6c5-abcde"},
 		},
-		Spec: v1alpha1.ShareDirectorySpec{
-			FileServerName: fileServer, ShareName: share, Path: path, ServerName: server, Volume: &volume,
-			Owner: &id, Group: &id, Mode: "0755", State: v1alpha1.DirectoryReady,
+		Spec: internalv1.ShareDirectorySpec{
+			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, DataServerRef: internalv1.DataServerReference{Name: server}, Volume: &volume,
+			UID: &id, GID: &id, Mode: "0755", State: internalv1.DirectoryReady,
 		},
 	}
 }
@@ -66,7 +67,7 @@ func TestTenThousandDirectories(t *testing.T) {
 	t.Logf("%d records were created in %v by %d workers: %.0f/s", scaleDirectories, took.Round(time.Millisecond), parallel, scaleDirectories/took.Seconds())
 
 	began = time.Now()
-	list := &v1alpha1.ShareDirectoryList{}
+	list := &internalv1.ShareDirectoryList{}
 	if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.FileServerLabel: fileServer}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestTenThousandDirectories(t *testing.T) {
 	t.Logf("a record has %d bytes in JSON, %d without managedFields", len(encoded), len(small))
 	for i := range w.owners { // so that the keeper finds what the records say
 		for j := range list.Items {
-			if r := &list.Items[j]; r.Spec.ServerName == naming.DataServer(fileServer, int32(i)) {
+			if r := &list.Items[j]; r.Spec.DataServerRef.Name == naming.DataServer(fileServer, int32(i)) {
 				w.owners[i].Put(tree.ExportPath("data", 0, r.Spec.Path), ownertest.Directory{Mode: 0o755})
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -96,12 +97,12 @@ func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
 			t.Errorf("directory %d exists on data servers %v", i, owners)
 		}
 	}
-	list := &v1alpha1.ShareDirectoryList{}
+	list := &internalv1.ShareDirectoryList{}
 	if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range list.Items {
-		if r.Spec.State != v1alpha1.DirectoryReady {
+		if r.Spec.State != internalv1.DirectoryReady {
 			t.Errorf("the record of %s is %s", r.Spec.Path, r.Spec.State)
 		}
 	}
@@ -118,7 +119,7 @@ func TestDeclaredDirectoriesAreMadeWhenTheirOwnerBeginsToServe(t *testing.T) {
 	mount := w.mount(w.serve("a"))
 	share := &v1alpha1.FileShare{}
 	share.Name, share.Namespace = "data", w.namespace
-	share.Spec = v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/data", Depth: 2}
+	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: fileServer}, Path: "/data", Depth: 2}
 	w.create(share)
 	for i := range 6 {
 		w.declare(share, fmt.Sprintf("train/%d", i), i%2)
@@ -169,7 +170,7 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	owner := w.owners[w.ownersOf("data", "train/a")[0]]
 	owner.Put("/data/0/train/a/file", ownertest.Directory{})
 	do("rmdir of a directory with content", nfsv4.NFS4ERR_NOTEMPTY, rmdir("/data/train/a"))
-	if r := w.record("data", "train/a"); r == nil || r.Spec.State != v1alpha1.DirectoryReady {
+	if r := w.record("data", "train/a"); r == nil || r.Spec.State != internalv1.DirectoryReady {
 		t.Errorf("after a refused rmdir the record is %+v", r)
 	}
 	do("rename to a name that is taken", nfsv4.NFS4ERR_EXIST, rename("/data/train/a", "/data/train/b"))
@@ -182,7 +183,7 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	if w.record("data", "train/a") != nil {
 		t.Error("the record of the old name is still there")
 	}
-	if r := w.record("data", "valid/z"); r == nil || r.Spec.State != v1alpha1.DirectoryReady || r.Spec.RenamedFrom != "" {
+	if r := w.record("data", "valid/z"); r == nil || r.Spec.State != internalv1.DirectoryReady || r.Spec.RenamedFrom != "" {
 		t.Errorf("the record of the new name is %+v", r)
 	}
 	do("rmdir of an empty directory", nfsv4.NFS4_OK, rmdir("/data/train/b"))
@@ -212,7 +213,7 @@ func TestLostRecordsAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) {
 		return err == nil && len(entries) == 300
 	})
 	r := tree.NewRecord(w.record("data", "train/007"))
-	if r.Server != "fs-1" || r.Owner != 5 || r.Group != 6 || r.Mode != 0o701 || r.State != v1alpha1.DirectoryReady {
+	if r.Server != "fs-1" || r.Owner != 5 || r.Group != 6 || r.Mode != 0o701 || r.State != internalv1.DirectoryReady {
 		t.Errorf("the record is %+v", r)
 	}
 	if w.record("data", "train") == nil {
@@ -236,14 +237,14 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 	for _, name := range []string{"empty", "full"} {
 		r := w.record("data", name)
 		r.Annotations[v1alpha1.RequestedByAnnotation] = v1alpha1.RequestedByOperator
-		r.Spec.State = v1alpha1.DirectoryRemoving
+		r.Spec.State = internalv1.DirectoryRemoving
 		if err := w.api.Update(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.eventually("the empty one is gone and the full one is ready", func() bool {
 		full := w.record("data", "full")
-		return w.record("data", "empty") == nil && full != nil && full.Spec.State == v1alpha1.DirectoryReady
+		return w.record("data", "empty") == nil && full != nil && full.Spec.State == internalv1.DirectoryReady
 	})
 	if got := w.owners[0].Names("/data/0"); !slices.Equal(got, []string{"full"}) {
 		t.Errorf("the owner has %v", got)

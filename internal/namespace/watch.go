@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -36,7 +37,7 @@ type watcher struct {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), internalv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register the API's kinds: %w", err)
 	}
 	return scheme, nil
@@ -50,8 +51,8 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 		DefaultNamespaces: map[string]cache.Config{o.KubeNamespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.DataServer{}:     ours,
-			&v1alpha1.ShareDirectory{}: ours,
+			&internalv1.DataServer{}:     ours,
+			&internalv1.ShareDirectory{}: ours,
 		},
 	})
 	if err != nil {
@@ -67,9 +68,9 @@ func (w *watcher) run(ctx context.Context) error {
 		object  client.Object
 		handler toolscache.ResourceEventHandler
 	}{
-		{&v1alpha1.DataServer{}, handler(w.setServer, w.deleteServer)},
+		{&internalv1.DataServer{}, handler(w.setServer, w.deleteServer)},
 		{&v1alpha1.FileShare{}, handler(w.setShare, w.deleteShare)},
-		{&v1alpha1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
+		{&internalv1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
 	} {
 		// Not blocking: the cache is started below.
 		informer, err := w.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
@@ -130,7 +131,7 @@ func handler[T client.Object](set, gone func(T)) toolscache.ResourceEventHandler
 	}
 }
 
-func (w *watcher) setServer(o *v1alpha1.DataServer) {
+func (w *watcher) setServer(o *internalv1.DataServer) {
 	before, known := w.tree.Server(o.Name)
 	w.tree.SetServer(o)
 	if !known || before.Address != o.Spec.Address {
@@ -140,7 +141,7 @@ func (w *watcher) setServer(o *v1alpha1.DataServer) {
 	w.keeper.ServerChanged(o.Name)
 }
 
-func (w *watcher) deleteServer(o *v1alpha1.DataServer) {
+func (w *watcher) deleteServer(o *internalv1.DataServer) {
 	w.tree.DeleteServer(o.Name)
 	w.addressesChanged()
 }
@@ -158,14 +159,14 @@ func (w *watcher) deleteShare(o *v1alpha1.FileShare) {
 	}
 }
 
-func (w *watcher) setDirectory(o *v1alpha1.ShareDirectory) {
+func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 	w.tree.SetDirectory(o)
 	w.keeper.Confirm(o)
-	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
+	w.keeper.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }
 
-func (w *watcher) deleteDirectory(o *v1alpha1.ShareDirectory) {
-	w.tree.DeleteDirectory(o.Spec.ShareName, o.Spec.Path, string(o.UID))
+func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
+	w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
 	w.keeper.Confirm(o)
-	w.keeper.RecordChanged(o.Spec.ShareName, o.Spec.Path)
+	w.keeper.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }

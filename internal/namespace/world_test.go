@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -94,12 +95,12 @@ func newWorld(t *testing.T, servers int) *world {
 	for i := range servers {
 		owner := ownertest.Start(t, fmt.Sprintf("owner-%d", i))
 		w.owners = append(w.owners, owner)
-		w.create(&v1alpha1.DataServer{
+		w.create(&internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
 			},
-			Spec: v1alpha1.DataServerSpec{
-				FileServerName: fileServer, Address: owner.Address, ServerScope: "uid", LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
+			Spec: internalv1.DataServerSpec{
+				FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: owner.Address, ServerScope: "uid", LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
 			},
 		})
 	}
@@ -118,7 +119,7 @@ func (w *world) share(name string, depth int32) *v1alpha1.FileShare {
 	w.t.Helper()
 	s := &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-		Spec:       v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/" + name, Depth: depth, Mode: "0777"},
+		Spec:       v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: fileServer}, Path: "/" + name, Depth: depth, Mode: "0777"},
 	}
 	w.create(s)
 	for i := range w.owners {
@@ -131,12 +132,12 @@ func (w *world) share(name string, depth int32) *v1alpha1.FileShare {
 // serves has a data server report that it serves a share.
 func (w *world) serves(i int, share string) {
 	w.t.Helper()
-	o := &v1alpha1.DataServer{}
+	o := &internalv1.DataServer{}
 	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}
 	if err := w.api.Get(w.t.Context(), key, o); err != nil {
 		w.t.Fatal(err)
 	}
-	o.Status.Exports = append(o.Status.Exports, v1alpha1.ServedExport{ShareName: share, ExportIDs: []int32{int32(len(o.Status.Exports) + 1)}})
+	o.Status.Exports = append(o.Status.Exports, internalv1.ServedExport{ShareName: share, ExportIDs: []int32{int32(len(o.Status.Exports) + 1)}})
 	if err := w.api.Status().Update(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
@@ -199,9 +200,9 @@ func (w *world) mount(s *serverUnderTest) *nfs.Client {
 }
 
 // record is the record of a path, or nil.
-func (w *world) record(share, path string) *v1alpha1.ShareDirectory {
+func (w *world) record(share, path string) *internalv1.ShareDirectory {
 	w.t.Helper()
-	o := &v1alpha1.ShareDirectory{}
+	o := &internalv1.ShareDirectory{}
 	err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.Directory(share, path)}, o)
 	if client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
@@ -213,17 +214,17 @@ func (w *world) record(share, path string) *v1alpha1.ShareDirectory {
 }
 
 // declare makes the record of a declared directory.
-func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *v1alpha1.ShareDirectory {
+func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *internalv1.ShareDirectory {
 	w.t.Helper()
 	volume, uid, gid := int32(0), int64(7), int64(8)
-	o := &v1alpha1.ShareDirectory{
+	o := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: naming.Directory(share.Name, path),
 			Labels: map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share.Name},
 		},
-		Spec: v1alpha1.ShareDirectorySpec{
-			FileServerName: fileServer, ShareName: share.Name, Path: path, ServerName: naming.DataServer(fileServer, int32(server)),
-			Volume: &volume, Owner: &uid, Group: &gid, Mode: "0750", State: v1alpha1.DirectoryCreating,
+		Spec: internalv1.ShareDirectorySpec{
+			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share.Name}, Path: path, DataServerRef: internalv1.DataServerReference{Name: naming.DataServer(fileServer, int32(server))},
+			Volume: &volume, UID: &uid, GID: &gid, Mode: "0750", State: internalv1.DirectoryCreating,
 		},
 	}
 	w.create(o)

@@ -24,7 +24,7 @@ func FrontDoor(fileServer string) string { return fileServer }
 
 // NamespaceServers is the Deployment, the PodDisruptionBudget, the ServiceAccount,
 // the Role, the RoleBinding and the Lease of a FileServer's namespace servers.
-func NamespaceServers(fileServer string) string { return fileServer + "-namespace" }
+func NamespaceServers(fileServer string) string { return fileServer + "-front-door" }
 
 // DataServers is the StatefulSet of a FileServer's data servers. Its pods are the data servers.
 func DataServers(fileServer string) string { return fileServer }

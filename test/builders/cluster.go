@@ -5,6 +5,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -63,10 +64,10 @@ func (b *StorageClassBuilder) Default() *StorageClassBuilder {
 func (b *StorageClassBuilder) Build() *storagev1.StorageClass { return b.object.DeepCopy() }
 
 // ShareDirectory makes the record of a ready directory of a share of a FileServer.
-func ShareDirectory(namespace, fileServer, share, path, server string) *v1alpha1.ShareDirectory {
+func ShareDirectory(namespace, fileServer, share, path, server string) *internalv1.ShareDirectory {
 	zero, volume := int64(0), int32(0)
-	return &v1alpha1.ShareDirectory{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ShareDirectory"},
+	return &internalv1.ShareDirectory{
+		TypeMeta: metav1.TypeMeta{APIVersion: internalv1.GroupVersion.String(), Kind: "ShareDirectory"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: naming.Directory(share, path),
 			Labels: map[string]string{
@@ -74,9 +75,9 @@ func ShareDirectory(namespace, fileServer, share, path, server string) *v1alpha1
 				v1alpha1.ManagedByLabel: v1alpha1.ManagedBy,
 			},
 		},
-		Spec: v1alpha1.ShareDirectorySpec{
-			FileServerName: fileServer, ShareName: share, Path: path, ServerName: server, Volume: &volume,
-			Owner: &zero, Group: &zero, Mode: "0755", State: v1alpha1.DirectoryReady,
+		Spec: internalv1.ShareDirectorySpec{
+			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, DataServerRef: internalv1.DataServerReference{Name: server}, Volume: &volume,
+			UID: &zero, GID: &zero, Mode: "0755", State: internalv1.DirectoryReady,
 		},
 	}
 }

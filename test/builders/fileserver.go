@@ -74,7 +74,7 @@ func (b *FileServerBuilder) placement() *v1alpha1.FileServerPlacement {
 
 // NamespaceReplicas sets the number of namespace servers.
 func (b *FileServerBuilder) NamespaceReplicas(n int32) *FileServerBuilder {
-	b.object.Spec.Namespace = &v1alpha1.NamespaceServers{Replicas: n}
+	b.object.Spec.FrontDoor = &v1alpha1.FrontDoor{Replicas: n}
 	return b
 }
 

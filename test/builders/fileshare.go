@@ -16,7 +16,7 @@ func FileShare(namespace, name, fileServer string) *FileShareBuilder {
 	return &FileShareBuilder{v1alpha1.FileShare{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileShare"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1alpha1.FileShareSpec{FileServerName: fileServer, Path: "/" + name},
+		Spec:       v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: fileServer}, Path: "/" + name},
 	}}
 }
 
@@ -46,13 +46,13 @@ func (b *FileShareBuilder) Directories(patterns ...string) *FileShareBuilder {
 
 // Owner sets user, group and mode of the root.
 func (b *FileShareBuilder) Owner(user, group int64, mode string) *FileShareBuilder {
-	b.object.Spec.Owner, b.object.Spec.Group, b.object.Spec.Mode = &user, &group, mode
+	b.object.Spec.UID, b.object.Spec.GID, b.object.Spec.Mode = &user, &group, mode
 	return b
 }
 
 // Access adds a rule.
-func (b *FileShareBuilder) Access(mode v1alpha1.AccessMode, squash v1alpha1.Squash, clients ...string) *FileShareBuilder {
-	b.object.Spec.Access = append(b.object.Spec.Access, v1alpha1.AccessRule{Clients: clients, Mode: mode, Squash: squash})
+func (b *FileShareBuilder) Access(accessType v1alpha1.AccessType, squash v1alpha1.Squash, clients ...string) *FileShareBuilder {
+	b.object.Spec.Access = append(b.object.Spec.Access, v1alpha1.AccessRule{Clients: clients, AccessType: accessType, Squash: squash})
 	return b
 }
 

@@ -32,7 +32,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 
 	It("in shares is explained and touches nothing", func(ctx SpecContext) {
 		missing := newShare("orphan", "/orphan", 1)
-		missing.Spec.FileServerName = "nowhere"
+		missing.Spec.FileServerRef.Name = "nowhere"
 		for _, tc := range []struct {
 			share *v1alpha1.FileShare
 			wants []string
@@ -95,7 +95,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		spare := newFileServer("spare", 1)
 		Expect(c.Create(ctx, spare)).To(Succeed())
 		user := newShare("spare-share", "/spare", 1)
-		user.Spec.FileServerName = spare.Name
+		user.Spec.FileServerRef.Name = spare.Name
 		Expect(c.Create(ctx, user)).To(Succeed())
 		Eventually(ctx, func() error { return shareReady(ctx, user.Name) }).Should(Succeed())
 		Expect(c.Delete(ctx, spare)).To(Succeed())

@@ -12,18 +12,19 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 // recordsBelow gives the records of a share whose path starts with prefix, per data server.
 func recordsBelow(ctx SpecContext, shareName, prefix string) map[string][]string {
 	GinkgoHelper()
-	list := &v1alpha1.ShareDirectoryList{}
+	list := &internalv1.ShareDirectoryList{}
 	Expect(c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: shareName})).To(Succeed())
 	perServer := map[string][]string{}
 	for _, record := range list.Items {
-		if record.Spec.ServerName != "" && strings.HasPrefix(record.Spec.Path, prefix) {
-			perServer[record.Spec.ServerName] = append(perServer[record.Spec.ServerName], record.Spec.Path)
+		if record.Spec.DataServerRef.Name != "" && strings.HasPrefix(record.Spec.Path, prefix) {
+			perServer[record.Spec.DataServerRef.Name] = append(perServer[record.Spec.DataServerRef.Name], record.Spec.Path)
 		}
 	}
 	return perServer

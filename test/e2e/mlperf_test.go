@@ -23,11 +23,11 @@ var _ = Describe("An MLPerfStorageJob", Label("mlperf"), func() {
 		Expect(c.Create(ctx, &v1alpha1.MLPerfStorageJob{
 			ObjectMeta: metav1.ObjectMeta{Name: "unet3d", Namespace: c.Namespace},
 			Spec: v1alpha1.MLPerfStorageJobSpec{
-				ShareName:   share,
-				Accelerator: v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: accelerators},
-				Clients:     clients,
-				Dataset:     &v1alpha1.Dataset{Samples: samples, SampleSize: &size},
-				Epochs:      epochs,
+				FileShareRef: v1alpha1.FileShareReference{Name: share},
+				Accelerator:  v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: accelerators},
+				Clients:      clients,
+				Dataset:      &v1alpha1.Dataset{Samples: samples, SampleSize: &size},
+				Epochs:       epochs,
 			},
 		})).To(Succeed())
 		job := &v1alpha1.MLPerfStorageJob{}

@@ -169,11 +169,11 @@ func newShare(name, path string, depth int32, directories ...string) *v1alpha1.F
 	return &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
 		Spec: v1alpha1.FileShareSpec{
-			FileServerName: fileServer,
-			Path:           path,
-			Depth:          depth,
-			Directories:    directories,
-			Mode:           "0777",
+			FileServerRef: v1alpha1.FileServerReference{Name: fileServer},
+			Path:          path,
+			Depth:         depth,
+			Directories:   directories,
+			Mode:          "0777",
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -29,17 +30,17 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Expect(set.Spec.VolumeClaimTemplates).To(HaveLen(2))
 		Expect(*set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName).To(Equal(standardClass), "the default class is written down")
 		Expect(set.Spec.Template.Spec.Containers[0].Image).To(Equal(serverImage))
-		deployment := exists(&appsv1.Deployment{}, namespace, "training-namespace")
+		deployment := exists(&appsv1.Deployment{}, namespace, "training-front-door")
 		Expect(*deployment.Spec.Replicas).To(Equal(int32(2)))
 		Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal(howdahImage))
 		Expect(exists(&corev1.Service{}, namespace, "training").Spec.SessionAffinity).To(Equal(corev1.ServiceAffinityClientIP))
 		for i := range 3 {
 			service := exists(&corev1.Service{}, namespace, fmt.Sprintf("training-%d", i))
 			Eventually(func() string {
-				return exists(&v1alpha1.DataServer{}, namespace, service.Name).Spec.Address
+				return exists(&internalv1.DataServer{}, namespace, service.Name).Spec.Address
 			}, patience).Should(Equal(service.Spec.ClusterIP), "referrals carry the Service's address")
 		}
-		for _, name := range []string{"training-data", "training-namespace"} {
+		for _, name := range []string{"training-data", "training-front-door"} {
 			exists(&policyv1.PodDisruptionBudget{}, namespace, name)
 			exists(&corev1.ServiceAccount{}, namespace, name)
 			exists(&rbacv1.Role{}, namespace, name)
@@ -66,7 +67,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}
 
 		By("letting the namespace servers in everywhere")
-		Expect(exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.NamespaceServers).To(Equal([]string{"10.2.0.1", "10.2.0.2"}))
+		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.NamespaceServers).To(Equal([]string{"10.2.0.1", "10.2.0.2"}))
 	})
 
 	It("follows the nodes when replicas is unset", func() {
@@ -91,8 +92,8 @@ var _ = Describe("A FileServer becomes its children", func() {
 		before := operatorWrites.Load()
 		for i := range 5 {
 			for _, object := range []client.Object{
-				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-namespace"}},
-				&v1alpha1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-0"}},
+				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-front-door"}},
+				&internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-0"}},
 				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-1"}},
 			} {
 				change(object, func(o client.Object) {
@@ -107,10 +108,10 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(builders.FileServer(namespace, "healing").Replicas(2).Build())
 		runEverything(namespace, "healing")
 		for _, object := range []client.Object{
-			&corev1.Service{}, &v1alpha1.DataServer{}, &appsv1.StatefulSet{}, &appsv1.Deployment{},
+			&corev1.Service{}, &internalv1.DataServer{}, &appsv1.StatefulSet{}, &appsv1.Deployment{},
 			&policyv1.PodDisruptionBudget{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
 		} {
-			name := map[bool]string{true: "healing-0", false: "healing-namespace"}[isNumbered(object)]
+			name := map[bool]string{true: "healing-0", false: "healing-front-door"}[isNumbered(object)]
 			if _, ok := object.(*appsv1.StatefulSet); ok {
 				name = "healing"
 			}
@@ -121,10 +122,10 @@ var _ = Describe("A FileServer becomes its children", func() {
 				return err == nil && object.GetUID() != uid
 			}, patience, "50ms").Should(BeTrue(), "%T %s comes back", object, name)
 		}
-		deployment := exists(&appsv1.Deployment{}, namespace, "healing-namespace")
+		deployment := exists(&appsv1.Deployment{}, namespace, "healing-front-door")
 		change(deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other.invalid/image" })
 		Eventually(func() string {
-			return exists(&appsv1.Deployment{}, namespace, "healing-namespace").Spec.Template.Spec.Containers[0].Image
+			return exists(&appsv1.Deployment{}, namespace, "healing-front-door").Spec.Template.Spec.Containers[0].Image
 		}, patience).Should(Equal(howdahImage))
 		service := exists(&corev1.Service{}, namespace, "healing-1")
 		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = false })
@@ -141,18 +142,18 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(builders.FileShare(namespace, "elsewhere", "other").Build())
 		server := func() []string {
 			var names []string
-			for _, export := range exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports {
+			for _, export := range exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports {
 				names = append(names, export.ShareName)
 			}
 			return names
 		}
 		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
-		exports := exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports
+		exports := exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports
 		Expect(exports[0].Access).To(Equal([]v1alpha1.AccessRule{{
-			Clients: []string{"0.0.0.0/0", "::/0"}, Mode: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone,
+			Clients: []string{"0.0.0.0/0", "::/0"}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone,
 		}}))
 		Expect(exports[1].Mode).To(Equal("0770"))
-		Expect(*exports[1].Owner).To(Equal(int64(1000)))
+		Expect(*exports[1].UID).To(Equal(int64(1000)))
 		Expect(exports[1].Access[0].Squash).To(Equal(v1alpha1.SquashNone))
 	})
 })
@@ -160,7 +161,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 // isNumbered tells the kinds of which each data server has one.
 func isNumbered(object client.Object) bool {
 	switch object.(type) {
-	case *corev1.Service, *v1alpha1.DataServer:
+	case *corev1.Service, *internalv1.DataServer:
 		return true
 	}
 	return false
@@ -174,8 +175,8 @@ var _ = Describe("FileServers of the same name in two Kubernetes namespaces", fu
 		create(builders.FileShare(one, "data", "training").Build())
 		runEverything(one, "training")
 		runEverything(two, "training")
-		first := exists(&v1alpha1.DataServer{}, one, "training-0")
-		second := exists(&v1alpha1.DataServer{}, two, "training-0")
+		first := exists(&internalv1.DataServer{}, one, "training-0")
+		second := exists(&internalv1.DataServer{}, two, "training-0")
 		Eventually(func() int { return len(exists(first, one, "training-0").Spec.Exports) }, patience).Should(Equal(1))
 		Expect(second.Spec.Exports).To(BeEmpty(), "a share belongs to the FileServer of its own namespace")
 		Expect(first.Spec.ServerScope).NotTo(Equal(second.Spec.ServerScope), "clients must not take them for one server")

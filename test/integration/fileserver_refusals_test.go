@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -36,7 +37,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 
 		Expect(admin.Delete(ctx, directory)).To(Succeed())
 		Eventually(replicas("training"), patience).Should(Equal(int32(1)))
-		isGone(&v1alpha1.DataServer{}, namespace, "training-2")
+		isGone(&internalv1.DataServer{}, namespace, "training-2")
 		isGone(&corev1.Service{}, namespace, "training-1")
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		exists(&corev1.PersistentVolumeClaim{}, namespace, "data-0-training-2")
@@ -135,12 +136,12 @@ var _ = Describe("Deleting a FileServer", func() {
 		share := builders.FileShare(namespace, "unet3d", "training").Build()
 		share.Finalizers = []string{"test.howdah.io/hold"}
 		create(share)
-		Eventually(func() int { return len(exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports) }, patience).Should(Equal(1))
+		Eventually(func() int { return len(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports) }, patience).Should(Equal(1))
 
 		Expect(admin.Delete(ctx, fs)).To(Succeed())
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse)
 		Expect(message).To(ContainSubstring("FileShares that use it: unet3d;"))
-		Expect(exists(&v1alpha1.DataServer{}, namespace, "training-0").Spec.Exports).To(HaveLen(1), "the share is still served")
+		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports).To(HaveLen(1), "the share is still served")
 		Expect(exists(&appsv1.StatefulSet{}, namespace, "training").DeletionTimestamp).To(BeNil())
 
 		Expect(admin.Delete(ctx, share)).To(Succeed())

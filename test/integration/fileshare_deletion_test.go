@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -17,15 +18,15 @@ import (
 // stopExporting plays instance managers that have dropped exports and not removed any data yet.
 func stopExporting(namespace, fileServer string) {
 	GinkgoHelper()
-	var list v1alpha1.DataServerList
+	var list internalv1.DataServerList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)))).To(Succeed())
 	for i := range list.Items {
 		server := &list.Items[i]
 		before := server.DeepCopy()
 		generation := server.Generation
 		server.Status.ObservedGeneration = &generation
-		server.Status.Exports = slices.DeleteFunc(server.Status.Exports, func(e v1alpha1.ServedExport) bool {
-			return !slices.ContainsFunc(server.Spec.Exports, func(wanted v1alpha1.ShareExport) bool { return wanted.ShareName == e.ShareName })
+		server.Status.Exports = slices.DeleteFunc(server.Status.Exports, func(e internalv1.ServedExport) bool {
+			return !slices.ContainsFunc(server.Spec.Exports, func(wanted internalv1.ShareExport) bool { return wanted.ShareName == e.ShareName })
 		})
 		Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
 	}
@@ -73,14 +74,14 @@ var _ = Describe("Deleting a share", func() {
 		// The operator asks for the removal together with the end of the export.
 		Eventually(func() []string {
 			stopExporting(namespace, "fs")
-			return exists(&v1alpha1.DataServer{}, namespace, "fs-1").Spec.Removals
+			return exists(&internalv1.DataServer{}, namespace, "fs-1").Spec.Removals
 		}, patience).Should(ConsistOf("s"))
 		stopExporting(namespace, "fs")
 		Expect(deletingMessage(namespace, "s", "removing the data")).
 			To(Equal("removing the data of share s on 2 data servers, 4 directories: waiting for fs-0, fs-1"))
 		Expect(recordsOf(namespace, "s")).To(HaveLen(4))
 		for _, name := range []string{"fs-0", "fs-1"} {
-			server := exists(&v1alpha1.DataServer{}, namespace, name)
+			server := exists(&internalv1.DataServer{}, namespace, name)
 			before := server.DeepCopy()
 			server.Status.Removed = server.Spec.Removals
 			Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
@@ -118,7 +119,7 @@ var _ = Describe("Deleting a share", func() {
 		owners := func(share string) map[string]string {
 			found := map[string]string{}
 			for path, record := range recordsOf(namespace, share) {
-				found[path] = record.Spec.ServerName
+				found[path] = record.Spec.DataServerRef.Name
 			}
 			return found
 		}
@@ -160,7 +161,7 @@ var _ = Describe("Deleting a share", func() {
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		shareIsGone(namespace, "s", "fs")
 		create(builders.FileShare(namespace, "s", "new").Directories("d").Build())
-		Eventually(func() string { return recordsOf(namespace, "s")["d"].Spec.ServerName }, patience).Should(Equal("new-0"))
+		Eventually(func() string { return recordsOf(namespace, "s")["d"].Spec.DataServerRef.Name }, patience).Should(Equal("new-0"))
 	})
 })
 

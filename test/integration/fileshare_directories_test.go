@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -22,13 +23,13 @@ var _ = Describe("The directories of a share", func() {
 		records := recordsOf(namespace, "unet3d")
 		Expect(records).To(HaveLen(14), "12 directories and the two above them")
 		Expect(perServer(records)).To(Equal(map[string]int{"training-0": 4, "training-1": 4, "training-2": 4}))
-		Expect(records["train"].Spec.ServerName).To(BeEmpty(), "it exists in the namespace only")
-		Expect(records["train"].Spec.State).To(Equal(v1alpha1.DirectoryReady))
+		Expect(records["train"].Spec.DataServerRef.Name).To(BeEmpty(), "it exists in the namespace only")
+		Expect(records["train"].Spec.State).To(Equal(internalv1.DirectoryReady))
 		first := records["train/0"]
 		Expect(first.Name).To(Equal(naming.Directory("unet3d", "train/0")))
-		Expect(first.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, first.Spec.ServerName))
-		Expect(*first.Spec.Owner).To(Equal(int64(1000)))
-		Expect(*first.Spec.Group).To(Equal(int64(100)))
+		Expect(first.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, first.Spec.DataServerRef.Name))
+		Expect(*first.Spec.UID).To(Equal(int64(1000)))
+		Expect(*first.Spec.GID).To(Equal(int64(100)))
 		Expect(first.Spec.Mode).To(Equal("0770"))
 
 		Expect(*share.Status.Directories.Count).To(Equal(int32(12)))
@@ -61,7 +62,7 @@ var _ = Describe("The directories of a share", func() {
 		readyShare(namespace, "one")
 		records := recordsOf(namespace, "one")
 		Expect(records).To(HaveLen(1))
-		Expect(records["."].Spec.ServerName).To(HavePrefix("fs-"))
+		Expect(records["."].Spec.DataServerRef.Name).To(HavePrefix("fs-"))
 	})
 
 	It("are not made anew where a client was faster", func() {
@@ -71,11 +72,11 @@ var _ = Describe("The directories of a share", func() {
 		readyShare(namespace, "s")
 		create(builders.ShareDirectory(namespace, "fs", "s", "a", "fs-1"))
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{a,b}"} })
-		Eventually(func() map[string]v1alpha1.ShareDirectory { return recordsOf(namespace, "s") }, patience).Should(HaveKey("b"))
+		Eventually(func() map[string]internalv1.ShareDirectory { return recordsOf(namespace, "s") }, patience).Should(HaveKey("b"))
 		readyShare(namespace, "s")
 		records := recordsOf(namespace, "s")
-		Expect(records["a"].Spec.ServerName).To(Equal("fs-1"), "data-bearing directories stay")
-		Expect(records["b"].Spec.ServerName).To(Equal("fs-0"))
+		Expect(records["a"].Spec.DataServerRef.Name).To(Equal("fs-1"), "data-bearing directories stay")
+		Expect(records["b"].Spec.DataServerRef.Name).To(Equal("fs-0"))
 		Eventually(func() string { return recordsOf(namespace, "s")["a"].Annotations[v1alpha1.DeclaredAnnotation] }, patience).
 			Should(Equal(v1alpha1.DeclaredTrue), "it is declared like the others from now on")
 	})
@@ -86,7 +87,7 @@ var _ = Describe("The directories of a share", func() {
 		create(builders.FileShare(namespace, "s", "fs").Depth(2).Directories("a/{0..1}", "b/x").Build())
 		readyShare(namespace, "s")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/0"} })
-		Eventually(func() v1alpha1.DirectoryState { return recordsOf(namespace, "s")["a/1"].Spec.State }, patience).Should(Equal(v1alpha1.DirectoryRemoving))
+		Eventually(func() internalv1.DirectoryState { return recordsOf(namespace, "s")["a/1"].Spec.State }, patience).Should(Equal(internalv1.DirectoryRemoving))
 		Eventually(func() []string {
 			keepDirectories(namespace, "a/1")
 			var paths []string
@@ -118,7 +119,7 @@ var _ = Describe("The directories of a share", func() {
 			Expect(expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInvalidDirectories)).To(Equal(fault))
 			records := recordsOf(namespace, "s")
 			Expect(records).To(HaveLen(1))
-			Expect(records["good"].Spec.State).To(Equal(v1alpha1.DirectoryReady))
+			Expect(records["good"].Spec.State).To(Equal(internalv1.DirectoryReady))
 		},
 		Entry("has a directory twice",
 			`directories[1]: pattern "a2" gives "a2", and so does directories[0], pattern "a{1..2}"; list it once`, "a{1..2}", "a2"),

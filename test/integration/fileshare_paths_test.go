@@ -17,14 +17,14 @@ import (
 
 var _ = Describe("The path of a share", func() {
 	DescribeTable("must be free of older shares: one that",
-		func(path, relation string) {
+		func(older, path, relation string) {
 			namespace := newNamespace()
 			servingFileServer(namespace, "fs", 1)
-			create(builders.FileShare(namespace, "a-older", "fs").Path("/data/set").Build())
+			create(builders.FileShare(namespace, "a-older", "fs").Path(older).Build())
 			readyShare(namespace, "a-older")
 			create(builders.FileShare(namespace, "b-younger", "fs").Path(path).Directories("x").Build())
 			Expect(expectShare(namespace, "b-younger", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonPathConflict)).
-				To(Equal("the path " + path + " " + relation + ` that of the older share "a-older", /data/set; delete this share and make it with another path, or delete the other share`))
+				To(Equal("the path " + path + " " + relation + ` that of the older share "a-older", ` + older + `; delete this share and make it with another path, or delete the other share`))
 			expectShare(namespace, "b-younger", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPathConflict)
 			Expect(recordsOf(namespace, "b-younger")).To(BeEmpty())
 			Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "b-younger")}, &corev1.PersistentVolume{}))).To(BeTrue())
@@ -35,9 +35,9 @@ var _ = Describe("The path of a share", func() {
 			readyShare(namespace, "b-younger")
 			Expect(recordsOf(namespace, "b-younger")).To(HaveKey("x"))
 		},
-		Entry("is the same", "/data/set", "is"),
-		Entry("lies in it", "/data/set/inner", "lies in"),
-		Entry("contains it", "/data", "contains"),
+		Entry("is the same", "/data/set", "/data/set", "is"),
+		Entry("lies in it", "/data", "/data/set", "lies in"),
+		Entry("contains it", "/data/set", "/data", "contains"),
 	)
 
 	It("may start like another's name", func() {
@@ -76,23 +76,24 @@ var _ = Describe("A share that the API server refuses", func() {
 		Entry("dot-dot in the path", func(s *v1alpha1.FileShare) { s.Spec.Path = "/a/.." }, "spec.path", "should match"),
 		Entry("a quote in the path", func(s *v1alpha1.FileShare) { s.Spec.Path = `/a"` }, "spec.path", "should match"),
 		Entry("a line break in the path", func(s *v1alpha1.FileShare) { s.Spec.Path = "/a\n" }, "spec.path", "should match"),
+		Entry("a path of three elements", func(s *v1alpha1.FileShare) { s.Spec.Path = "/a/b/c" }, "spec.path", "should match"),
 		Entry("the root as path", func(s *v1alpha1.FileShare) { s.Spec.Path = "/" }, "spec.path"),
 		Entry("no path", func(s *v1alpha1.FileShare) { s.Spec.Path = "" }, "spec.path", "Required"),
-		Entry("no FileServer", func(s *v1alpha1.FileShare) { s.Spec.FileServerName = "" }, "spec.fileServerName", "Required"),
+		Entry("no FileServer", func(s *v1alpha1.FileShare) { s.Spec.FileServerRef.Name = "" }, "spec.fileServerRef", "Required"),
 		Entry("an address that is none", func(s *v1alpha1.FileShare) { s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.0/33"}}} },
 			"clients must be CIDRs (10.0.0.0/8) or IP addresses"),
 		Entry("a host name as address", func(s *v1alpha1.FileShare) { s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"node1"}}} },
 			"clients must be CIDRs (10.0.0.0/8) or IP addresses"),
-		Entry("an access mode that is none", func(s *v1alpha1.FileShare) {
-			s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.1"}, Mode: "Sometimes"}}
-		}, "spec.access[0].mode", `"ReadWrite", "ReadOnly"`),
+		Entry("an access type that is none", func(s *v1alpha1.FileShare) {
+			s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.1"}, AccessType: "Sometimes"}}
+		}, "spec.access[0].accessType", `"ReadWrite", "ReadOnly"`),
 		Entry("a mode that is not octal", func(s *v1alpha1.FileShare) { s.Spec.Mode = "0789" }, "spec.mode", "should match"),
 		Entry("depth with layout Single", func(s *v1alpha1.FileShare) { s.Spec.Layout, s.Spec.Depth = v1alpha1.LayoutSingle, 2 },
 			"depth and directories are for layout Distributed"),
 		Entry("directories with layout Single", func(s *v1alpha1.FileShare) {
 			s.Spec.Layout, s.Spec.Directories = v1alpha1.LayoutSingle, []string{"a"}
 		}, "depth and directories are for layout Distributed"),
-		Entry("a depth of five", func(s *v1alpha1.FileShare) { s.Spec.Depth = 5 }, "spec.depth", "less than or equal to 4"),
+		Entry("a depth of nine", func(s *v1alpha1.FileShare) { s.Spec.Depth = 9 }, "spec.depth", "less than or equal to 8"),
 		Entry("a name with a dot", func(s *v1alpha1.FileShare) { s.Name = "a.b" }, "metadata.name must be a DNS label (no dots)"),
 		Entry("a name that is too long", func(s *v1alpha1.FileShare) { s.Name = strings.Repeat("a", 51) }, "metadata.name must be at most 50 characters"),
 		Entry("a reclaim policy that is none", func(s *v1alpha1.FileShare) { s.Spec.ReclaimPolicy = "Maybe" }, "spec.reclaimPolicy", `"Retain", "Delete"`),
@@ -109,7 +110,7 @@ var _ = Describe("A share that the API server refuses", func() {
 			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 			Expect(err.Error()).To(ContainSubstring(want))
 		},
-		Entry("its FileServer", func(s *v1alpha1.FileShare) { s.Spec.FileServerName = "other" }, "fileServerName can't be changed: the data lives on that FileServer's volumes"),
+		Entry("its FileServer", func(s *v1alpha1.FileShare) { s.Spec.FileServerRef.Name = "other" }, "fileServerRef can't be changed: the data lives on that FileServer's volumes"),
 		Entry("its path", func(s *v1alpha1.FileShare) { s.Spec.Path = "/other" }, "path can't be changed: clients have it mounted; make a new share"),
 		Entry("its layout", func(s *v1alpha1.FileShare) { s.Spec.Layout, s.Spec.Depth = v1alpha1.LayoutSingle, 0 }, "layout can't be changed"),
 		Entry("its depth", func(s *v1alpha1.FileShare) { s.Spec.Depth = 3 }, "depth can't be changed"),

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -125,8 +126,8 @@ var _ = Describe("The volume and the claim of a share", func() {
 				share.Labels = map[string]string{"touched": "yes"}
 			})
 		}
-		server := exists(&v1alpha1.DataServer{}, namespace, "fs-0")
-		change(server, func(s *v1alpha1.DataServer) { s.Annotations["touched"] = "yes" })
+		server := exists(&internalv1.DataServer{}, namespace, "fs-0")
+		change(server, func(s *internalv1.DataServer) { s.Annotations["touched"] = "yes" })
 		Consistently(func() int64 { return operatorWrites.Load() - before }, "3s").Should(BeZero(), describeWrites)
 	})
 })

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -52,7 +53,7 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 	GinkgoHelper()
 	share := exists(&v1alpha1.FileShare{}, namespace, name)
 	Eventually(func() metav1.ConditionStatus {
-		loadConfigurations(namespace, share.Spec.FileServerName)
+		loadConfigurations(namespace, share.Spec.FileServerRef.Name)
 		keepDirectories(namespace)
 		takeOnVolume(namespace, name)
 		return shareCondition(namespace, name, v1alpha1.ConditionReady).Status
@@ -65,30 +66,30 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 // operator wants removed goes, except for directories that hold data.
 func keepDirectories(namespace string, holdingData ...string) {
 	GinkgoHelper()
-	var list v1alpha1.ShareDirectoryList
+	var list internalv1.ShareDirectoryList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	for i := range list.Items {
 		record := &list.Items[i]
 		requested := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
 		before := record.DeepCopy()
 		switch {
-		case record.Spec.State == v1alpha1.DirectoryRemoving && requested && !slices.Contains(holdingData, record.Spec.Path):
+		case record.Spec.State == internalv1.DirectoryRemoving && requested && !slices.Contains(holdingData, record.Spec.Path):
 			Expect(client.IgnoreNotFound(admin.Delete(ctx, record))).To(Succeed())
 			continue
-		case record.Spec.State == v1alpha1.DirectoryReady:
+		case record.Spec.State == internalv1.DirectoryReady:
 			continue
 		}
-		record.Spec.State = v1alpha1.DirectoryReady
+		record.Spec.State = internalv1.DirectoryReady
 		Expect(client.IgnoreNotFound(admin.Patch(ctx, record, client.MergeFrom(before)))).To(Succeed())
 	}
 }
 
 // recordsOf are the records of a share, by path.
-func recordsOf(namespace, share string) map[string]v1alpha1.ShareDirectory {
+func recordsOf(namespace, share string) map[string]internalv1.ShareDirectory {
 	GinkgoHelper()
-	var list v1alpha1.ShareDirectoryList
+	var list internalv1.ShareDirectoryList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
-	records := map[string]v1alpha1.ShareDirectory{}
+	records := map[string]internalv1.ShareDirectory{}
 	for _, record := range list.Items {
 		records[record.Spec.Path] = record
 	}
@@ -96,11 +97,11 @@ func recordsOf(namespace, share string) map[string]v1alpha1.ShareDirectory {
 }
 
 // perServer counts records by data server.
-func perServer(records map[string]v1alpha1.ShareDirectory) map[string]int {
+func perServer(records map[string]internalv1.ShareDirectory) map[string]int {
 	counts := map[string]int{}
 	for _, record := range records {
-		if record.Spec.ServerName != "" {
-			counts[record.Spec.ServerName]++
+		if record.Spec.DataServerRef.Name != "" {
+			counts[record.Spec.DataServerRef.Name]++
 		}
 	}
 	return counts

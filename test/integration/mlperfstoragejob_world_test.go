@@ -25,10 +25,10 @@ func mlperfJob(namespace, name, share string) *v1alpha1.MLPerfStorageJob {
 	return &v1alpha1.MLPerfStorageJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.MLPerfStorageJobSpec{
-			ShareName:   share,
-			Accelerator: v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: 2},
-			Clients:     2,
-			Dataset:     &v1alpha1.Dataset{Samples: 84},
+			FileShareRef: v1alpha1.FileShareReference{Name: share},
+			Accelerator:  v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: 2},
+			Clients:      2,
+			Dataset:      &v1alpha1.Dataset{Samples: 84},
 		},
 	}
 }

@@ -28,7 +28,7 @@ func fileServerYAML(name, storage string, lines ...string) string {
 
 // fileShareYAML is a valid FileShare with lines of its own below spec.
 func fileShareYAML(name, path string, lines ...string) string {
-	return "apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: " + name + "}\nspec:\n  fileServerName: training\n  path: " + path + "\n  " +
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: " + name + "}\nspec:\n  fileServerRef: {name: training}\n  path: " + path + "\n  " +
 		strings.Join(lines, "\n  ") + "\n"
 }
 
@@ -59,7 +59,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has a dot in the FileServer's name", fileServerYAML("a.b", "size: 1Gi"), "metadata.name", "no dots"),
 		Entry("has a digit first in the FileServer's name", fileServerYAML("1st", "size: 1Gi"), "metadata.name", "starts with a letter"),
 		Entry("has a grace period shorter than the lease", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}"), "spec.nfs", "graceSeconds must be at least leaseSeconds"),
-		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "namespace: {replicas: 0}"), "spec.namespace.replicas", "greater than or equal to 1"),
+		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "frontDoor: {replicas: 0}"), "spec.frontDoor.replicas", "greater than or equal to 1"),
 
 		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "should match"),
 		Entry("has a share path that ends with a slash", fileShareYAML("s", "/data/"), "spec.path", "should match"),
@@ -73,12 +73,12 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has an absolute directory", fileShareYAML("s", "/s", "directories: [/a]"), "spec.directories", "should match"),
 		Entry("has a quote in a directory", fileShareYAML("s", "/s", `directories: ['a"b']`), "spec.directories", "should match"),
 		Entry("has a control character in a directory", fileShareYAML("s", "/s", `directories: ["a\tb"]`), "spec.directories", "should match"),
-		Entry("is Single and has a depth", fileShareYAML("s", "/s", "layout: Single", "depth: 1"), "spec", "depth and directories are for layout Distributed"),
+		Entry("is Single and has a depth", fileShareYAML("s", "/s", "layout: Single", "depth: 2"), "spec", "depth and directories are for layout Distributed"),
 		Entry("is Single and has directories", fileShareYAML("s", "/s", "layout: Single", "directories: [a]"), "spec", "a Single share is one directory"),
 		Entry("has another layout", fileShareYAML("s", "/s", "layout: Striped"), "spec.layout", "supported values"),
-		Entry("has too much depth", fileShareYAML("s", "/s", "depth: 5"), "spec.depth", "less than or equal to 4"),
+		Entry("has too much depth", fileShareYAML("s", "/s", "depth: 9"), "spec.depth", "less than or equal to 8"),
 		Entry("has a mode that is not octal", fileShareYAML("s", "/s", `mode: "0788"`), "spec.mode", "should match"),
-		Entry("has a negative owner", fileShareYAML("s", "/s", "owner: -1"), "spec.owner", "greater than or equal to 0"),
+		Entry("has a negative uid", fileShareYAML("s", "/s", "uid: -1"), "spec.uid", "greater than or equal to 0"),
 		Entry("lets in a host by name", fileShareYAML("s", "/s", "access: [{clients: [example.org]}]"), "spec.access[0].clients[0]", "should match"),
 		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be CIDRs (10.0.0.0/8) or IP addresses"),
 		Entry("hides a directive among the clients", fileShareYAML("s", "/s", `access: [{clients: ["10.0.0.1; }"]}]`), "spec.access[0].clients[0]", "should match"),
@@ -101,7 +101,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("names a class that was left open", fileServerYAML("open", "size: 1Gi"), fileServerYAML("open", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
 		Entry("changes the number of volumes", fileServerYAML("volumes", "size: 1Gi"), fileServerYAML("volumes", "size: 1Gi, perServer: 2"), "spec.storage.volumes", "perServer can't be changed"),
 		Entry("moves a share", fileShareYAML("moved", "/a"), fileShareYAML("moved", "/b"), "spec", "path can't be changed"),
-		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerName can't be changed"),
+		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerRef can't be changed"),
 		Entry("changes a share's layout", fileShareYAML("layout", "/d"), fileShareYAML("layout", "/d", "layout: Single"), "spec", "layout can't be changed"),
 		Entry("changes a share's depth", fileShareYAML("depth", "/e"), fileShareYAML("depth", "/e", "depth: 2"), "spec", "depth can't be changed"),
 	)
@@ -110,8 +110,8 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		func(text string) { Expect(admin.Create(ctx, parse(namespace, text), client.DryRunAll)).To(Succeed()) },
 		Entry("says the least", fileServerYAML("fs", "size: 1Gi")),
 		Entry("writes the size as a number", fileServerYAML("fs", "size: 1073741824")),
-		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "namespace: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
-		Entry("is a share", fileShareYAML("s", "/data/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
-		Entry("lets in IPv4 and IPv6", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/8, 10.1.2.3, 'fd00::/8', '::1'], mode: ReadOnly, squash: All}]")),
+		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "frontDoor: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
+		Entry("is a share", fileShareYAML("s", "/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
+		Entry("lets in IPv4 and IPv6", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/8, 10.1.2.3, 'fd00::/8', '::1'], accessType: ReadOnly, squash: All}]")),
 	)
 })

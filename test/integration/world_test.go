@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
@@ -149,14 +150,14 @@ func runEverything(namespace, fileServer string) {
 // loadConfigurations plays the instance managers of all servers that have a pod.
 func loadConfigurations(namespace, fileServer string) {
 	GinkgoHelper()
-	var list v1alpha1.DataServerList
+	var list internalv1.DataServerList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)))).To(Succeed())
 	for i := range list.Items {
 		loadConfiguration(&list.Items[i])
 	}
 }
 
-func loadConfiguration(server *v1alpha1.DataServer) {
+func loadConfiguration(server *internalv1.DataServer) {
 	GinkgoHelper()
 	if got := server.Status.ObservedGeneration; got != nil && *got == server.Generation {
 		return
@@ -165,10 +166,10 @@ func loadConfiguration(server *v1alpha1.DataServer) {
 	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
 	server.Status.ObservedGeneration = &generation
 	server.Status.Removed = server.Spec.Removals
-	server.Status.Volumes = []v1alpha1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
+	server.Status.Volumes = []internalv1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
 	server.Status.Exports = nil
 	for i, export := range server.Spec.Exports {
-		server.Status.Exports = append(server.Status.Exports, v1alpha1.ServedExport{ShareName: export.ShareName, ExportIDs: []int32{int32(i + 1)}})
+		server.Status.Exports = append(server.Status.Exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: []int32{int32(i + 1)}})
 	}
 	conditions.Set(&server.Status.Conditions, generation, time.Now(),
 		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "ganesha answers"))

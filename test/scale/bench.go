@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
@@ -91,21 +92,21 @@ func (b *bench) createShare(ctx context.Context, name string, servers int32) err
 	return b.Create(ctx, &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Namespace},
 		Spec: v1alpha1.FileShareSpec{
-			FileServerName: name,
-			Path:           "/" + name,
-			Directories:    []string{fmt.Sprintf("{1..%d}", streamsPerServer*servers)},
+			FileServerRef: v1alpha1.FileServerReference{Name: name},
+			Path:          "/" + name,
+			Directories:   []string{fmt.Sprintf("{1..%d}", streamsPerServer*servers)},
 		},
 	})
 }
 
 func (b *bench) ownedBy(ctx context.Context, share string) (map[string][]string, error) {
-	list := &v1alpha1.ShareDirectoryList{}
+	list := &internalv1.ShareDirectoryList{}
 	if err := b.List(ctx, list, client.InNamespace(b.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share}); err != nil {
 		return nil, err
 	}
 	owned := map[string][]string{}
 	for _, record := range list.Items {
-		if server := record.Spec.ServerName; server != "" {
+		if server := record.Spec.DataServerRef.Name; server != "" {
 			owned[server] = append(owned[server], record.Spec.Path)
 		}
 	}
@@ -165,7 +166,7 @@ func directClaim(server string) string { return "direct-" + server }
 func (b *bench) directClaims(ctx context.Context, share string, options []string) (map[string]string, error) {
 	claims := map[string]string{}
 	for server := range b.owned[share] {
-		record := &v1alpha1.DataServer{}
+		record := &internalv1.DataServer{}
 		if err := b.Get(ctx, server, record); err != nil {
 			return nil, err
 		}

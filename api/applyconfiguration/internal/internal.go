@@ -36,29 +36,30 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.howdah.howdah.api.v1alpha1.AcceleratorType
 - name: com.github.howdah.howdah.api.v1alpha1.AcceleratorType
   scalar: string
-- name: com.github.howdah.howdah.api.v1alpha1.AccessMode
-  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.AccessRule
   map:
     fields:
+    - name: accessType
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.AccessType
     - name: clients
       type:
         list:
           elementType:
             scalar: string
           elementRelationship: associative
-    - name: mode
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.AccessMode
     - name: squash
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
+- name: com.github.howdah.howdah.api.v1alpha1.AccessType
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.BenchmarkMount
   map:
     fields:
     - name: nconnect
       type:
         scalar: numeric
+      default: 16
 - name: com.github.howdah.howdah.api.v1alpha1.BenchmarkResult
   map:
     fields:
@@ -125,107 +126,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
-- name: com.github.howdah.howdah.api.v1alpha1.DataServer
-  map:
-    fields:
-    - name: apiVersion
-      type:
-        scalar: string
-    - name: kind
-      type:
-        scalar: string
-    - name: metadata
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
-    - name: spec
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.DataServerSpec
-    - name: status
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.DataServerStatus
-- name: com.github.howdah.howdah.api.v1alpha1.DataServerSpec
-  map:
-    fields:
-    - name: address
-      type:
-        scalar: string
-    - name: exports
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.v1alpha1.ShareExport
-          elementRelationship: associative
-          keys:
-          - shareName
-    - name: fileServerName
-      type:
-        scalar: string
-    - name: graceSeconds
-      type:
-        scalar: numeric
-    - name: leaseSeconds
-      type:
-        scalar: numeric
-    - name: namespaceServers
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
-    - name: removals
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
-    - name: serverScope
-      type:
-        scalar: string
-    - name: volumes
-      type:
-        scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.DataServerStatus
-  map:
-    fields:
-    - name: conditions
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
-          elementRelationship: associative
-          keys:
-          - type
-    - name: exports
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.v1alpha1.ServedExport
-          elementRelationship: associative
-          keys:
-          - shareName
-    - name: nodeName
-      type:
-        scalar: string
-    - name: observedGeneration
-      type:
-        scalar: numeric
-    - name: podIP
-      type:
-        scalar: string
-    - name: removed
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
-    - name: volumes
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.v1alpha1.VolumeUsage
-          elementRelationship: associative
-          keys:
-          - index
 - name: com.github.howdah.howdah.api.v1alpha1.Dataset
   map:
     fields:
@@ -235,8 +135,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: samples
       type:
         scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.DirectoryState
-  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Engine
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServer
@@ -280,6 +178,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+- name: com.github.howdah.howdah.api.v1alpha1.FileServerReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerServerStatus
   map:
     fields:
@@ -304,12 +208,16 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerSpec
   map:
     fields:
-    - name: namespace
+    - name: frontDoor
       type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
+        namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
+      default: {}
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions
+      default:
+        graceSeconds: 20
+        leaseSeconds: 10
     - name: placement
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerPlacement
@@ -380,6 +288,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileShareStatus
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileShareSpec
   map:
     fields:
@@ -392,18 +306,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: depth
       type:
         scalar: numeric
+      default: 1
     - name: directories
       type:
         list:
           elementType:
             scalar: string
           elementRelationship: associative
-    - name: fileServerName
+    - name: fileServerRef
       type:
-        scalar: string
-    - name: group
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerReference
+    - name: gid
       type:
         scalar: numeric
+      default: 0
     - name: layout
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareLayout
@@ -411,9 +327,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: mode
       type:
         scalar: string
-    - name: owner
-      type:
-        scalar: numeric
+      default: "0755"
     - name: path
       type:
         scalar: string
@@ -421,6 +335,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
       default: Retain
+    - name: uid
+      type:
+        scalar: numeric
+      default: 0
 - name: com.github.howdah.howdah.api.v1alpha1.FileShareStatus
   map:
     fields:
@@ -441,6 +359,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.FrontDoor
+  map:
+    fields:
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 2
 - name: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJob
   map:
     fields:
@@ -468,6 +393,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: clients
       type:
         scalar: numeric
+      default: 1
     - name: dataset
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Dataset
@@ -478,15 +404,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: epochs
       type:
         scalar: numeric
+      default: 5
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareReference
     - name: mount
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.BenchmarkMount
+      default: {}
     - name: readThreads
       type:
         scalar: numeric
-    - name: shareName
-      type:
-        scalar: string
+      default: 4
     - name: workload
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Workload
@@ -523,15 +452,11 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: graceSeconds
       type:
         scalar: numeric
+      default: 20
     - name: leaseSeconds
       type:
         scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
-  map:
-    fields:
-    - name: replicas
-      type:
-        scalar: numeric
+      default: 10
 - name: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.RuleResult
@@ -548,25 +473,13 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.howdah.howdah.api.v1alpha1.RuleState
 - name: com.github.howdah.howdah.api.v1alpha1.RuleState
   scalar: string
-- name: com.github.howdah.howdah.api.v1alpha1.ServedExport
-  map:
-    fields:
-    - name: exportIDs
-      type:
-        list:
-          elementType:
-            scalar: numeric
-          elementRelationship: atomic
-    - name: shareName
-      type:
-        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ServerDirectories
   map:
     fields:
     - name: count
       type:
         scalar: numeric
-    - name: serverName
+    - name: name
       type:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ServerResult
@@ -596,79 +509,10 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.howdah.howdah.api.v1alpha1.ServerDirectories
           elementRelationship: associative
           keys:
-          - serverName
+          - name
     - name: ready
       type:
         scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.ShareDirectory
-  map:
-    fields:
-    - name: apiVersion
-      type:
-        scalar: string
-    - name: kind
-      type:
-        scalar: string
-    - name: metadata
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
-    - name: spec
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.ShareDirectorySpec
-- name: com.github.howdah.howdah.api.v1alpha1.ShareDirectorySpec
-  map:
-    fields:
-    - name: fileServerName
-      type:
-        scalar: string
-    - name: group
-      type:
-        scalar: numeric
-    - name: mode
-      type:
-        scalar: string
-    - name: owner
-      type:
-        scalar: numeric
-    - name: path
-      type:
-        scalar: string
-    - name: renamedFrom
-      type:
-        scalar: string
-    - name: serverName
-      type:
-        scalar: string
-    - name: shareName
-      type:
-        scalar: string
-    - name: state
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.DirectoryState
-    - name: volume
-      type:
-        scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.ShareExport
-  map:
-    fields:
-    - name: access
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.v1alpha1.AccessRule
-          elementRelationship: atomic
-    - name: group
-      type:
-        scalar: numeric
-    - name: mode
-      type:
-        scalar: string
-    - name: owner
-      type:
-        scalar: numeric
-    - name: shareName
-      type:
-        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ShareLayout
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ShareMount
@@ -696,24 +540,13 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Verdict
   scalar: string
-- name: com.github.howdah.howdah.api.v1alpha1.VolumeUsage
-  map:
-    fields:
-    - name: index
-      type:
-        scalar: numeric
-    - name: totalBytes
-      type:
-        scalar: numeric
-    - name: usedBytes
-      type:
-        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.VolumesStorage
   map:
     fields:
     - name: perServer
       type:
         scalar: numeric
+      default: 1
     - name: size
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -16,7 +16,7 @@ import (
 // complete finishes or undoes what a record says was begun.
 func (k *Keeper) complete(ctx context.Context, t task) error {
 	r, ok := k.Tree.Record(t.share, t.path)
-	if !ok || r.State == v1alpha1.DirectoryReady {
+	if !ok || r.State == internalv1.DirectoryReady {
 		return nil
 	}
 	share, ok := k.Tree.Share(t.share)
@@ -45,15 +45,15 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 		return nil
 	case err != nil:
 		return err
-	case record.Spec.State == v1alpha1.DirectoryReady:
+	case record.Spec.State == internalv1.DirectoryReady:
 		return nil
 	}
 	switch record.Spec.State {
-	case v1alpha1.DirectoryCreating:
+	case internalv1.DirectoryCreating:
 		err = k.completeCreating(ctx, share, record)
-	case v1alpha1.DirectoryRemoving:
+	case internalv1.DirectoryRemoving:
 		err = k.completeRemoving(ctx, share, record)
-	case v1alpha1.DirectoryRenaming:
+	case internalv1.DirectoryRenaming:
 		err = k.completeRenaming(ctx, share, record)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -64,7 +64,7 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 
 // completeCreating makes a directory that was declared, or whose maker is gone. One that is
 // there already is what was asked for.
-func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
 	r := tree.NewRecord(record)
 	switch {
 	case r.Server == "":
@@ -84,12 +84,12 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 			return fmt.Errorf("make %s on data server %s: %w", r.Path, r.Server, err)
 		}
 	}
-	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+	return k.setState(ctx, record, internalv1.DirectoryReady)
 }
 
 // completeRemoving drops the record of a directory that is gone, and takes back a removal that
 // is not done; one that the operator asked for is done now, if the directory is empty.
-func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
 	r := tree.NewRecord(record)
 	gone, err := k.isGone(ctx, share, r)
 	if err != nil {
@@ -98,7 +98,7 @@ func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record
 	if gone {
 		return k.drop(ctx, record)
 	}
-	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+	return k.setState(ctx, record, internalv1.DirectoryReady)
 }
 
 func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) (bool, error) {
@@ -127,7 +127,7 @@ func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) 
 }
 
 // completeRenaming: the owner has the directory under one of its two names.
-func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record *v1alpha1.ShareDirectory) error {
+func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
 	r := tree.NewRecord(record)
 	renamed := false
 	if r.Server != "" {
@@ -152,13 +152,13 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 		return k.drop(ctx, record)
 	}
 	old, err := k.get(ctx, r.Share, r.RenamedFrom)
-	if err == nil && old.Spec.ServerName == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
+	if err == nil && old.Spec.DataServerRef.Name == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
 		err = k.drop(ctx, old)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return k.setState(ctx, record, v1alpha1.DirectoryReady)
+	return k.setState(ctx, record, internalv1.DirectoryReady)
 }
 
 // exists tells whether an owner has a path of a share.

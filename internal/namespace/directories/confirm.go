@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // confirmWithin is how long the watch may take to tell of this server's own writes.
@@ -28,16 +28,16 @@ type shown struct {
 }
 
 // show puts a record that this server made into the tree, ahead of the watch.
-func (s *Service) show(o *v1alpha1.ShareDirectory) {
+func (s *Service) show(o *internalv1.ShareDirectory) {
 	u := &s.unconfirmed
 	u.mu.Lock()
 	if u.records == nil {
 		u.records = map[types.UID]shown{}
 	}
-	u.records[o.UID] = shown{o.Spec.ShareName, o.Spec.Path, s.Clock.Now()}
+	u.records[o.UID] = shown{o.Spec.FileShareRef.Name, o.Spec.Path, s.Clock.Now()}
 	u.mu.Unlock()
 	// The watch may have been faster than the API's answer: it fills the tree first, and confirms then.
-	if r, ok := s.Tree.Record(o.Spec.ShareName, o.Spec.Path); ok && r.UID == string(o.UID) {
+	if r, ok := s.Tree.Record(o.Spec.FileShareRef.Name, o.Spec.Path); ok && r.UID == string(o.UID) {
 		s.Confirm(o)
 	}
 	s.Tree.SetDirectory(o)
@@ -45,7 +45,7 @@ func (s *Service) show(o *v1alpha1.ShareDirectory) {
 
 // Confirm is to be called with every record that the watch tells of, deleted ones included. From
 // then on the watch is sure to tell of its deletion.
-func (s *Service) Confirm(o *v1alpha1.ShareDirectory) {
+func (s *Service) Confirm(o *internalv1.ShareDirectory) {
 	s.unconfirmed.mu.Lock()
 	defer s.unconfirmed.mu.Unlock()
 	delete(s.unconfirmed.records, o.UID)

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
@@ -130,7 +130,7 @@ func (k *Keeper) RecordChanged(share, path string) {
 	}
 	t := task{share: share, path: path}
 	r, ok := k.Tree.Record(share, path)
-	if !ok || r.State == v1alpha1.DirectoryReady {
+	if !ok || r.State == internalv1.DirectoryReady {
 		delete(k.seen, t)
 		return
 	}
@@ -146,8 +146,8 @@ func (k *Keeper) RecordChanged(share, path string) {
 
 // wait is how long a record is left to the namespace server that works on it. k.mu is held.
 func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
-	declared := r.State == v1alpha1.DirectoryCreating && r.MadeBy == ""
-	if declared || r.State == v1alpha1.DirectoryRemoving && r.Requested {
+	declared := r.State == internalv1.DirectoryCreating && r.MadeBy == ""
+	if declared || r.State == internalv1.DirectoryRemoving && r.Requested {
 		return 0
 	}
 	return abandonedAfter - k.Clock.Since(k.seen[t].since)

@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/owners"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
@@ -33,19 +35,19 @@ type world struct {
 func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), internalv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{owner: ownertest.Start(t, "owner"), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
 	w.owner.Put("/s/0", ownertest.Directory{Mode: 0o777})
 	tr := tree.New("fs")
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
-	share.Spec = v1alpha1.FileShareSpec{FileServerName: "fs", Path: "/s", Layout: layout, Depth: 2}
+	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Layout: layout, Depth: 2}
 	tr.SetShare(share)
-	server := &v1alpha1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-0"}}
-	server.Spec = v1alpha1.DataServerSpec{FileServerName: "fs", Address: w.owner.Address, Volumes: 1}
+	server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-0"}}
+	server.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: 1}
 	if serves {
-		server.Status.Exports = []v1alpha1.ServedExport{{ShareName: "s"}}
+		server.Status.Exports = []internalv1.ServedExport{{ShareName: "s"}}
 	}
 	tr.SetServer(server)
 	pool := owners.NewPool("test", slog.New(slog.DiscardHandler))
@@ -61,16 +63,16 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 }
 
 // left is a record as somebody left it.
-func left(path string, state v1alpha1.DirectoryState, edit ...func(*v1alpha1.ShareDirectory)) *v1alpha1.ShareDirectory {
+func left(path string, state internalv1.DirectoryState, edit ...func(*internalv1.ShareDirectory)) *internalv1.ShareDirectory {
 	volume, id := int32(0), int64(7)
-	o := &v1alpha1.ShareDirectory{
+	o := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: naming.Directory("s", path), UID: types.UID(path),
 			Annotations: map[string]string{tree.MadeByAnnotation: "another"},
 		},
-		Spec: v1alpha1.ShareDirectorySpec{
-			FileServerName: "fs", ShareName: "s", Path: path, ServerName: "fs-0", Volume: &volume,
-			Owner: &id, Group: &id, Mode: "0750", State: state,
+		Spec: internalv1.ShareDirectorySpec{
+			FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: "s"}, Path: path, DataServerRef: internalv1.DataServerReference{Name: "fs-0"}, Volume: &volume,
+			UID: &id, GID: &id, Mode: "0750", State: state,
 		},
 	}
 	for _, e := range edit {
@@ -79,103 +81,103 @@ func left(path string, state v1alpha1.DirectoryState, edit ...func(*v1alpha1.Sha
 	return o
 }
 
-func from(path string) func(*v1alpha1.ShareDirectory) {
-	return func(o *v1alpha1.ShareDirectory) { o.Spec.RenamedFrom = path }
+func from(path string) func(*internalv1.ShareDirectory) {
+	return func(o *internalv1.ShareDirectory) { o.Spec.RenamedFrom = path }
 }
 
-func above(o *v1alpha1.ShareDirectory) { o.Spec.ServerName, o.Spec.Volume = "", nil }
+func above(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name, o.Spec.Volume = "", nil }
 
-func declared(o *v1alpha1.ShareDirectory) { o.Annotations = nil }
+func declared(o *internalv1.ShareDirectory) { o.Annotations = nil }
 
-func requested(o *v1alpha1.ShareDirectory) {
+func requested(o *internalv1.ShareDirectory) {
 	o.Annotations = map[string]string{v1alpha1.RequestedByAnnotation: v1alpha1.RequestedByOperator}
 }
 
 func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 	const (
-		creating = v1alpha1.DirectoryCreating
-		ready    = v1alpha1.DirectoryReady
-		removing = v1alpha1.DirectoryRemoving
-		renaming = v1alpha1.DirectoryRenaming
+		creating = internalv1.DirectoryCreating
+		ready    = internalv1.DirectoryReady
+		removing = internalv1.DirectoryRemoving
+		renaming = internalv1.DirectoryRenaming
 	)
 	for name, tc := range map[string]struct {
 		layout  v1alpha1.ShareLayout
 		idle    bool // the owner does not serve
 		after   time.Duration
-		records []*v1alpha1.ShareDirectory
+		records []*internalv1.ShareDirectory
 		onOwner []string
 		// want are the records as "path state", wantOnOwner what the owner has in p.
 		want        []string
 		wantOnOwner []string
 	}{
 		"a mkdir that is under way is left alone": {
-			after: time.Second, records: []*v1alpha1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Creating"},
+			after: time.Second, records: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Creating"},
 		},
 		"a mkdir that was left before the owner was asked is finished": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a mkdir that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", creating)}, onOwner: []string{"a"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", creating)}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a declared directory is made at once": {
-			records: []*v1alpha1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
+			records: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a declared directory waits for its owner": {
-			idle: true, after: time.Hour, records: []*v1alpha1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Creating"},
+			idle: true, after: time.Hour, records: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Creating"},
 		},
 		"a declared directory above the depth is on no owner": {
-			records: []*v1alpha1.ShareDirectory{left("p", creating, declared, above)}, want: []string{"p Ready"},
+			records: []*internalv1.ShareDirectory{left("p", creating, declared, above)}, want: []string{"p Ready"},
 		},
 		"the root of a Single share is there": {
-			layout: v1alpha1.LayoutSingle, records: []*v1alpha1.ShareDirectory{left(".", creating, declared)}, want: []string{". Ready"},
+			layout: v1alpha1.LayoutSingle, records: []*internalv1.ShareDirectory{left(".", creating, declared)}, want: []string{". Ready"},
 		},
 		"an rmdir that is under way is left alone": {
-			after: time.Second, records: []*v1alpha1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
+			after: time.Second, records: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
 			want: []string{"p/a Removing"}, wantOnOwner: []string{"a"},
 		},
 		"an rmdir that was left before the owner was asked is undone": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"an rmdir that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", removing)},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", removing)},
 		},
 		"a removal that the operator asks for is done at once": {
-			records: []*v1alpha1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a"},
+			records: []*internalv1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a"},
 		},
 		"a removal that the operator asks for is refused if there is data": {
-			records: []*v1alpha1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a", "a/file"},
+			records: []*internalv1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a", "a/file"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a directory above the depth goes from the owner, too": {
-			records: []*v1alpha1.ShareDirectory{left("p", removing, requested, above)}, onOwner: []string{""},
+			records: []*internalv1.ShareDirectory{left("p", removing, requested, above)}, onOwner: []string{""},
 		},
 		"a directory above the depth stays while something is below": {
-			records: []*v1alpha1.ShareDirectory{left("p", removing, requested, above), left("p/a", ready)}, onOwner: []string{"a"},
+			records: []*internalv1.ShareDirectory{left("p", removing, requested, above), left("p/a", ready)}, onOwner: []string{"a"},
 			want: []string{"p Ready", "p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a rename that was left before the owner was asked is undone": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a rename that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
 			want: []string{"p/b Ready"}, wantOnOwner: []string{"b"},
 		},
 		"a rename that was left after the old record was gone is finished": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
 			want: []string{"p/b Ready"}, wantOnOwner: []string{"b"},
 		},
 		"a rename to what the owner had already is undone": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a", "b"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a", "b"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a", "b"},
 		},
 		"a rename above the depth is finished if the old record is gone": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("q", renaming, from("p"), above)}, want: []string{"q Ready"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("q", renaming, from("p"), above)}, want: []string{"q Ready"},
 		},
 		"a rename above the depth is undone if the old record is there": {
-			after: time.Minute, records: []*v1alpha1.ShareDirectory{left("p", ready, above), left("q", renaming, from("p"), above)}, want: []string{"p Ready"},
+			after: time.Minute, records: []*internalv1.ShareDirectory{left("p", ready, above), left("q", renaming, from("p"), above)}, want: []string{"p Ready"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +188,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 				k.Tree.SetDirectory(o)
-				k.RecordChanged(o.Spec.ShareName, o.Spec.Path)
+				k.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 			}
 			for _, p := range tc.onOwner {
 				if p == "" {
@@ -201,7 +203,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			list := &v1alpha1.ShareDirectoryList{}
+			list := &internalv1.ShareDirectoryList{}
 			if err := k.Client.List(t.Context(), list, client.InNamespace("ns")); err != nil {
 				t.Fatal(err)
 			}

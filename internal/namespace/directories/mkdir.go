@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -55,7 +55,7 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	spec := s.newSpec(req)
 	var status nfsv4.Nfsstat4
 	if tree.Depth(rel) < share.Depth {
-		spec.State = v1alpha1.DirectoryReady
+		spec.State = internalv1.DirectoryReady
 		_, status = s.claim(ctx, share, rel, spec)
 	} else {
 		status = s.mkdirOnOwner(ctx, req, rel, spec)
@@ -71,23 +71,23 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 }
 
 // newSpec has the attributes that the directory will have.
-func (s *Service) newSpec(req operations.MkdirRequest) v1alpha1.ShareDirectorySpec {
+func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectorySpec {
 	group, mode := req.Parent.NewAttributes(req.Caller, req.Mode)
-	spec := v1alpha1.ShareDirectorySpec{
-		Owner: ptr.To(int64(req.Caller.UID)), Group: ptr.To(int64(group)), Mode: tree.FormatMode(mode),
-		State: v1alpha1.DirectoryCreating,
+	spec := internalv1.ShareDirectorySpec{
+		UID: ptr.To(int64(req.Caller.UID)), GID: ptr.To(int64(group)), Mode: tree.FormatMode(mode),
+		State: internalv1.DirectoryCreating,
 	}
 	if req.Owner != nil {
-		spec.Owner = ptr.To(int64(*req.Owner))
+		spec.UID = ptr.To(int64(*req.Owner))
 	}
 	if req.Group != nil {
-		spec.Group = ptr.To(int64(*req.Group))
+		spec.GID = ptr.To(int64(*req.Group))
 	}
 	return spec
 }
 
 // mkdirOnOwner makes a distributed directory: record, directory, record ready.
-func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec v1alpha1.ShareDirectorySpec) nfsv4.Nfsstat4 {
+func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec internalv1.ShareDirectorySpec) nfsv4.Nfsstat4 {
 	share := req.Parent.Share
 	owner, release, err := s.place(share.Name)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	if err != nil {
 		return s.status("mkdir "+rel, err)
 	}
-	spec.ServerName, spec.Volume = owner.Server, ptr.To(owner.Volume)
+	spec.DataServerRef.Name, spec.Volume = owner.Server, ptr.To(owner.Volume)
 	record, status := s.claim(ctx, share, rel, spec)
 	if status != nfsv4.NFS4_OK {
 		return status
@@ -172,7 +172,7 @@ func (s *Service) place(share string) (placement.Owner, func(), error) {
 
 // claim creates the record, which is the lock on the path. If it exists the status is
 // NFS4ERR_EXIST, given when the other directory can be looked up.
-func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec v1alpha1.ShareDirectorySpec) (*v1alpha1.ShareDirectory, nfsv4.Nfsstat4) {
+func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	until := s.Clock.Now().Add(settleFor)
 	for {
 		record := s.record(share, rel, spec)
@@ -189,7 +189,7 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
 		case err != nil:
 			return nil, s.status("read record "+naming.Directory(share.Name, rel), err)
-		case other.Spec.State == v1alpha1.DirectoryReady:
+		case other.Spec.State == internalv1.DirectoryReady:
 			return nil, nfsv4.NFS4ERR_EXIST
 		}
 		if s.Clock.Now().After(until) {
@@ -261,27 +261,27 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 }
 
 // adopt takes over owner, group and mode of a directory that was on the owner already.
-func (s *Service) adopt(ctx context.Context, address, path string, record *v1alpha1.ShareDirectory) {
+func (s *Service) adopt(ctx context.Context, address, path string, record *internalv1.ShareDirectory) {
 	a, err := s.Owners.Stat(ctx, address, path, root)
 	if err != nil {
 		s.Log.Info("an existing directory could not be looked at", "path", path, "error", err)
 		return
 	}
-	record.Spec.Owner, record.Spec.Group = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
+	record.Spec.UID, record.Spec.GID = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
 	record.Spec.Mode = tree.FormatMode(a.Mode)
 }
 
 // finish makes a record Ready. The directory exists, so it is tried a few times.
-func (s *Service) finish(ctx context.Context, record *v1alpha1.ShareDirectory) error {
+func (s *Service) finish(ctx context.Context, record *internalv1.ShareDirectory) error {
 	var err error
 	for range finishTries {
-		if err = s.setState(ctx, record, v1alpha1.DirectoryReady); err == nil {
+		if err = s.setState(ctx, record, internalv1.DirectoryReady); err == nil {
 			return nil
 		}
 		if apierrors.IsConflict(err) {
 			// The keeper was faster.
-			now, getErr := s.get(ctx, record.Spec.ShareName, record.Spec.Path)
-			if getErr == nil && now.Spec.State == v1alpha1.DirectoryReady {
+			now, getErr := s.get(ctx, record.Spec.FileShareRef.Name, record.Spec.Path)
+			if getErr == nil && now.Spec.State == internalv1.DirectoryReady {
 				*record = *now
 				return nil
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -32,11 +32,11 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_PERM // an implied directory has no record to rename
 	case err != nil:
 		return s.status("rename "+entry.Path, err)
-	case old.Spec.State != v1alpha1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
+	case old.Spec.State != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
 		return nfsv4.NFS4ERR_DELAY
 	}
 	spec := old.Spec
-	spec.State, spec.RenamedFrom = v1alpha1.DirectoryRenaming, old.Spec.Path
+	spec.State, spec.RenamedFrom = internalv1.DirectoryRenaming, old.Spec.Path
 	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
 	next, status := s.claim(ctx, entry.Share, rel, spec)
 	if status != nfsv4.NFS4_OK {

@@ -6,7 +6,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -22,14 +22,14 @@ func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	if !entry.Junction() {
 		return s.rmdirPlain(ctx, entry)
 	}
-	record, status := s.lock(ctx, &entry, v1alpha1.DirectoryRemoving)
+	record, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
 	err := s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if answered(err) {
-			if err := s.setState(ctx, record, v1alpha1.DirectoryReady); err != nil {
+			if err := s.setState(ctx, record, internalv1.DirectoryReady); err != nil {
 				s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 }
 
 // lock writes the state that a change begins with. If another change is under way the client is put off.
-func (s *Service) lock(ctx context.Context, entry *tree.Entry, state v1alpha1.DirectoryState) (*v1alpha1.ShareDirectory, nfsv4.Nfsstat4) {
+func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.DirectoryState) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	record, err := s.get(ctx, entry.Share.Name, entry.Record.Path)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -51,7 +51,7 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state v1alpha1.Di
 		return nil, nfsv4.NFS4ERR_NOENT
 	case err != nil:
 		return nil, s.status("read the record of "+entry.Path, err)
-	case record.Spec.State != v1alpha1.DirectoryReady:
+	case record.Spec.State != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
 	if entry.Junction() && entry.Target.Address == "" {
@@ -72,12 +72,12 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	if entry.Record == nil { // implied by what is below it: it goes with that
 		return nfsv4.NFS4ERR_DELAY
 	}
-	record, status := s.lock(ctx, &entry, v1alpha1.DirectoryRemoving)
+	record, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
 	if status := s.emptied(ctx, entry.Share, record.Spec.Path); status != nfsv4.NFS4_OK {
-		if err := s.setState(ctx, record, v1alpha1.DirectoryReady); err != nil {
+		if err := s.setState(ctx, record, internalv1.DirectoryReady); err != nil {
 			s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
 		}
 		return status

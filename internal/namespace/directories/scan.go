@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -87,11 +87,11 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		}
 		return nil
 	}
-	spec := v1alpha1.ShareDirectorySpec{
-		Owner: ptr.To(int64(e.Owner)), Group: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode), State: v1alpha1.DirectoryReady,
+	spec := internalv1.ShareDirectorySpec{
+		UID: ptr.To(int64(e.Owner)), GID: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode), State: internalv1.DirectoryReady,
 	}
 	if slot.Server != "" {
-		spec.ServerName, spec.Volume = slot.Server, ptr.To(slot.Volume)
+		spec.DataServerRef.Name, spec.Volume = slot.Server, ptr.To(slot.Volume)
 	}
 	record := k.record(share, path, spec)
 	err := k.Client.Create(ctx, record)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -132,13 +133,13 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 }
 
 // record is a new ShareDirectory.
-func (s *Service) record(share *tree.Share, rel string, spec v1alpha1.ShareDirectorySpec) *v1alpha1.ShareDirectory {
-	spec.FileServerName, spec.ShareName, spec.Path = s.FileServer, share.Name, rel
+func (s *Service) record(share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
+	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
 	labels := map[string]string{v1alpha1.FileServerLabel: s.FileServer, v1alpha1.FileShareLabel: share.Name}
-	if spec.ServerName != "" {
-		labels[v1alpha1.DataServerLabel] = spec.ServerName
+	if spec.DataServerRef.Name != "" {
+		labels[v1alpha1.DataServerLabel] = spec.DataServerRef.Name
 	}
-	return &v1alpha1.ShareDirectory{
+	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.KubeNamespace, Name: naming.Directory(share.Name, rel), Labels: labels,
 			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica},
@@ -148,8 +149,8 @@ func (s *Service) record(share *tree.Share, rel string, spec v1alpha1.ShareDirec
 }
 
 // get reads a record from the API, past all caches, and shows what it says in the tree.
-func (s *Service) get(ctx context.Context, share, rel string) (*v1alpha1.ShareDirectory, error) {
-	o := &v1alpha1.ShareDirectory{}
+func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
+	o := &internalv1.ShareDirectory{}
 	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(share, rel)}
 	if err := s.Client.Get(ctx, key, o); err != nil {
 		return nil, fmt.Errorf("read the record of %s of share %s: %w", rel, share, err)
@@ -160,14 +161,14 @@ func (s *Service) get(ctx context.Context, share, rel string) (*v1alpha1.ShareDi
 
 // setState writes a record's state, and shows it in the tree. A record that somebody else
 // changed meanwhile is not written: the error is a conflict.
-func (s *Service) setState(ctx context.Context, o *v1alpha1.ShareDirectory, state v1alpha1.DirectoryState) error {
+func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
 	next.Spec.State = state
-	if state != v1alpha1.DirectoryRenaming {
+	if state != internalv1.DirectoryRenaming {
 		next.Spec.RenamedFrom = ""
 	}
 	if err := s.Client.Update(ctx, next); err != nil {
-		return fmt.Errorf("set the record of %s of share %s to %s: %w", o.Spec.Path, o.Spec.ShareName, state, err)
+		return fmt.Errorf("set the record of %s of share %s to %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, state, err)
 	}
 	*o = *next
 	s.Tree.SetDirectory(o)
@@ -175,12 +176,12 @@ func (s *Service) setState(ctx context.Context, o *v1alpha1.ShareDirectory, stat
 }
 
 // drop deletes a record, and takes it out of the tree. It is no error if it is gone already.
-func (s *Service) drop(ctx context.Context, o *v1alpha1.ShareDirectory) error {
+func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error {
 	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete the record of %s of share %s: %w", o.Spec.Path, o.Spec.ShareName, err)
+		return fmt.Errorf("delete the record of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
 	}
-	s.Tree.DeleteDirectory(o.Spec.ShareName, o.Spec.Path, string(o.UID))
+	s.Tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -346,6 +346,6 @@ func TestANameThatIsBeingMadeIsMissingAfterAMinute(t *testing.T) {
 	}
 	step(0, nfsv4.NFS4ERR_DELAY)
 	step(61*time.Second, nfsv4.NFS4ERR_NOENT)
-	w.handler.Tree.SetDirectory(record("open", "plain/making", "fs-0", v1alpha1.DirectoryReady, 9))
+	w.handler.Tree.SetDirectory(record("open", "plain/making", "fs-0", internalv1.DirectoryReady, 9))
 	step(0, nfsv4.NFS4_OK)
 }

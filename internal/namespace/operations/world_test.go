@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -43,7 +44,7 @@ func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.
 	if tree.Depth(rel) == req.Parent.Share.Depth {
 		server = "fs-0"
 	}
-	m.tree.SetDirectory(record(req.Parent.Share.Name, rel, server, v1alpha1.DirectoryReady, 1000+m.version))
+	m.tree.SetDirectory(record(req.Parent.Share.Name, rel, server, internalv1.DirectoryReady, 1000+m.version))
 	e, _ := m.tree.Lookup(req.Parent.ID, req.Name)
 	return e, nfsv4.NFS4_OK
 }
@@ -61,25 +62,25 @@ func (m *mutator) Rename(context.Context, tree.Entry, tree.Entry, string, tree.C
 
 func share(name, path string, edit func(*v1alpha1.FileShareSpec)) *v1alpha1.FileShare {
 	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: born, Generation: 1}}
-	s.Spec = v1alpha1.FileShareSpec{FileServerName: "fs", Path: path, Mode: "0755"}
+	s.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: path, Mode: "0755"}
 	if edit != nil {
 		edit(&s.Spec)
 	}
 	return s
 }
 
-func record(share, path, server string, state v1alpha1.DirectoryState, version int) *v1alpha1.ShareDirectory {
+func record(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
 	uid, gid := int64(1000), int64(1000)
-	r := &v1alpha1.ShareDirectory{
+	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.Directory(share, path), UID: types.UID(fmt.Sprintf("%s/%s/%d", share, path, version)),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: born,
 		},
-		Spec: v1alpha1.ShareDirectorySpec{FileServerName: "fs", ShareName: share, Path: path, Owner: &uid, Group: &gid, Mode: "0755", State: state},
+		Spec: internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &uid, GID: &gid, Mode: "0755", State: state},
 	}
 	if server != "" {
 		volume := int32(1)
-		r.Spec.ServerName, r.Spec.Volume = server, &volume
+		r.Spec.DataServerRef.Name, r.Spec.Volume = server, &volume
 	}
 	return r
 }
@@ -112,7 +113,7 @@ func newWorld(t testing.TB) *world {
 		share("limited", "/limited", func(s *v1alpha1.FileShareSpec) {
 			s.Mode = "0777"
 			s.Access = []v1alpha1.AccessRule{
-				{Clients: []string{"10.1.0.0/16"}, Mode: v1alpha1.AccessReadOnly},
+				{Clients: []string{"10.1.0.0/16"}, AccessType: v1alpha1.AccessReadOnly},
 				{Clients: []string{"10.2.0.0/16"}, Squash: v1alpha1.SquashAll},
 			}
 		}),
@@ -120,19 +121,19 @@ func newWorld(t testing.TB) *world {
 		tr.SetShare(s)
 	}
 	for i, serves := range [][]string{{"open", "open2", "single", "limited"}, {}} {
-		d := &v1alpha1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
-		d.Spec = v1alpha1.DataServerSpec{FileServerName: "fs", Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2}
+		d := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
+		d.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2}
 		for _, name := range serves {
-			d.Status.Exports = append(d.Status.Exports, v1alpha1.ServedExport{ShareName: name})
+			d.Status.Exports = append(d.Status.Exports, internalv1.ServedExport{ShareName: name})
 		}
 		tr.SetServer(d)
 	}
-	for _, r := range []*v1alpha1.ShareDirectory{
-		record("open", "plain", "", v1alpha1.DirectoryReady, 1),
-		record("open", "plain/junction", "fs-0", v1alpha1.DirectoryReady, 2),
-		record("open", "plain/idle", "fs-1", v1alpha1.DirectoryReady, 3),
-		record("open", "plain/making", "fs-0", v1alpha1.DirectoryCreating, 4),
-		record("single", ".", "fs-0", v1alpha1.DirectoryReady, 5),
+	for _, r := range []*internalv1.ShareDirectory{
+		record("open", "plain", "", internalv1.DirectoryReady, 1),
+		record("open", "plain/junction", "fs-0", internalv1.DirectoryReady, 2),
+		record("open", "plain/idle", "fs-1", internalv1.DirectoryReady, 3),
+		record("open", "plain/making", "fs-0", internalv1.DirectoryCreating, 4),
+		record("single", ".", "fs-0", internalv1.DirectoryReady, 5),
 	} {
 		tr.SetDirectory(r)
 	}

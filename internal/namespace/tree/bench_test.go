@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // full is a tree with 10,000 junctions in one directory.
@@ -14,7 +14,7 @@ func full(b *testing.B) *Tree {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
 	for i := range 10_000 {
-		tr.SetDirectory(newRecord("s", fmt.Sprintf("d%05d", i), "fs-0", v1alpha1.DirectoryReady, i+1))
+		tr.SetDirectory(newRecord("s", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, i+1))
 	}
 	return tr
 }
@@ -38,7 +38,7 @@ func BenchmarkAddAndRemoveOneOfTenThousand(b *testing.B) {
 	version := 100_000
 	for b.Loop() {
 		version++
-		r := newRecord("s", "x", "fs-0", v1alpha1.DirectoryReady, version)
+		r := newRecord("s", "x", "fs-0", internalv1.DirectoryReady, version)
 		r.UID = "x"
 		tr.gone = tombstones{uids: map[string]bool{}}
 		tr.SetDirectory(r)

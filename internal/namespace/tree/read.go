@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // Entry is what a node was at one moment.
@@ -201,7 +201,7 @@ func (t *Tree) Unfinished() []*Record {
 	var out []*Record
 	for _, paths := range t.records {
 		for _, r := range paths {
-			if r.State != v1alpha1.DirectoryReady {
+			if r.State != internalv1.DirectoryReady {
 				out = append(out, r)
 			}
 		}
@@ -292,7 +292,7 @@ func (t *Tree) Sizes() Sizes {
 	}
 	for _, paths := range t.records {
 		for _, r := range paths {
-			if r.State != v1alpha1.DirectoryReady {
+			if r.State != internalv1.DirectoryReady {
 				out.Unfinished++
 			}
 		}

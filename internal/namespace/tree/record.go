@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -32,7 +33,7 @@ type Record struct {
 	Owner       uint32
 	Group       uint32
 	Mode        uint32
-	State       v1alpha1.DirectoryState
+	State       internalv1.DirectoryState
 	RenamedFrom string
 	Created     time.Time
 	// MadeBy is the namespace server that made the record for a client; empty: it was declared.
@@ -42,9 +43,9 @@ type Record struct {
 }
 
 // NewRecord takes what the tree needs from a ShareDirectory.
-func NewRecord(o *v1alpha1.ShareDirectory) *Record {
+func NewRecord(o *internalv1.ShareDirectory) *Record {
 	r := &Record{
-		Name: o.Name, UID: string(o.UID), Share: o.Spec.ShareName, Path: o.Spec.Path, Server: o.Spec.ServerName,
+		Name: o.Name, UID: string(o.UID), Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
 		Mode: ParseMode(o.Spec.Mode), State: o.Spec.State, RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy:    o.Annotations[MadeByAnnotation],
 		Requested: o.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator,
@@ -54,18 +55,18 @@ func NewRecord(o *v1alpha1.ShareDirectory) *Record {
 	if o.Spec.Volume != nil {
 		r.Volume = *o.Spec.Volume
 	}
-	if o.Spec.Owner != nil {
-		r.Owner = uint32(*o.Spec.Owner)
+	if o.Spec.UID != nil {
+		r.Owner = uint32(*o.Spec.UID)
 	}
-	if o.Spec.Group != nil {
-		r.Group = uint32(*o.Spec.Group)
+	if o.Spec.GID != nil {
+		r.Group = uint32(*o.Spec.GID)
 	}
 	return r
 }
 
 // Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail).
 func (r *Record) Shown() bool {
-	return r.State == v1alpha1.DirectoryReady || r.State == v1alpha1.DirectoryRemoving
+	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving
 }
 
 // Depth is the number of levels below the share's root.
@@ -108,7 +109,7 @@ type Server struct {
 type Usage struct{ Total, Used int64 }
 
 // NewServer takes what the tree needs from a DataServer.
-func NewServer(o *v1alpha1.DataServer) *Server {
+func NewServer(o *internalv1.DataServer) *Server {
 	s := &Server{Name: o.Name, Address: o.Spec.Address, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes

@@ -52,11 +52,11 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 	if o.Spec.Depth > 0 {
 		s.Depth = int(o.Spec.Depth)
 	}
-	if o.Spec.Owner != nil {
-		s.Owner = uint32(*o.Spec.Owner)
+	if o.Spec.UID != nil {
+		s.Owner = uint32(*o.Spec.UID)
 	}
-	if o.Spec.Group != nil {
-		s.Group = uint32(*o.Spec.Group)
+	if o.Spec.GID != nil {
+		s.Group = uint32(*o.Spec.GID)
 	}
 	if o.Spec.Mode != "" {
 		s.Mode = ParseMode(o.Spec.Mode)
@@ -73,7 +73,7 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 
 // newRule parses an access rule. An address that can't be parsed (the schema refuses it) gives nobody access.
 func newRule(r v1alpha1.AccessRule) rule {
-	out := rule{Access: Access{ReadOnly: r.Mode == v1alpha1.AccessReadOnly, Squash: r.Squash}}
+	out := rule{Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
 	for _, text := range r.Clients {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			out.clients = append(out.clients, prefix.Masked())

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -52,7 +53,7 @@ func New(fileServer string) *Tree {
 // SetShare takes the newest state of a FileShare: it is shown unless it is being
 // deleted, belongs to another FileServer, or an older share is in its way.
 func (t *Tree) SetShare(o *v1alpha1.FileShare) {
-	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerName != t.fileServer {
+	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerRef.Name != t.fileServer {
 		t.DeleteShare(o.Name)
 		return
 	}
@@ -122,8 +123,8 @@ func (t *Tree) unmount(s *Share) {
 
 // SetDirectory takes a state of a ShareDirectory. States older than the known one
 // are ignored: a replica shows its own changes at once, before its watch has them.
-func (t *Tree) SetDirectory(o *v1alpha1.ShareDirectory) {
-	if o.Spec.FileServerName != t.fileServer {
+func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
+	if o.Spec.FileServerRef.Name != t.fileServer {
 		return
 	}
 	r := NewRecord(o)
@@ -177,8 +178,8 @@ func (t *Tree) DeleteDirectory(share, path, uid string) {
 }
 
 // SetServer takes the newest state of a DataServer.
-func (t *Tree) SetServer(o *v1alpha1.DataServer) {
-	if o.Spec.FileServerName != t.fileServer {
+func (t *Tree) SetServer(o *internalv1.DataServer) {
+	if o.Spec.FileServerRef.Name != t.fileServer {
 		return
 	}
 	t.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -22,25 +23,25 @@ func newShare(name, path string, age time.Duration, edit func(*v1alpha1.FileShar
 	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(born.Add(-age)), Generation: 1,
 	}}
-	s.Spec = v1alpha1.FileShareSpec{FileServerName: "fs", Path: path, Mode: "0755"}
+	s.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: path, Mode: "0755"}
 	if edit != nil {
 		edit(&s.Spec)
 	}
 	return s
 }
 
-func newRecord(share, path, server string, state v1alpha1.DirectoryState, version int) *v1alpha1.ShareDirectory {
+func newRecord(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
 	id := int64(1000)
-	r := &v1alpha1.ShareDirectory{
+	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.Directory(share, path), UID: types.UID("uid-" + share + path),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: metav1.NewTime(born.Add(time.Duration(len(path)) * time.Second)),
 		},
-		Spec: v1alpha1.ShareDirectorySpec{FileServerName: "fs", ShareName: share, Path: path, Owner: &id, Group: &id, Mode: "0750", State: state},
+		Spec: internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &id, GID: &id, Mode: "0750", State: state},
 	}
 	if server != "" {
 		volume := int32(0)
-		r.Spec.ServerName, r.Spec.Volume = server, &volume
+		r.Spec.DataServerRef.Name, r.Spec.Volume = server, &volume
 	}
 	return r
 }
@@ -80,7 +81,7 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
 		shares := map[string]*v1alpha1.FileShare{}
-		records := map[string]*v1alpha1.ShareDirectory{}
+		records := map[string]*internalv1.ShareDirectory{}
 		live := New("fs")
 		for step := range 120 {
 			name := string(rune('a' + random.IntN(5)))
@@ -108,14 +109,14 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 				for key, r := range records {
 					if random.IntN(4) == 0 {
 						delete(records, key)
-						live.DeleteDirectory(r.Spec.ShareName, r.Spec.Path, string(r.UID))
+						live.DeleteDirectory(r.Spec.FileShareRef.Name, r.Spec.Path, string(r.UID))
 						break
 					}
 				}
 			default:
-				states := []v1alpha1.DirectoryState{
-					v1alpha1.DirectoryReady, v1alpha1.DirectoryReady, v1alpha1.DirectoryReady,
-					v1alpha1.DirectoryCreating, v1alpha1.DirectoryRemoving, v1alpha1.DirectoryRenaming,
+				states := []internalv1.DirectoryState{
+					internalv1.DirectoryReady, internalv1.DirectoryReady, internalv1.DirectoryReady,
+					internalv1.DirectoryCreating, internalv1.DirectoryRemoving, internalv1.DirectoryRenaming,
 				}
 				paths := []string{".", "p", "q", "p/r", "p/s", "q/r", "p/r/t", "p/r/u", "q/v/w"}
 				path := paths[random.IntN(len(paths))]
@@ -152,7 +153,7 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
 	for i := range 20000 {
-		tr.SetDirectory(newRecord("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", v1alpha1.DirectoryReady, i+1))
+		tr.SetDirectory(newRecord("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", internalv1.DirectoryReady, i+1))
 	}
 	handles, ids := map[string]string{}, map[uint64]string{}
 	for _, n := range tr.paths {
@@ -189,10 +190,10 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 sections 4.2.2 and 5.8.2.4
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
-	tr.SetDirectory(newRecord("s", "p", "", v1alpha1.DirectoryReady, 1))
+	tr.SetDirectory(newRecord("s", "p", "", internalv1.DirectoryReady, 1))
 	before := idOf(tr, "/s/p")
 	tr.DeleteDirectory("s", "p", "uid-sp")
-	again := newRecord("s", "p", "", v1alpha1.DirectoryReady, 2)
+	again := newRecord("s", "p", "", internalv1.DirectoryReady, 2)
 	again.UID = "another"
 	tr.SetDirectory(again)
 	if _, ok := tr.Get(before); ok || idOf(tr, "/s/p") == before {
@@ -211,7 +212,7 @@ func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 se
 func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
-	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 1))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 1))
 	id := idOf(tr, "/s/a")
 	for at := range len(id) - 3 {
 		part := binary.BigEndian.Uint32(id[at:])
@@ -237,7 +238,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 	}
 	add := func(name string, version int) func(*Tree) {
 		return func(tr *Tree) {
-			tr.SetDirectory(newRecord("s", name, "fs-0", v1alpha1.DirectoryReady, version))
+			tr.SetDirectory(newRecord("s", name, "fs-0", internalv1.DirectoryReady, version))
 		}
 	}
 	remove := func(name string) func(*Tree) {
@@ -254,7 +255,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 		t.Errorf("after a removal it is %x, not %x as if it had never been", got, a)
 	}
 	again := func(tr *Tree) {
-		r := newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 9)
+		r := newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 9)
 		r.UID = "another"
 		tr.SetDirectory(r)
 	}
@@ -274,17 +275,17 @@ func TestStatesThatArriveLateAreIgnored(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
 	shown := func() bool { _, ok := tr.Lookup(idOf(tr, "/s"), "a"); return ok }
-	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 5))
-	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryCreating, 4))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 5))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryCreating, 4))
 	if !shown() {
 		t.Error("an older state hides the directory")
 	}
 	tr.DeleteDirectory("s", "a", "uid-sa")
-	tr.SetDirectory(newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 6))
+	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 6))
 	if shown() {
 		t.Error("a late state brings a deleted directory back")
 	}
-	next := newRecord("s", "a", "fs-0", v1alpha1.DirectoryReady, 7)
+	next := newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 7)
 	next.UID = "next"
 	tr.SetDirectory(next)
 	tr.DeleteDirectory("s", "a", "uid-sa")
@@ -322,7 +323,7 @@ func TestOfSharesWithConflictingPathsTheOldestExists(t *testing.T) {
 	gone.DeletionTimestamp = &now
 	tr.SetShare(gone)
 	step("one that is being deleted does not count", "beside", "young")
-	other := newShare("beside", "/ab", time.Minute, func(s *v1alpha1.FileShareSpec) { s.FileServerName = "other" })
+	other := newShare("beside", "/ab", time.Minute, func(s *v1alpha1.FileShareSpec) { s.FileServerRef.Name = "other" })
 	tr.SetShare(other)
 	step("nor one of another FileServer", "young")
 }
@@ -331,7 +332,7 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 	s := NewShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.0.0.7"}, Squash: v1alpha1.SquashAll},
-			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, Mode: v1alpha1.AccessReadOnly},
+			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly},
 		}
 	}))
 	for client, want := range map[string]string{

@@ -15,8 +15,8 @@ import (
 type AccessRuleApplyConfiguration struct {
 	// clients are CIDRs or single addresses. Pods are seen by the address of their node.
 	Clients []string `json:"clients,omitempty"`
-	// mode is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
-	Mode *apiv1alpha1.AccessMode `json:"mode,omitempty"`
+	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
+	AccessType *apiv1alpha1.AccessType `json:"accessType,omitempty"`
 	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
 	Squash *apiv1alpha1.Squash `json:"squash,omitempty"`
 }
@@ -37,11 +37,11 @@ func (b *AccessRuleApplyConfiguration) WithClients(values ...string) *AccessRule
 	return b
 }
 
-// WithMode sets the Mode field in the declarative configuration to the given value
+// WithAccessType sets the AccessType field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Mode field is set to the value of the last call.
-func (b *AccessRuleApplyConfiguration) WithMode(value apiv1alpha1.AccessMode) *AccessRuleApplyConfiguration {
-	b.Mode = &value
+// If called multiple times, the AccessType field is set to the value of the last call.
+func (b *AccessRuleApplyConfiguration) WithAccessType(value apiv1alpha1.AccessType) *AccessRuleApplyConfiguration {
+	b.AccessType = &value
 	return b
 }
 

@@ -20,8 +20,8 @@ type FileServerSpecApplyConfiguration struct {
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
 	// placement restricts the nodes that data servers run on.
 	Placement *FileServerPlacementApplyConfiguration `json:"placement,omitempty"`
-	// namespace configures the namespace servers.
-	Namespace *NamespaceServersApplyConfiguration `json:"namespace,omitempty"`
+	// frontDoor configures the namespace servers, which answer at the address that clients mount.
+	FrontDoor *FrontDoorApplyConfiguration `json:"frontDoor,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
 	// resources are the compute resources of each data server's container.
@@ -58,11 +58,11 @@ func (b *FileServerSpecApplyConfiguration) WithPlacement(value *FileServerPlacem
 	return b
 }
 
-// WithNamespace sets the Namespace field in the declarative configuration to the given value
+// WithFrontDoor sets the FrontDoor field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Namespace field is set to the value of the last call.
-func (b *FileServerSpecApplyConfiguration) WithNamespace(value *NamespaceServersApplyConfiguration) *FileServerSpecApplyConfiguration {
-	b.Namespace = value
+// If called multiple times, the FrontDoor field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithFrontDoor(value *FrontDoorApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.FrontDoor = value
 	return b
 }
 

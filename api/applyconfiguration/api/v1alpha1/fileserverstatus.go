@@ -13,7 +13,7 @@ import (
 //
 // FileServerStatus is what the operator sees of a FileServer.
 type FileServerStatusApplyConfiguration struct {
-	// conditions are Ready, ServersAvailable, NamespaceAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, FrontDoorAvailable, StorageAvailable, ConfigApplied.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

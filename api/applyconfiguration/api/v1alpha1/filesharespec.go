@@ -13,8 +13,8 @@ import (
 //
 // FileShareSpec is what the user wants of a FileShare.
 type FileShareSpecApplyConfiguration struct {
-	// fileServerName names the FileServer, in the same Kubernetes namespace.
-	FileServerName *string `json:"fileServerName,omitempty"`
+	// fileServerRef names the FileServer, in the same Kubernetes namespace.
+	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
 	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
 	// Paths of shares must not lie in one another.
 	Path *string `json:"path,omitempty"`
@@ -28,10 +28,10 @@ type FileShareSpecApplyConfiguration struct {
 	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
 	// A directory that leaves this list is removed only if it is empty.
 	Directories []string `json:"directories,omitempty"`
-	// owner is the numeric user id of the share's root; unset means 0.
-	Owner *int64 `json:"owner,omitempty"`
-	// group is the numeric group id of the share's root; unset means 0.
-	Group *int64 `json:"group,omitempty"`
+	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
+	UID *int64 `json:"uid,omitempty"`
+	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
+	GID *int64 `json:"gid,omitempty"`
 	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
 	Mode *string `json:"mode,omitempty"`
 	// access lists who may use the share and how; the first rule that has the client's address counts,
@@ -49,11 +49,11 @@ func FileShareSpec() *FileShareSpecApplyConfiguration {
 	return &FileShareSpecApplyConfiguration{}
 }
 
-// WithFileServerName sets the FileServerName field in the declarative configuration to the given value
+// WithFileServerRef sets the FileServerRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FileServerName field is set to the value of the last call.
-func (b *FileShareSpecApplyConfiguration) WithFileServerName(value string) *FileShareSpecApplyConfiguration {
-	b.FileServerName = &value
+// If called multiple times, the FileServerRef field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithFileServerRef(value *FileServerReferenceApplyConfiguration) *FileShareSpecApplyConfiguration {
+	b.FileServerRef = value
 	return b
 }
 
@@ -91,19 +91,19 @@ func (b *FileShareSpecApplyConfiguration) WithDirectories(values ...string) *Fil
 	return b
 }
 
-// WithOwner sets the Owner field in the declarative configuration to the given value
+// WithUID sets the UID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Owner field is set to the value of the last call.
-func (b *FileShareSpecApplyConfiguration) WithOwner(value int64) *FileShareSpecApplyConfiguration {
-	b.Owner = &value
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithUID(value int64) *FileShareSpecApplyConfiguration {
+	b.UID = &value
 	return b
 }
 
-// WithGroup sets the Group field in the declarative configuration to the given value
+// WithGID sets the GID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Group field is set to the value of the last call.
-func (b *FileShareSpecApplyConfiguration) WithGroup(value int64) *FileShareSpecApplyConfiguration {
-	b.Group = &value
+// If called multiple times, the GID field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithGID(value int64) *FileShareSpecApplyConfiguration {
+	b.GID = &value
 	return b
 }
 

@@ -13,8 +13,8 @@ import (
 //
 // MLPerfStorageJobSpec is what the user wants of a run.
 type MLPerfStorageJobSpecApplyConfiguration struct {
-	// shareName names the FileShare, in the same Kubernetes namespace.
-	ShareName *string `json:"shareName,omitempty"`
+	// fileShareRef names the FileShare, in the same Kubernetes namespace.
+	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
 	// workload is the MLPerf Storage workload; unset means unet3d.
 	Workload *apiv1alpha1.Workload `json:"workload,omitempty"`
 	// accelerator is what the run emulates.
@@ -39,11 +39,11 @@ func MLPerfStorageJobSpec() *MLPerfStorageJobSpecApplyConfiguration {
 	return &MLPerfStorageJobSpecApplyConfiguration{}
 }
 
-// WithShareName sets the ShareName field in the declarative configuration to the given value
+// WithFileShareRef sets the FileShareRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ShareName field is set to the value of the last call.
-func (b *MLPerfStorageJobSpecApplyConfiguration) WithShareName(value string) *MLPerfStorageJobSpecApplyConfiguration {
-	b.ShareName = &value
+// If called multiple times, the FileShareRef field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithFileShareRef(value *FileShareReferenceApplyConfiguration) *MLPerfStorageJobSpecApplyConfiguration {
+	b.FileShareRef = value
 	return b
 }
 

@@ -9,8 +9,8 @@ package v1alpha1
 //
 // ServerDirectories is the number of directories of a share on one data server.
 type ServerDirectoriesApplyConfiguration struct {
-	// serverName is the name of the data server.
-	ServerName *string `json:"serverName,omitempty"`
+	// name is the name of the data server.
+	Name *string `json:"name,omitempty"`
 	// count is the number of directories.
 	Count *int32 `json:"count,omitempty"`
 }
@@ -21,11 +21,11 @@ func ServerDirectories() *ServerDirectoriesApplyConfiguration {
 	return &ServerDirectoriesApplyConfiguration{}
 }
 
-// WithServerName sets the ServerName field in the declarative configuration to the given value
+// WithName sets the Name field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ServerName field is set to the value of the last call.
-func (b *ServerDirectoriesApplyConfiguration) WithServerName(value string) *ServerDirectoriesApplyConfiguration {
-	b.ServerName = &value
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *ServerDirectoriesApplyConfiguration) WithName(value string) *ServerDirectoriesApplyConfiguration {
+	b.Name = &value
 	return b
 }
 

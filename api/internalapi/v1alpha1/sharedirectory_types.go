@@ -13,10 +13,10 @@ import (
 // It has no status on purpose: all of it is a ledger entry that must survive a restore.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=sharedirectories,shortName=sdir,categories=nfs
-// +kubebuilder:printcolumn:name="Share",type=string,JSONPath=`.spec.shareName`
+// +kubebuilder:resource:path=sharedirectories,shortName=sdir
+// +kubebuilder:printcolumn:name="Share",type=string,JSONPath=`.spec.fileShareRef.name`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.serverName`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.dataServerRef.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ShareDirectory struct {
@@ -30,20 +30,16 @@ type ShareDirectory struct {
 }
 
 // ShareDirectorySpec records one directory of a share.
-// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.shareName == oldSelf.shareName && self.fileServerName == oldSelf.fileServerName",message="fileServerName, shareName and path can't be changed: the record's name is made from them"
-// +kubebuilder:validation:XValidation:rule="has(self.serverName) == has(self.volume)",message="serverName and volume go together"
+// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.fileShareRef == oldSelf.fileShareRef && self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef, fileShareRef and path can't be changed: the object's name is made from them"
+// +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) == has(self.volume)",message="dataServerRef and volume go together"
 type ShareDirectorySpec struct {
-	// fileServerName names the FileServer.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=40
+	// fileServerRef names the FileServer.
 	// +required
-	FileServerName string `json:"fileServerName,omitempty"`
+	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// shareName names the FileShare.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
+	// fileShareRef names the FileShare.
 	// +required
-	ShareName string `json:"shareName,omitempty"`
+	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
 	// path is the directory's path below the share's root, without a leading slash;
 	// "." is the root of a share of layout Single. Names are any that NFS clients may give.
@@ -53,12 +49,10 @@ type ShareDirectorySpec struct {
 	// +required
 	Path string `json:"path,omitempty"`
 
-	// serverName is the data server that owns the directory. Unset: the directory is above the
+	// dataServerRef names the data server that owns the directory. Unset: the directory is above the
 	// share's depth and exists in the namespace only.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
 	// +optional
-	ServerName string `json:"serverName,omitempty"`
+	DataServerRef DataServerReference `json:"dataServerRef,omitempty,omitzero"`
 
 	// volume is the owner's volume that holds the directory.
 	// +kubebuilder:validation:Minimum=0
@@ -66,17 +60,17 @@ type ShareDirectorySpec struct {
 	// +optional
 	Volume *int32 `json:"volume,omitempty"`
 
-	// owner is the numeric user id that the directory was made with.
+	// uid is the numeric user id that the directory was made with.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
-	Owner *int64 `json:"owner,omitempty"`
+	UID *int64 `json:"uid,omitempty"`
 
-	// group is the numeric group id that the directory was made with.
+	// gid is the numeric group id that the directory was made with.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
-	Group *int64 `json:"group,omitempty"`
+	GID *int64 `json:"gid,omitempty"`
 
 	// mode is the permission that the directory was made with, in octal.
 	// +kubebuilder:validation:MinLength=3

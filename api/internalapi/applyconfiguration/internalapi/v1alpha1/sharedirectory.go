@@ -5,8 +5,8 @@
 package v1alpha1
 
 import (
-	internal "github.com/howdah/howdah/api/applyconfiguration/internal"
-	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	internal "github.com/howdah/howdah/api/internalapi/applyconfiguration/internal"
+	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -38,7 +38,7 @@ func ShareDirectory(name, namespace string) *ShareDirectoryApplyConfiguration {
 	b.WithName(name)
 	b.WithNamespace(namespace)
 	b.WithKind("ShareDirectory")
-	b.WithAPIVersion("howdah.io/v1alpha1")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
 	return b
 }
 
@@ -49,9 +49,9 @@ func ShareDirectory(name, namespace string) *ShareDirectoryApplyConfiguration {
 // ExtractShareDirectoryFrom provides a way to perform a extract/modify-in-place/apply workflow.
 // Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
-func ExtractShareDirectoryFrom(shareDirectory *apiv1alpha1.ShareDirectory, fieldManager string, subresource string) (*ShareDirectoryApplyConfiguration, error) {
+func ExtractShareDirectoryFrom(shareDirectory *internalapiv1alpha1.ShareDirectory, fieldManager string, subresource string) (*ShareDirectoryApplyConfiguration, error) {
 	b := &ShareDirectoryApplyConfiguration{}
-	err := managedfields.ExtractInto(shareDirectory, internal.Parser().Type("com.github.howdah.howdah.api.v1alpha1.ShareDirectory"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(shareDirectory, internal.Parser().Type("com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectory"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func ExtractShareDirectoryFrom(shareDirectory *apiv1alpha1.ShareDirectory, field
 	b.WithNamespace(shareDirectory.Namespace)
 
 	b.WithKind("ShareDirectory")
-	b.WithAPIVersion("howdah.io/v1alpha1")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
 	return b, nil
 }
 
@@ -73,7 +73,7 @@ func ExtractShareDirectoryFrom(shareDirectory *apiv1alpha1.ShareDirectory, field
 // ExtractShareDirectory provides a way to perform a extract/modify-in-place/apply workflow.
 // Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
-func ExtractShareDirectory(shareDirectory *apiv1alpha1.ShareDirectory, fieldManager string) (*ShareDirectoryApplyConfiguration, error) {
+func ExtractShareDirectory(shareDirectory *internalapiv1alpha1.ShareDirectory, fieldManager string) (*ShareDirectoryApplyConfiguration, error) {
 	return ExtractShareDirectoryFrom(shareDirectory, fieldManager, "")
 }
 

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+)
+
 // ShareExportApplyConfiguration represents a declarative configuration of the ShareExport type for use
 // with apply.
 //
@@ -12,14 +16,14 @@ package v1alpha1
 type ShareExportApplyConfiguration struct {
 	// shareName is the name of the FileShare.
 	ShareName *string `json:"shareName,omitempty"`
-	// owner is the numeric user id of the export's root.
-	Owner *int64 `json:"owner,omitempty"`
-	// group is the numeric group id of the export's root.
-	Group *int64 `json:"group,omitempty"`
+	// uid is the numeric user id of the export's root.
+	UID *int64 `json:"uid,omitempty"`
+	// gid is the numeric group id of the export's root.
+	GID *int64 `json:"gid,omitempty"`
 	// mode is the permission of the export's root, in octal.
 	Mode *string `json:"mode,omitempty"`
 	// access are the share's access rules, in order; the first that has the client's address counts.
-	Access []AccessRuleApplyConfiguration `json:"access,omitempty"`
+	Access []apiv1alpha1.AccessRule `json:"access,omitempty"`
 }
 
 // ShareExportApplyConfiguration constructs a declarative configuration of the ShareExport type for use with
@@ -36,19 +40,19 @@ func (b *ShareExportApplyConfiguration) WithShareName(value string) *ShareExport
 	return b
 }
 
-// WithOwner sets the Owner field in the declarative configuration to the given value
+// WithUID sets the UID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Owner field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithOwner(value int64) *ShareExportApplyConfiguration {
-	b.Owner = &value
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithUID(value int64) *ShareExportApplyConfiguration {
+	b.UID = &value
 	return b
 }
 
-// WithGroup sets the Group field in the declarative configuration to the given value
+// WithGID sets the GID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Group field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithGroup(value int64) *ShareExportApplyConfiguration {
-	b.Group = &value
+// If called multiple times, the GID field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithGID(value int64) *ShareExportApplyConfiguration {
+	b.GID = &value
 	return b
 }
 
@@ -63,12 +67,9 @@ func (b *ShareExportApplyConfiguration) WithMode(value string) *ShareExportApply
 // WithAccess adds the given value to the Access field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Access field.
-func (b *ShareExportApplyConfiguration) WithAccess(values ...*AccessRuleApplyConfiguration) *ShareExportApplyConfiguration {
+func (b *ShareExportApplyConfiguration) WithAccess(values ...apiv1alpha1.AccessRule) *ShareExportApplyConfiguration {
 	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithAccess")
-		}
-		b.Access = append(b.Access, *values[i])
+		b.Access = append(b.Access, values[i])
 	}
 	return b
 }

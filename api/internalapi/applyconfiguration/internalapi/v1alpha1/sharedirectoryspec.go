@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // ShareDirectorySpecApplyConfiguration represents a declarative configuration of the ShareDirectorySpec type for use
@@ -13,26 +13,26 @@ import (
 //
 // ShareDirectorySpec records one directory of a share.
 type ShareDirectorySpecApplyConfiguration struct {
-	// fileServerName names the FileServer.
-	FileServerName *string `json:"fileServerName,omitempty"`
-	// shareName names the FileShare.
-	ShareName *string `json:"shareName,omitempty"`
+	// fileServerRef names the FileServer.
+	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
+	// fileShareRef names the FileShare.
+	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
 	// path is the directory's path below the share's root, without a leading slash;
 	// "." is the root of a share of layout Single. Names are any that NFS clients may give.
 	Path *string `json:"path,omitempty"`
-	// serverName is the data server that owns the directory. Unset: the directory is above the
+	// dataServerRef names the data server that owns the directory. Unset: the directory is above the
 	// share's depth and exists in the namespace only.
-	ServerName *string `json:"serverName,omitempty"`
+	DataServerRef *DataServerReferenceApplyConfiguration `json:"dataServerRef,omitempty"`
 	// volume is the owner's volume that holds the directory.
 	Volume *int32 `json:"volume,omitempty"`
-	// owner is the numeric user id that the directory was made with.
-	Owner *int64 `json:"owner,omitempty"`
-	// group is the numeric group id that the directory was made with.
-	Group *int64 `json:"group,omitempty"`
+	// uid is the numeric user id that the directory was made with.
+	UID *int64 `json:"uid,omitempty"`
+	// gid is the numeric group id that the directory was made with.
+	GID *int64 `json:"gid,omitempty"`
 	// mode is the permission that the directory was made with, in octal.
 	Mode *string `json:"mode,omitempty"`
 	// state tells how far the directory is.
-	State *apiv1alpha1.DirectoryState `json:"state,omitempty"`
+	State *internalapiv1alpha1.DirectoryState `json:"state,omitempty"`
 	// renamedFrom is the path that the directory had, while state is Renaming.
 	RenamedFrom *string `json:"renamedFrom,omitempty"`
 }
@@ -43,19 +43,19 @@ func ShareDirectorySpec() *ShareDirectorySpecApplyConfiguration {
 	return &ShareDirectorySpecApplyConfiguration{}
 }
 
-// WithFileServerName sets the FileServerName field in the declarative configuration to the given value
+// WithFileServerRef sets the FileServerRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FileServerName field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithFileServerName(value string) *ShareDirectorySpecApplyConfiguration {
-	b.FileServerName = &value
+// If called multiple times, the FileServerRef field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithFileServerRef(value *FileServerReferenceApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
+	b.FileServerRef = value
 	return b
 }
 
-// WithShareName sets the ShareName field in the declarative configuration to the given value
+// WithFileShareRef sets the FileShareRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ShareName field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithShareName(value string) *ShareDirectorySpecApplyConfiguration {
-	b.ShareName = &value
+// If called multiple times, the FileShareRef field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithFileShareRef(value *FileShareReferenceApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
+	b.FileShareRef = value
 	return b
 }
 
@@ -67,11 +67,11 @@ func (b *ShareDirectorySpecApplyConfiguration) WithPath(value string) *ShareDire
 	return b
 }
 
-// WithServerName sets the ServerName field in the declarative configuration to the given value
+// WithDataServerRef sets the DataServerRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ServerName field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithServerName(value string) *ShareDirectorySpecApplyConfiguration {
-	b.ServerName = &value
+// If called multiple times, the DataServerRef field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithDataServerRef(value *DataServerReferenceApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
+	b.DataServerRef = value
 	return b
 }
 
@@ -83,19 +83,19 @@ func (b *ShareDirectorySpecApplyConfiguration) WithVolume(value int32) *ShareDir
 	return b
 }
 
-// WithOwner sets the Owner field in the declarative configuration to the given value
+// WithUID sets the UID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Owner field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithOwner(value int64) *ShareDirectorySpecApplyConfiguration {
-	b.Owner = &value
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithUID(value int64) *ShareDirectorySpecApplyConfiguration {
+	b.UID = &value
 	return b
 }
 
-// WithGroup sets the Group field in the declarative configuration to the given value
+// WithGID sets the GID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Group field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithGroup(value int64) *ShareDirectorySpecApplyConfiguration {
-	b.Group = &value
+// If called multiple times, the GID field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithGID(value int64) *ShareDirectorySpecApplyConfiguration {
+	b.GID = &value
 	return b
 }
 
@@ -110,7 +110,7 @@ func (b *ShareDirectorySpecApplyConfiguration) WithMode(value string) *ShareDire
 // WithState sets the State field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the State field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithState(value apiv1alpha1.DirectoryState) *ShareDirectorySpecApplyConfiguration {
+func (b *ShareDirectorySpecApplyConfiguration) WithState(value internalapiv1alpha1.DirectoryState) *ShareDirectorySpecApplyConfiguration {
 	b.State = &value
 	return b
 }

@@ -9,8 +9,8 @@ package v1alpha1
 //
 // DataServerSpec is what the operator wants of a data server.
 type DataServerSpecApplyConfiguration struct {
-	// fileServerName names the FileServer that the server belongs to.
-	FileServerName *string `json:"fileServerName,omitempty"`
+	// fileServerRef names the FileServer that the server belongs to.
+	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
 	// address is the one address that clients reach the server at; referrals carry it.
 	Address *string `json:"address,omitempty"`
 	// serverScope is ganesha's Server_Scope: the UID of the FileServer.
@@ -36,11 +36,11 @@ func DataServerSpec() *DataServerSpecApplyConfiguration {
 	return &DataServerSpecApplyConfiguration{}
 }
 
-// WithFileServerName sets the FileServerName field in the declarative configuration to the given value
+// WithFileServerRef sets the FileServerRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FileServerName field is set to the value of the last call.
-func (b *DataServerSpecApplyConfiguration) WithFileServerName(value string) *DataServerSpecApplyConfiguration {
-	b.FileServerName = &value
+// If called multiple times, the FileServerRef field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithFileServerRef(value *FileServerReferenceApplyConfiguration) *DataServerSpecApplyConfiguration {
+	b.FileServerRef = value
 	return b
 }
 

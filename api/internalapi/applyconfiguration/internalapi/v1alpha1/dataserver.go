@@ -5,8 +5,8 @@
 package v1alpha1
 
 import (
-	internal "github.com/howdah/howdah/api/applyconfiguration/internal"
-	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	internal "github.com/howdah/howdah/api/internalapi/applyconfiguration/internal"
+	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -36,7 +36,7 @@ func DataServer(name, namespace string) *DataServerApplyConfiguration {
 	b.WithName(name)
 	b.WithNamespace(namespace)
 	b.WithKind("DataServer")
-	b.WithAPIVersion("howdah.io/v1alpha1")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
 	return b
 }
 
@@ -47,9 +47,9 @@ func DataServer(name, namespace string) *DataServerApplyConfiguration {
 // ExtractDataServerFrom provides a way to perform a extract/modify-in-place/apply workflow.
 // Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
-func ExtractDataServerFrom(dataServer *apiv1alpha1.DataServer, fieldManager string, subresource string) (*DataServerApplyConfiguration, error) {
+func ExtractDataServerFrom(dataServer *internalapiv1alpha1.DataServer, fieldManager string, subresource string) (*DataServerApplyConfiguration, error) {
 	b := &DataServerApplyConfiguration{}
-	err := managedfields.ExtractInto(dataServer, internal.Parser().Type("com.github.howdah.howdah.api.v1alpha1.DataServer"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(dataServer, internal.Parser().Type("com.github.howdah.howdah.api.internalapi.v1alpha1.DataServer"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func ExtractDataServerFrom(dataServer *apiv1alpha1.DataServer, fieldManager stri
 	b.WithNamespace(dataServer.Namespace)
 
 	b.WithKind("DataServer")
-	b.WithAPIVersion("howdah.io/v1alpha1")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
 	return b, nil
 }
 
@@ -71,13 +71,13 @@ func ExtractDataServerFrom(dataServer *apiv1alpha1.DataServer, fieldManager stri
 // ExtractDataServer provides a way to perform a extract/modify-in-place/apply workflow.
 // Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
-func ExtractDataServer(dataServer *apiv1alpha1.DataServer, fieldManager string) (*DataServerApplyConfiguration, error) {
+func ExtractDataServer(dataServer *internalapiv1alpha1.DataServer, fieldManager string) (*DataServerApplyConfiguration, error) {
 	return ExtractDataServerFrom(dataServer, fieldManager, "")
 }
 
 // ExtractDataServerStatus extracts the applied configuration owned by fieldManager from
 // dataServer for the status subresource.
-func ExtractDataServerStatus(dataServer *apiv1alpha1.DataServer, fieldManager string) (*DataServerApplyConfiguration, error) {
+func ExtractDataServerStatus(dataServer *internalapiv1alpha1.DataServer, fieldManager string) (*DataServerApplyConfiguration, error) {
 	return ExtractDataServerFrom(dataServer, fieldManager, "status")
 }
 

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 // DataServer is the record of one data server: its operator writes the spec
@@ -10,9 +12,9 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=dsrv,categories=nfs
+// +kubebuilder:resource:shortName=dsrv
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerName`
+// +kubebuilder:printcolumn:name="FileServer",type=string,JSONPath=`.spec.fileServerRef.name`
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.address`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -32,11 +34,9 @@ type DataServer struct {
 
 // DataServerSpec is what the operator wants of a data server.
 type DataServerSpec struct {
-	// fileServerName names the FileServer that the server belongs to.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=40
+	// fileServerRef names the FileServer that the server belongs to.
 	// +required
-	FileServerName string `json:"fileServerName,omitempty"`
+	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
 	// address is the one address that clients reach the server at; referrals carry it.
 	// +kubebuilder:validation:MinLength=1
@@ -106,17 +106,17 @@ type ShareExport struct {
 	// +required
 	ShareName string `json:"shareName,omitempty"`
 
-	// owner is the numeric user id of the export's root.
+	// uid is the numeric user id of the export's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
-	Owner *int64 `json:"owner,omitempty"`
+	UID *int64 `json:"uid,omitempty"`
 
-	// group is the numeric group id of the export's root.
+	// gid is the numeric group id of the export's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
-	Group *int64 `json:"group,omitempty"`
+	GID *int64 `json:"gid,omitempty"`
 
 	// mode is the permission of the export's root, in octal.
 	// +kubebuilder:validation:MinLength=3
@@ -130,7 +130,7 @@ type ShareExport struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +required
-	Access []AccessRule `json:"access,omitempty"`
+	Access []v1alpha1.AccessRule `json:"access,omitempty"`
 }
 
 // DataServerStatus is what the instance manager reports.

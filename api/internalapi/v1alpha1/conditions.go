@@ -1,0 +1,19 @@
+package v1alpha1
+
+// Reasons of a DataServer's condition.
+const (
+	// ReasonStarting: ganesha has been started and does not serve yet.
+	ReasonStarting = "Starting"
+	// ReasonStopping: the pod is being stopped.
+	ReasonStopping = "Stopping"
+	// ReasonServerDown: ganesha ended and is being started again; the message says how it ended.
+	ReasonServerDown = "ServerDown"
+	// ReasonVolumeRefused: a volume is missing, unreadable or another data server's; the message says which.
+	ReasonVolumeRefused = "VolumeRefused"
+	// ReasonExportIDsExhausted: the server has exported 65535 different share names times volumes in its life.
+	ReasonExportIDsExhausted = "ExportIDsExhausted"
+	// ReasonExportsFailing: some exports do not serve; the message says which and why.
+	ReasonExportsFailing = "ExportsFailing"
+	// ReasonReloadFailed: ganesha did not take its new configuration and goes on with the old one.
+	ReasonReloadFailed = "ReloadFailed"
+)
