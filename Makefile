@@ -27,6 +27,10 @@ lab-down: ## Remove the lab NAME=howdah with everything in it
 bench-scale: packages ## Aggregate read of 1 and of 3 servers through one mount, on links with a cap
 	hack/bench-scale.sh
 
+.PHONY: bench-operator
+bench-operator: packages ## What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory
+	hack/bench-operator.sh
+
 ##@ Change it
 
 .PHONY: generate
