@@ -48,7 +48,7 @@ format: ## gofumpt and import order
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
-	for module in hack/lab hack/lab/provisioner; do go -C $$module vet ./... || exit 1; done
+	for module in hack/lab hack/lab/provisioner hack/tools/testrun; do go -C $$module vet ./... || exit 1; done
 
 .PHONY: lint-api
 lint-api: ## kube-api-linter over api/, without exclusions
@@ -80,6 +80,10 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
+.PHONY: test-busy
+test-busy: packages ## Unit and integration tests, three times, beside eight endless loops (STAGES=e2e for others)
+	hack/test-busy.sh $(STAGES)
+
 .PHONY: test-fresh
 test-fresh: packages ## All tests of HEAD on a fresh Debian with empty caches, in a root of its own
 	hack/fresh.sh make test
@@ -96,7 +100,7 @@ images: packages ## Both images, as docker-archives in the cache; prints their p
 
 .PHONY: tools
 tools: ## Every pinned tool of hack/tools, into bin/ (each is also built when it is first needed)
-	for name in controller-gen crd-ref-docs ginkgo gofumpt golangci-lint gotestsum helm helm-docs kustomize; do $(tool) $$name; done
+	for name in controller-gen crd-ref-docs ginkgo gofumpt golangci-lint gotestsum helm helm-docs kustomize testrun; do $(tool) $$name; done
 
 .PHONY: packages
 packages: ## Install the Debian packages that are missing (root)

@@ -4,20 +4,22 @@
 #
 #   hack/test.sh unit integration e2e
 #
-#   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab
+#   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab and hack/tools
 #   integration  suites on envtest: a real API server and etcd
 #   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 source hack/environment.sh
 
 # make verify vets with everything else that golangci-lint knows; here it would cost a cold machine minutes.
 export GOFLAGS="${GOFLAGS:-} -vet=off"
+# HOWDAH_TEST_COUNT=1 runs also what passed before and has not changed since.
+[ -z "${HOWDAH_TEST_COUNT:-}" ] || GOFLAGS+=" -count=$HOWDAH_TEST_COUNT"
 
 results=${HOWDAH_TEST_RESULTS:-.test-results}
 mkdir -p "$results"
 rm -f "$results"/*.json
-go build -o bin/testrun ./hack/testrun || exit 1
+testrun=$(hack/tools/build.sh testrun) || exit 1
 
 # Which packages are integration tests is not a matter of folders: those that import envtest are.
 integration_packages() {
@@ -36,19 +38,21 @@ run() {
   while [ "$1" != -- ]; do flags+=("$1"); shift; done
   shift
   echo "=== $stage: $*" | cut -c1-150
-  "$@" | bin/testrun -stage "$stage" -into "$results/$number-$stage.json" "${flags[@]}"
+  "$@" | "$testrun" -stage "$stage" -into "$results/$number-$stage.json" "${flags[@]}"
 }
 
 unit() {
   # shellcheck disable=SC2046 # package paths have no spaces
-  run 1 unit -- go test -json $(unit_packages)
-  # The lab's own modules, but for those that only exist to compile Kubernetes.
+  run 1 unit -- go test -json -timeout 30m $(unit_packages)
+  # The modules with code of this project, but for those that only exist to compile Kubernetes.
   local module
   for module in hack/lab hack/lab/provisioner; do
     if [ -n "$(find "$module" -name '*_test.go' -print -quit)" ]; then
       run 1 "${module//\//-}" -- go -C "$module" test -json ./...
     fi
   done
+  # Only this one: the others would ask for the sources of every linter.
+  run 1 hack-tools -- go -C hack/tools test -json ./testrun
 }
 
 integration() {
@@ -60,7 +64,7 @@ integration() {
   export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1
   # One package after the other: each has an API server of its own, and there are two cores.
   # shellcheck disable=SC2046
-  run 2 integration -- go test -json -p 1 -timeout 15m $(integration_packages)
+  run 2 integration -- go test -json -p 1 -timeout 60m $(integration_packages)
 }
 
 e2e() {
@@ -76,4 +80,4 @@ for stage in "$@"; do
   esac
 done
 echo
-bin/testrun -total "$results"/*.json
+"$testrun" -total "$results"/*.json

@@ -19,6 +19,7 @@ declare -A packages=(
   [helm]=helm.sh/helm/v4/cmd/helm
   [helm-docs]=github.com/norwoodj/helm-docs/cmd/helm-docs
   [kustomize]=sigs.k8s.io/kustomize/kustomize/v5
+  [testrun]=./testrun
 )
 
 name=${1:?which tool? one of: ${!packages[*]}}
@@ -28,7 +29,9 @@ cache=${HOWDAH_CACHE:-/var/cache/howdah}/tools
 if ! mkdir -p "$cache" 2>/dev/null || [ ! -w "$cache" ]; then
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/howdah/tools
 fi
-inputs=$({ cat go.mod go.sum golangci-lint/main.go; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-16)
+sources=()
+[[ $package != ./* ]] || sources=("$package"/*.go)
+inputs=$({ cat go.mod go.sum "${sources[@]}"; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-16)
 folder=$cache/$inputs
 mkdir -p "$folder"
 

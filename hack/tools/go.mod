@@ -6,6 +6,7 @@ go 1.26.0
 
 require (
 	github.com/golangci/golangci-lint/v2 v2.15.0
+	gotest.tools/gotestsum v1.13.0
 	sigs.k8s.io/kube-api-linter v0.0.0-20260716143926-092fe0c72997
 )
 
@@ -308,7 +309,6 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/ini.v1 v1.67.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	gotest.tools/gotestsum v1.13.0 // indirect
 	helm.sh/helm/v3 v3.15.2 // indirect
 	helm.sh/helm/v4 v4.3.1 // indirect
 	honnef.co/go/tools v0.8.2 // indirect

@@ -84,12 +84,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 	It("writes nothing once it is steady, whatever stirs it", func() {
 		create(builders.FileServer(namespace, "steady").Replicas(2).Build())
 		runEverything(namespace, "steady")
-		Eventually(func() int64 {
-			before := operatorWrites.Load()
-			Consistently(operatorWrites.Load, "500ms").Should(Equal(before))
-			return operatorWrites.Load() - before
-		}, patience).Should(BeZero())
-		before := operatorWrites.Load()
+		before := settled()
 		for i := range 5 {
 			for _, object := range []client.Object{
 				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-front-door"}},

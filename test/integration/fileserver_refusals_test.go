@@ -98,7 +98,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		By("going on when the name is free")
 		Expect(admin.Delete(ctx, foreign)).To(Succeed())
 		Eventually(func() string { return exists(&corev1.Service{}, namespace, "training").Labels[v1alpha1.ManagedByLabel] },
-			"45s", "100ms").Should(Equal(v1alpha1.ManagedBy))
+			patience, "100ms").Should(Equal(v1alpha1.ManagedBy))
 	})
 
 	It("keeps two FileServers apart whose children would have one name", func() {

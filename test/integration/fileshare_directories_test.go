@@ -137,7 +137,7 @@ var _ = Describe("The directories of a share", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 3)
 		create(builders.FileShare(namespace, "many", "fs").Directories("d{0..599}").Build())
-		Eventually(func() int { return len(recordsOf(namespace, "many")) }, "120s", "500ms").Should(Equal(600), "more than one pass writes")
+		Eventually(func() int { return len(recordsOf(namespace, "many")) }, patience, "500ms").Should(Equal(600), "more than one pass writes")
 		Expect(perServer(recordsOf(namespace, "many"))).To(Equal(map[string]int{"fs-0": 200, "fs-1": 200, "fs-2": 200}))
 		Expect(expectShare(namespace, "many", v1alpha1.FileSharePlaced, metav1.ConditionTrue, v1alpha1.ReasonReady)).
 			To(Equal(fmt.Sprintf("%d declared directories have an owner", 600)))

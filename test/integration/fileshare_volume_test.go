@@ -115,12 +115,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		readyShare(namespace, "one")
 		bindVolume(namespace, "s")
 		bindVolume(namespace, "one")
-		Eventually(func() int64 {
-			before := operatorWrites.Load()
-			Consistently(func() bool { return true }, "1500ms").Should(BeTrue())
-			return operatorWrites.Load() - before
-		}, "20s").Should(BeZero(), describeWrites)
-		before := operatorWrites.Load()
+		before := settled()
 		for _, name := range []string{"s", "one"} {
 			change(exists(&v1alpha1.FileShare{}, namespace, name), func(share *v1alpha1.FileShare) {
 				share.Labels = map[string]string{"touched": "yes"}

@@ -96,8 +96,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(status.CompletionTime).NotTo(BeNil())
 
 		By("writing nothing more")
-		writes := operatorWrites.Load()
-		Consistently(operatorWrites.Load, "1s").Should(Equal(writes), describeWrites)
+		settled()
 
 		By("leaving nothing behind")
 		Expect(admin.Delete(ctx, job)).To(Succeed())

@@ -22,8 +22,21 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// patience is how long a story waits for the operator at most; it takes milliseconds on an idle machine.
-const patience = time.Minute
+// patience is how long a story waits for the operator at most: milliseconds on an idle machine, and no test of
+// speed on one that has other things to do.
+const patience = 3 * time.Minute
+
+// settled waits until the operator has written nothing for a while and returns how much it has written so far.
+func settled() int64 {
+	GinkgoHelper()
+	var before int64
+	Eventually(func() int64 {
+		before = operatorWrites.Load()
+		time.Sleep(1500 * time.Millisecond)
+		return operatorWrites.Load() - before
+	}, patience).Should(BeZero(), describeWrites)
+	return before
+}
 
 // newNamespace makes a Kubernetes namespace for a story.
 func newNamespace() string {

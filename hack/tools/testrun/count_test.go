@@ -35,27 +35,27 @@ func TestCounting(t *testing.T) {
 		"a failed subtest is not counted twice":     {lines(end("fail", "A/x"), end("pass", "A/y"), end("fail", "A"), end("fail", "")), Tally{Passed: 1, Failed: 1}},
 		"a failure after good subtests counts":      {lines(end("pass", "A/x"), end("fail", "A"), end("fail", "")), Tally{Passed: 1, Failed: 1}},
 		"a package that does not build is failed":   {lines(`{"Action":"build-fail","ImportPath":"p"}`, end("fail", "")), Tally{Failed: 1}},
-		"a package that never ends is failed":       {lines(end("pass", "A")), Tally{Failed: 1}},
+		"a test that never ends is failed, too":     {lines(end("run", "A"), end("pass", "B")), Tally{Passed: 1, Failed: 2}},
+		"a package that never ends is failed":       {lines(end("pass", "A")), Tally{Passed: 1, Failed: 1}},
 		"a suite counts its specs":                  {lines(output("S", "\x1b[32mok\x1b[0m -- \x1b[1m3 Passed\x1b[0m | 0 Failed | 1 Pending | 2 Skipped\n"), end("pass", "S"), end("pass", "")), Tally{Passed: 3, Skipped: 3}},
 		"a suite that fails outside specs counts":   {lines(output("S", "-- 0 Passed | 0 Failed | 0 Pending | 4 Skipped\n"), end("fail", "S"), end("fail", "")), Tally{Failed: 1, Skipped: 4}},
 		"a package without tests counts as nothing": {lines(end("skip", "")), Tally{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCounter(io.Discard, false)
-			if err := c.read(strings.NewReader(tc.events)); err != nil {
+			got, err := count(strings.NewReader(tc.events), io.Discard, false)
+			if err != nil {
 				t.Fatal(err)
 			}
-			c.close()
-			c.total.Failures = nil // TestFailuresAreRepeated
-			if !reflect.DeepEqual(c.total, tc.want) {
-				t.Errorf("got %+v, want %+v", c.total, tc.want)
+			got.Failures = nil // TestFailuresAreRepeated
+			if !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
 	}
 }
 
 func TestOutputThatIsNotJSONIsAnError(t *testing.T) {
-	if err := newCounter(io.Discard, false).read(strings.NewReader("go: cannot find main module")); err == nil {
+	if _, err := count(strings.NewReader("go: cannot find main module"), io.Discard, false); err == nil {
 		t.Error("no error")
 	}
 }
@@ -96,6 +96,11 @@ func TestFailuresAreRepeated(t *testing.T) {
 			lines(output("A", "    a_test.go:7: got 1\n"), end("fail", "A"), end("pass", "B"), end("fail", "")),
 			[]string{"FAILED p A", "    a_test.go:7: got 1"},
 		},
+		"what the compiler said": {
+			lines(`{"Action":"build-output","ImportPath":"p","Output":"# p\n"}`, `{"Action":"build-output","ImportPath":"p","Output":"a.go:1: undefined: x\n"}`,
+				`{"Action":"build-fail","ImportPath":"p"}`, output("", "FAIL\tp [build failed]\n"), end("fail", "")),
+			[]string{"FAILED p outside its tests", "a.go:1: undefined: x", "FAIL\tp [build failed]"},
+		},
 		"the reason of a spec, not its place in the timeline": {
 			lines(output("S", "  \x1b[38;5;9m[FAILED] in [It] - x_test.go:1 @ 1\x1b[0m\n"), output("S", "  [FAILED] Timed out after 2s.\n"), output("S", "  Expected 1\n"),
 				output("S", "-- 1 Passed | 1 Failed | 0 Pending | 0 Skipped\n"), end("fail", "S"), end("fail", "")),
@@ -103,12 +108,12 @@ func TestFailuresAreRepeated(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCounter(io.Discard, false)
-			if err := c.read(strings.NewReader(tc.events)); err != nil {
+			got, err := count(strings.NewReader(tc.events), io.Discard, false)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(c.total.Failures, tc.want) {
-				t.Errorf("got %q, want %q", c.total.Failures, tc.want)
+			if !reflect.DeepEqual(got.Failures, tc.want) {
+				t.Errorf("got %q, want %q", got.Failures, tc.want)
 			}
 		})
 	}

@@ -34,21 +34,19 @@ func main() {
 
 func runStage(stage, into string, stream bool) (failed bool, err error) {
 	start := time.Now()
-	c := newCounter(os.Stdout, stream)
-	err = c.read(os.Stdin)
-	c.close()
-	c.total.Stage, c.total.Seconds = stage, time.Since(start).Seconds()
-	if err != nil || c.total.Passed+c.total.Failed == 0 {
-		c.total.Failed++ // what ran no test has not passed
+	t, err := count(os.Stdin, os.Stdout, stream)
+	t.Stage, t.Seconds = stage, time.Since(start).Seconds()
+	if err != nil || t.Passed+t.Failed == 0 {
+		t.Failed++ // what ran no test has not passed
 	}
-	text, marshalErr := json.Marshal(c.total)
+	text, marshalErr := json.Marshal(t)
 	if marshalErr != nil {
 		return true, marshalErr
 	}
 	if writeErr := os.WriteFile(into, text, 0o600); writeErr != nil {
 		return true, writeErr
 	}
-	return c.total.Failed > 0, err
+	return t.Failed > 0, err
 }
 
 // summarize prints what failed, a line for each stage and, as the very last line, the sums.
