@@ -42,7 +42,7 @@ func newNamespaceCommand() *cobra.Command {
 	flags.StringVar(&o.Listen, "listen", ":"+strconv.Itoa(v1alpha1.NFSPort), "address for NFS clients")
 	flags.StringVar(&o.Manager, "manager", ":"+strconv.Itoa(v1alpha1.ManagerPort), "address of /healthz, /readyz and /metrics")
 	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "how long a client may be silent")
-	flags.DurationVar(&o.Patience, "patience", namespace.DefaultPatience, "how long clients are put off while a directory's data server does not serve")
+	flags.DurationVar(&o.MaxWait, "max-wait", 0, "how long clients are put off while a directory's data server does not serve; 0: for as long as they wait")
 	flags.DurationVar(&o.Linger, "linger", namespace.DefaultLinger, "how long to serve on after the order to stop")
 	flags.IntVar(&o.Changes, "max-changes", namespace.DefaultChanges, "directories that are changed at a time; more are put off")
 	flags.DurationVar(&o.ChangeTimeout, "change-timeout", namespace.DefaultChangeTimeout, "limit for the change of one directory")

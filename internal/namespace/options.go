@@ -25,8 +25,8 @@ type Options struct {
 
 	// Lease of clients. There is no state to lose, so it is about noticing dead clients only.
 	Lease time.Duration
-	// Patience is how long clients are put off while an owner does not serve.
-	Patience time.Duration
+	// MaxWait is how long clients are put off while an owner does not serve. 0: for as long as they wait.
+	MaxWait time.Duration
 	// Linger is how long clients are still served after the order to stop, so that new
 	// connections go elsewhere first. A pod that is deleted with force has 2 s in all, and what is not closed
 	// in order by then is cut off by SIGKILL. Some reconnects were refused after that, and a refusal costs the client's kernel 3 s.
@@ -46,7 +46,6 @@ type Options struct {
 // Defaults of Options.
 const (
 	DefaultLease         = 60 * time.Second
-	DefaultPatience      = 60 * time.Second
 	DefaultLinger        = 1 * time.Second
 	DefaultChanges       = 64
 	DefaultChangeTimeout = 12 * time.Second
@@ -68,7 +67,6 @@ func (o *Options) complete() error {
 		return errors.New("this server has no name: set POD_NAME or use --replica")
 	}
 	setDefault(&o.Lease, DefaultLease)
-	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.Changes, DefaultChanges)
 	setDefault(&o.ChangeTimeout, DefaultChangeTimeout)
 	setDefault(&o.RPC.MessageBytes, messageBytes)

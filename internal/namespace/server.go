@@ -137,7 +137,7 @@ func (s *server) nfs(ctx context.Context) error {
 		return ignoreEnd(ctx, err)
 	}
 	handler := operations.New(operations.Config{
-		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, Patience: s.Patience,
+		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, MaxWait: s.MaxWait,
 		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation,
 	})
 	sessions, err := session.New(session.Config{

@@ -41,9 +41,9 @@ type Config struct {
 	Reachable func(server string) bool
 	// Now is the clock.
 	Now func() time.Time
-	// Patience is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not
-	// serve or a directory is being made.
-	Patience time.Duration
+	// MaxWait is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not serve or a
+	// directory is being made. 0: for as long as the client waits, as a hard mount does.
+	MaxWait time.Duration
 	// LeaseSeconds is the lease_time attribute.
 	LeaseSeconds uint32
 	// Observe is told of every operation; nil: nobody is.
@@ -58,7 +58,7 @@ type Handler struct {
 
 // New makes a Handler.
 func New(config Config) *Handler {
-	return &Handler{Config: config, patience: patience{now: config.Now, limit: config.Patience, waits: map[string]wait{}}}
+	return &Handler{Config: config, patience: patience{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}}}
 }
 
 // Begin implements session.Handler.

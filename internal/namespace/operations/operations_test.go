@@ -4,12 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/google/go-cmp/cmp"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -309,43 +307,4 @@ func TestADirectoryIsMadeAsTheCallerWhoItIsAfterSquashing(t *testing.T) {
 	if got.Caller.UID != tree.Nobody || got.Caller.GID != tree.Nobody || got.Mode != 0o2750 || got.Owner != nil {
 		t.Errorf("the request is %+v", got)
 	}
-}
-
-func TestAnOwnerThatDoesNotServeIsWaitedForAMinute(t *testing.T) {
-	w := newWorld(t)
-	enter := func() nfsv4.Nfsstat4 {
-		_, status := w.do(alice, at("/open/plain/junction", getfh)...)
-		return status
-	}
-	step := func(what string, after time.Duration, want nfsv4.Nfsstat4) {
-		t.Helper()
-		w.now = w.now.Add(after)
-		if got := enter(); got != want {
-			t.Fatalf("%s: %s, want %s", what, nfs.StatusName(got), nfs.StatusName(want))
-		}
-	}
-	w.down["fs-0"] = true
-	step("when the owner is down", 0, nfsv4.NFS4ERR_DELAY)
-	step("after 59 s", 59*time.Second, nfsv4.NFS4ERR_DELAY)
-	step("after 60 s", time.Second, nfsv4.NFS4ERR_MOVED)
-	w.down["fs-0"] = false
-	step("when it is up", 0, nfsv4.NFS4ERR_MOVED)
-	w.down["fs-0"] = true
-	step("when it is down again", 0, nfsv4.NFS4ERR_DELAY)
-	step("after nobody asked for long", time.Hour, nfsv4.NFS4ERR_DELAY)
-}
-
-func TestANameThatIsBeingMadeIsMissingAfterAMinute(t *testing.T) {
-	w := newWorld(t)
-	step := func(after time.Duration, want nfsv4.Nfsstat4) {
-		t.Helper()
-		w.now = w.now.Add(after)
-		if _, got := w.do(alice, at("/open/plain", lookup("making"))...); got != want {
-			t.Fatalf("%s, want %s", nfs.StatusName(got), nfs.StatusName(want))
-		}
-	}
-	step(0, nfsv4.NFS4ERR_DELAY)
-	step(61*time.Second, nfsv4.NFS4ERR_NOENT)
-	w.handler.Tree.SetDirectory(record("open", "plain/making", "fs-0", internalv1.DirectoryReady, 9))
-	step(0, nfsv4.NFS4_OK)
 }

@@ -139,7 +139,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w.handler = New(Config{
 		Tree: tr, Mutator: w.mutator, Reachable: func(s string) bool { return !w.down[s] }, Now: func() time.Time { return w.now },
-		Patience: time.Minute, LeaseSeconds: 60,
+		LeaseSeconds: 60,
 	})
 	return w
 }
