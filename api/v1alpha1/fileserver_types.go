@@ -120,6 +120,13 @@ type FrontDoor struct {
 	// +kubebuilder:validation:Maximum=8
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+
+	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
+	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	MaxWaitSeconds int32 `json:"maxWaitSeconds,omitempty"`
 }
 
 // NFSOptions tunes the NFS protocol.

@@ -76,6 +76,14 @@ type FileShareSpec struct {
 	// +optional
 	Directories []string `json:"directories,omitempty"`
 
+	// maxDirectories is how many directories the share can have at its depth and above it, declared and made
+	// by clients; unset means 10000. mkdir of one more is refused with "Disk quota exceeded". Each costs an API object.
+	// +kubebuilder:default=10000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	MaxDirectories int32 `json:"maxDirectories,omitempty"`
+
 	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -59,8 +61,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithContainers(corev1ac.Container().
 			WithName(serverContainer).
 			WithImage(in.Images.Howdah).
-			WithArgs("namespace", "--file-server="+in.name(),
-				"--identity="+naming.NamespaceServerIdentity(string(in.FileServer.UID))).
+			WithArgs(namespaceArgs(in)...).
 			WithEnv(downwardEnv()...).
 			WithPorts(podPorts(false)...).
 			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 6)).
@@ -73,4 +74,16 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 				WithAllowPrivilegeEscalation(false).
 				WithReadOnlyRootFilesystem(true).
 				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+}
+
+// namespaceArgs are what a namespace server is told.
+func namespaceArgs(in FileServerInput) []string {
+	args := []string{
+		"namespace", "--file-server=" + in.name(),
+		"--identity=" + naming.NamespaceServerIdentity(string(in.FileServer.UID)),
+	}
+	if door := in.FileServer.Spec.FrontDoor; door != nil && door.MaxWaitSeconds != 0 {
+		args = append(args, fmt.Sprintf("--max-wait=%ds", door.MaxWaitSeconds))
+	}
+	return args
 }

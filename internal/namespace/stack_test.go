@@ -251,6 +251,58 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 	}
 }
 
+func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
+	w := newWorld(t, 1)
+	for i := range 5 { // they exist without records
+		w.owners[0].Put(fmt.Sprintf("/data/0/old%d", i), ownertest.Directory{Mode: 0o755})
+	}
+	share := w.share("data", 1)
+	share.Spec.MaxDirectories = 3
+	if err := w.api.Update(t.Context(), share); err != nil {
+		t.Fatal(err)
+	}
+	server := w.serve("a")
+	mount := w.mount(server)
+	listed := func() int {
+		entries, err := mount.ReadDir(t.Context(), user, "/data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	mkdir := func(name string) error {
+		return insist(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) })
+	}
+	// The keeper writes records of a volume several at a time, so a few more than the limit can come to be.
+	w.eventually("what is there is adopted up to the limit", func() bool { return listed() >= 3 })
+	if err := mkdir("new"); !nfs.IsStatus(err, nfsv4.NFS4ERR_DQUOT) {
+		t.Errorf("mkdir of one more directory than the share may have: %v, want NFS4ERR_DQUOT", err)
+	}
+	if len(w.ownersOf("data", "new")) != 0 {
+		t.Error("the directory that was refused exists on its owner")
+	}
+	if err := w.api.Get(t.Context(), client.ObjectKeyFromObject(share), share); err != nil {
+		t.Fatal(err)
+	}
+	share.Spec.MaxDirectories = 6
+	if err := w.api.Update(t.Context(), share); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("all are adopted when there is room", func() bool { return listed() == 5 })
+	if err := mkdir("new"); err != nil {
+		t.Error(err)
+	}
+	if err := mkdir("newer"); !nfs.IsStatus(err, nfsv4.NFS4ERR_DQUOT) {
+		t.Errorf("mkdir above the new limit: %v, want NFS4ERR_DQUOT", err)
+	}
+	if status := boot(t, server.address).rmdir(user, "/data/new"); status != nfsv4.NFS4_OK {
+		t.Fatal(nfs.StatusName(status))
+	}
+	if err := mkdir("newer"); err != nil {
+		t.Errorf("after a removal: %v", err)
+	}
+}
+
 // The proof of concept found this sequence to be what makes "mkdir d && echo x > d/f" work with Linux.
 func TestADirectoryThatWasJustMadeIsPlainInItsCompoundAndAReferralAfterwards(t *testing.T) {
 	w := newWorld(t, 1)

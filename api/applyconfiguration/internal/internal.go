@@ -324,6 +324,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareLayout
       default: Distributed
+    - name: maxDirectories
+      type:
+        scalar: numeric
+      default: 10000
     - name: mode
       type:
         scalar: string
@@ -362,6 +366,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FrontDoor
   map:
     fields:
+    - name: maxWaitSeconds
+      type:
+        scalar: numeric
     - name: replicas
       type:
         scalar: numeric

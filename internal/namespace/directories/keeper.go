@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type Keeper struct {
 	queue workqueue.TypedRateLimitingInterface[task]
 	// seen tells since when this keeper knows the unfinished state of a record.
 	seen map[task]seen
-	// scanned has the shares whose directories on a slot are known, with the share's UID.
+	// scanned has the shares whose directories on a slot are known, with what the scan depended on.
 	scanned map[task]string
 }
 
@@ -192,6 +193,9 @@ func (k *Keeper) resume(matches func(*tree.Record) bool) {
 	}
 }
 
+// scanStamp is what a scan for directories of a share depends on: another share, or more room in it, is another scan.
+func scanStamp(share *tree.Share) string { return fmt.Sprintf("%s %d", share.UID, share.MaxDirectories) }
+
 // lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
 func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
 	k.mu.Lock()
@@ -205,8 +209,8 @@ func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
 		case !server.Serves[share.Name] || server.Address == "":
 			// When it serves the share again its volumes may be others.
 			delete(k.scanned, t)
-		case k.scanned[t] != share.UID:
-			k.scanned[t] = share.UID
+		case k.scanned[t] != scanStamp(share):
+			k.scanned[t] = scanStamp(share)
 			k.queue.Add(t)
 		}
 	}

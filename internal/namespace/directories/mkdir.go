@@ -54,6 +54,10 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	rel := strings.TrimPrefix(req.Parent.Rel+"/"+req.Name, "/")
 	spec := s.newSpec(req)
 	var status nfsv4.Nfsstat4
+	if s.full(share) {
+		// The limit is about what the API has to carry, so it is not exact: as many as are being made now may come above it.
+		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
+	}
 	if tree.Depth(rel) < share.Depth {
 		spec.State = internalv1.DirectoryReady
 		_, status = s.claim(ctx, share, rel, spec)
@@ -68,6 +72,11 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, nfsv4.NFS4ERR_STALE
 	}
 	return entry, nfsv4.NFS4_OK
+}
+
+// full tells whether a share has as many directories as it may have.
+func (s *Service) full(share *tree.Share) bool {
+	return s.Tree.Directories(share.Name) >= share.MaxDirectories
 }
 
 // newSpec has the attributes that the directory will have.

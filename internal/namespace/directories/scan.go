@@ -24,7 +24,7 @@ const ownPrefix = ".howdah"
 const adoptParallel = 8
 
 // scanCount is what a scan found.
-type scanCount struct{ found, adopted, elsewhere atomic.Int64 }
+type scanCount struct{ found, adopted, elsewhere, refused atomic.Int64 }
 
 // scan lists a share's directories on a volume down to the share's depth, and writes records
 // for those that have none: this is how lost records come back.
@@ -40,6 +40,10 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	var count scanCount
 	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", &count); err != nil {
 		return err
+	}
+	if n := count.refused.Load(); n > 0 {
+		k.Log.Error("directories that exist on a data server are not shown, because the share has as many as its spec.maxDirectories allows: raise it",
+			"share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume, "notShown", n, "maxDirectories", share.MaxDirectories)
 	}
 	k.Log.Info("looked for directories without records", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
 		"found", count.found.Load(), "adopted", count.adopted.Load(), "elsewhere", count.elsewhere.Load())
@@ -84,6 +88,12 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 			count.elsewhere.Add(1)
 			k.Log.Warn("a directory exists on a second data server: what is in it is not visible in the namespace; move its content by hand",
 				"share", share.Name, "path", path, "owner", r.Server, "also", slot.Server, "volume", slot.Volume)
+		}
+		return nil
+	}
+	if k.full(share) {
+		if count != nil {
+			count.refused.Add(1)
 		}
 		return nil
 	}

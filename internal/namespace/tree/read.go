@@ -194,6 +194,17 @@ func (t *Tree) Record(share, path string) (*Record, bool) {
 	return r, ok
 }
 
+// Directories is how many records a share has, those that are being made included.
+func (t *Tree) Directories(share string) int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := len(t.records[share])
+	if t.records[share][RootPath] != nil {
+		n-- // the root is there whatever the limit
+	}
+	return n
+}
+
 // Unfinished are the records whose state is not Ready.
 func (t *Tree) Unfinished() []*Record {
 	t.mu.RLock()

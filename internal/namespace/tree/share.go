@@ -13,6 +13,9 @@ import (
 // Nobody is the user and group that squashed callers become, as in ganesha.
 const Nobody = 65534
 
+// defaultMaxDirectories is the schema's default, for shares that were written before it had one.
+const defaultMaxDirectories = 10_000
+
 // Share is what the tree needs of a FileShare. It is never changed after it was made.
 type Share struct {
 	Name       string
@@ -22,6 +25,8 @@ type Share struct {
 	// Single: the share's root is a junction. Else directories at Depth are.
 	Single bool
 	Depth  int
+	// MaxDirectories is how many records the share may have.
+	MaxDirectories int
 	Owner  uint32
 	Group  uint32
 	Mode   uint32
@@ -47,7 +52,10 @@ type Access struct {
 func NewShare(o *v1alpha1.FileShare) *Share {
 	s := &Share{
 		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation,
-		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: 1, Mode: 0o755, Created: o.CreationTimestamp.Time,
+		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: 1, MaxDirectories: defaultMaxDirectories, Mode: 0o755, Created: o.CreationTimestamp.Time,
+	}
+	if o.Spec.MaxDirectories > 0 {
+		s.MaxDirectories = int(o.Spec.MaxDirectories)
 	}
 	if o.Spec.Depth > 0 {
 		s.Depth = int(o.Spec.Depth)

@@ -28,6 +28,9 @@ type FileShareSpecApplyConfiguration struct {
 	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
 	// A directory that leaves this list is removed only if it is empty.
 	Directories []string `json:"directories,omitempty"`
+	// maxDirectories is how many directories the share can have at its depth and above it, declared and made
+	// by clients; unset means 10000. mkdir of one more is refused with "Disk quota exceeded". Each costs an API object.
+	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
 	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
 	UID *int64 `json:"uid,omitempty"`
 	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
@@ -88,6 +91,14 @@ func (b *FileShareSpecApplyConfiguration) WithDirectories(values ...string) *Fil
 	for i := range values {
 		b.Directories = append(b.Directories, values[i])
 	}
+	return b
+}
+
+// WithMaxDirectories sets the MaxDirectories field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxDirectories field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithMaxDirectories(value int32) *FileShareSpecApplyConfiguration {
+	b.MaxDirectories = &value
 	return b
 }
 

@@ -12,6 +12,9 @@ package v1alpha1
 type FrontDoorApplyConfiguration struct {
 	// replicas is the number of namespace servers; unset means 2.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
+	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
+	MaxWaitSeconds *int32 `json:"maxWaitSeconds,omitempty"`
 }
 
 // FrontDoorApplyConfiguration constructs a declarative configuration of the FrontDoor type for use with
@@ -25,5 +28,13 @@ func FrontDoor() *FrontDoorApplyConfiguration {
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *FrontDoorApplyConfiguration) WithReplicas(value int32) *FrontDoorApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithMaxWaitSeconds sets the MaxWaitSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxWaitSeconds field is set to the value of the last call.
+func (b *FrontDoorApplyConfiguration) WithMaxWaitSeconds(value int32) *FrontDoorApplyConfiguration {
+	b.MaxWaitSeconds = &value
 	return b
 }
