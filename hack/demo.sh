@@ -65,6 +65,7 @@ fi
 echo
 # The table that the coordinating client printed; it is in its log, too.
 kubectl get configmap "$job-result" -o go-template='{{index .data "result.txt"}}'
+verdict=$(kubectl get "mlperfstoragejob/$job" -o jsonpath='{.status.result.verdict}')
 
 say "Still running: the lab \"$name\" with everything above. Look around:"
 cat <<END
@@ -74,3 +75,7 @@ cat <<END
   hack/lab/lab status --name $name
   make lab-down NAME=$name            # remove it
 END
+if [ "$verdict" = Invalid ]; then
+  say "INVALID: this machine had too little CPU to spare, so the run says nothing about Howdah (see the table). Run it again when the machine is idle."
+  exit 3
+fi

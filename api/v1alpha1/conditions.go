@@ -109,6 +109,8 @@ const (
 	ReasonCompleted = "Completed"
 	// ReasonUtilizationTooLow: the run ended and AU is below the limit.
 	ReasonUtilizationTooLow = "UtilizationTooLow"
+	// ReasonMeasurementInvalid: the run ended, and clients were so short of CPU that it says nothing about the share.
+	ReasonMeasurementInvalid = "MeasurementInvalid"
 	// ReasonClientFailed: a client pod failed; the message says which and why.
 	ReasonClientFailed = "ClientFailed"
 )

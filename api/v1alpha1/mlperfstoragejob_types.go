@@ -187,9 +187,16 @@ type MLPerfStorageJobStatus struct {
 
 // BenchmarkResult is the outcome of a run. Ratios are decimal strings.
 type BenchmarkResult struct {
-	// verdict is Passed if the mean AU is at or above 90 %. Clients must tolerate new values.
+	// verdict is Passed if the mean AU is at or above 90 %, and Invalid if the run says nothing about the
+	// share because clients were short of CPU. Clients must tolerate new values.
 	// +required
 	Verdict Verdict `json:"verdict,omitempty"`
+
+	// message tells why the verdict is Invalid.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
 
 	// label tells what the result may be called. It is never an MLPerf result.
 	// +kubebuilder:validation:MinLength=1
@@ -251,7 +258,7 @@ type BenchmarkResult struct {
 }
 
 // Verdict is the outcome of a run.
-// +kubebuilder:validation:Enum=Passed;Failed
+// +kubebuilder:validation:Enum=Passed;Failed;Invalid
 type Verdict string
 
 // Verdicts.
@@ -260,6 +267,8 @@ const (
 	VerdictPassed Verdict = "Passed"
 	// VerdictFailed: AU is below the limit.
 	VerdictFailed Verdict = "Failed"
+	// VerdictInvalid: clients were short of CPU, so that the run says nothing about the share.
+	VerdictInvalid Verdict = "Invalid"
 )
 
 // ClientResult is the share of one client.
@@ -281,6 +290,13 @@ type ClientResult struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +required
 	AUPercent string `json:"auPercent,omitempty"`
+
+	// cpuLeftPercent is how much of the CPUs of the client's node was left during the run, in the mean:
+	// "63.20"; unset if that is not known.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	CPULeftPercent string `json:"cpuLeftPercent,omitempty"`
 
 	// bytesPerSecond is the mean rate of bytes read by the client.
 	// +kubebuilder:validation:Minimum=0

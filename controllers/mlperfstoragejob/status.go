@@ -72,12 +72,17 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 }
 
 func verdictCondition(r *v1alpha1.BenchmarkResult) metav1.Condition {
-	if r.Verdict == v1alpha1.VerdictPassed {
+	switch r.Verdict {
+	case v1alpha1.VerdictPassed:
 		return conditions.True(v1alpha1.JobSucceeded, v1alpha1.ReasonCompleted,
 			fmt.Sprintf("AU is %s %%, at least %.0f %% is asked for; %s", r.AUPercent, benchmark.PassAUPercent, r.Label))
+	case v1alpha1.VerdictInvalid:
+		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonMeasurementInvalid,
+			fmt.Sprintf("the run says nothing about the share (AU was %s %%): %s", r.AUPercent, r.Message))
+	default:
+		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonUtilizationTooLow,
+			fmt.Sprintf("AU is %s %%, below %.0f %%: the share does not feed %d accelerators; %s", r.AUPercent, benchmark.PassAUPercent, r.Accelerators, r.Label))
 	}
-	return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonUtilizationTooLow,
-		fmt.Sprintf("AU is %s %%, below %.0f %%: the share does not feed %d accelerators; %s", r.AUPercent, benchmark.PassAUPercent, r.Accelerators, r.Label))
 }
 
 func faultCondition(err error) metav1.Condition {

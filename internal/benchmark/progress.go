@@ -58,8 +58,11 @@ func Progress(s State, journal map[string]string) string {
 	}
 }
 
-// maxProgress is the most that the API takes, in bytes.
-const maxProgress = 256
+// The most that the API takes, in bytes.
+const (
+	maxProgress = 256
+	maxMessage  = 1024
+)
 
 func cut(s string, most int) string {
 	if len(s) <= most {

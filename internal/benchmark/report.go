@@ -17,13 +17,20 @@ type ClientReport struct {
 	NodeName string `json:"nodeName,omitempty"`
 	// MemoryBytes is the memory of its node, 0 if not known.
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	// CPU is what was left of its CPUs during the run, nil if that is not known.
+	CPU *CPUUse `json:"cpu,omitempty"`
 	// Epochs are the epochs in order.
 	Epochs []ClientEpoch `json:"epochs"`
 }
 
-// ClientEpoch is an epoch of a client: one entry for each of its accelerators.
+// ClientEpoch is an epoch of a client.
 type ClientEpoch struct {
+	// Ranks has one entry for each of its accelerators.
 	Ranks []RankEpoch `json:"ranks"`
+	// LostFirst is the time that its accelerators lost in the first step because the client had no CPU to
+	// run on, Lost that of all other steps.
+	LostFirst time.Duration `json:"lostFirst,omitempty"`
+	Lost      time.Duration `json:"lost,omitempty"`
 }
 
 // RankEpoch is an epoch of an accelerator.
@@ -57,18 +64,25 @@ func NewResult(p Plan, reports []ClientReport, servers []ServerBytes) *v1alpha1.
 				all.add(epoch, rank)
 			}
 		}
-		clients = append(clients, v1alpha1.ClientResult{
+		client := v1alpha1.ClientResult{
 			Name: report.Name, NodeName: report.NodeName,
 			AUPercent: decimal(own.au()), BytesPerSecond: rate(own.bytes, seconds),
-		})
+		}
+		if report.CPU != nil {
+			client.CPULeftPercent = decimal(report.CPU.LeftPercent)
+		}
+		clients = append(clients, client)
 	}
 	au := all.au()
-	verdict := v1alpha1.VerdictFailed
-	if au >= PassAUPercent {
+	verdict, message := v1alpha1.VerdictFailed, spoilt(reports)
+	switch {
+	case message != "":
+		verdict = v1alpha1.VerdictInvalid
+	case au >= PassAUPercent:
 		verdict = v1alpha1.VerdictPassed
 	}
 	return &v1alpha1.BenchmarkResult{
-		Verdict: verdict, Label: Label, Engine: v1alpha1.EngineNative, Accelerators: int32(p.Accelerators),
+		Verdict: verdict, Message: cut(message, maxMessage), Label: Label, Engine: v1alpha1.EngineNative, Accelerators: int32(p.Accelerators),
 		AUPercent: decimal(au), SamplesPerSecond: decimal(all.samplesPerSecond()),
 		BytesPerSecond: rate(all.bytes, seconds), BytesRead: &all.bytes,
 		PerClient: clients, PerServer: perServer(servers, seconds), Rules: Rules(p, reports),

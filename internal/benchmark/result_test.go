@@ -3,6 +3,7 @@ package benchmark
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +23,12 @@ func testRun() (Plan, []ClientReport, []ServerBytes) {
 	rank := func(total time.Duration) RankEpoch {
 		return RankEpoch{EpochTimes: EpochTimes{Steps: 3, Compute: plan.Compute(), First: 400 * time.Millisecond, Total: total}, Bytes: 30e6}
 	}
-	epochs := []ClientEpoch{{[]RankEpoch{rank(1100 * time.Millisecond), rank(1100 * time.Millisecond)}}, {[]RankEpoch{rank(1200 * time.Millisecond), rank(1200 * time.Millisecond)}}}
+	epochs := []ClientEpoch{
+		{Ranks: []RankEpoch{rank(1100 * time.Millisecond), rank(1100 * time.Millisecond)}},
+		{Ranks: []RankEpoch{rank(1200 * time.Millisecond), rank(1200 * time.Millisecond)}},
+	}
 	return plan, []ClientReport{
-		{Name: "unet3d-run-0-x", NodeName: "node-a", MemoryBytes: 8 << 30, Epochs: epochs},
+		{Name: "unet3d-run-0-x", NodeName: "node-a", MemoryBytes: 8 << 30, CPU: &CPUUse{LeftPercent: 63.2}, Epochs: epochs},
 		{Name: "unet3d-run-1-y", NodeName: "node-b", MemoryBytes: 8 << 30, Epochs: epochs},
 	}, []ServerBytes{{"fs-1", 130e6}, {"fs-0", 110e6}}
 }
@@ -45,17 +49,23 @@ func TestResultSumsUpAsDLIODoes(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	plan, reports, servers := testRun()
+	starved := slices.Clone(reports)
+	starved[1].CPU = &CPUUse{LeftPercent: 0.6, ThrottledPercent: 12}
+	starved[1].Epochs = slices.Clone(starved[1].Epochs)
+	starved[1].Epochs[0].Lost = 200 * time.Millisecond
 	tests := map[string]struct {
+		reports []ClientReport
 		servers []ServerBytes
 		golden  string
 	}{
-		"with all counters":                  {servers, "testdata/table.txt"},
-		"with counters that can't be read":   {nil, "testdata/table-no-servers.txt"},
-		"with a server that was not read of": {[]ServerBytes{{"fs-0", 0}, {"fs-1", 5e6}}, "testdata/table-idle-server.txt"},
+		"with all counters":                  {reports, servers, "testdata/table.txt"},
+		"with counters that can't be read":   {reports, nil, "testdata/table-no-servers.txt"},
+		"with a server that was not read of": {reports, []ServerBytes{{"fs-0", 0}, {"fs-1", 5e6}}, "testdata/table-idle-server.txt"},
+		"with a client that had no CPU":      {starved, servers, "testdata/table-starved-client.txt"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Table(plan, NewResult(plan, reports, tc.servers))
+			got := Table(plan, NewResult(plan, tc.reports, tc.servers))
 			if *update {
 				if err := os.WriteFile(tc.golden, []byte(got), 0o600); err != nil {
 					t.Fatal(err)

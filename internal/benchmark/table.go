@@ -13,7 +13,11 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unet3d, %d x %s, %d clients, %d epochs of %d steps, %d samples of %s in the mean\n",
 		p.Accelerators, p.AcceleratorType, p.Clients, p.Epochs, p.Steps(), p.Samples, megabytes(p.SampleSize))
-	fmt.Fprintf(&b, "VERDICT: %s (AU %s %%, at least %.0f %% is asked for)\n\n", strings.ToUpper(string(r.Verdict)), r.AUPercent, PassAUPercent)
+	fmt.Fprintf(&b, "VERDICT: %s (AU %s %%, at least %.0f %% is asked for)\n", strings.ToUpper(string(r.Verdict)), r.AUPercent, PassAUPercent)
+	if r.Message != "" {
+		fmt.Fprintf(&b, "The figures say nothing about the share: %s.\n", r.Message)
+	}
+	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 	row("accelerators", fmt.Sprint(r.Accelerators))
@@ -21,9 +25,9 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	row("samples/s", r.SamplesPerSecond)
 	row("read", mbps(*r.BytesPerSecond)+" MB/s", "("+megabytes(*r.BytesRead)+")")
 	flush(w, &b)
-	row("client", "node", "AU %", "MB/s")
+	row("client", "node", "AU %", "MB/s", "CPU left %")
 	for _, c := range r.PerClient {
-		row(c.Name, dash(c.NodeName), c.AUPercent, mbps(*c.BytesPerSecond))
+		row(c.Name, dash(c.NodeName), c.AUPercent, mbps(*c.BytesPerSecond), dash(c.CPULeftPercent))
 	}
 	flush(w, &b)
 	if len(r.PerServer) == 0 {

@@ -154,6 +154,24 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonUtilizationTooLow)).To(ContainSubstring("AU is 50.00 %, below 90 %"))
 	})
 
+	It("gives no verdict about the share if a client was short of CPU", func() {
+		namespace := newNamespace()
+		readyBenchmarkShare(namespace)
+		job := mlperfJob(namespace, "busy", "unet3d")
+		create(job)
+		finishJob(namespace, exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name)).Name, batchv1.JobComplete, "")
+		exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
+		plan := planOf(namespace, job.Name)
+		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyResult: resultWith(plan, 2*plan.Compute(), func(r []benchmark.ClientReport) {
+			r[1].CPU = &benchmark.CPUUse{LeftPercent: 1}
+			r[1].Epochs[0].Lost = plan.Compute()
+		})})
+		Expect(expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonMeasurementInvalid)).
+			To(HavePrefix("the run says nothing about the share (AU was 50.00 %): clients were short of CPU: client-1 on node node-1 cost 10.0 % of the time"))
+		Expect(jobStatus(namespace, job.Name).Result.Verdict).To(Equal(v1alpha1.VerdictInvalid))
+		Expect(jobStatus(namespace, job.Name).CompletionTime).NotTo(BeNil())
+	})
+
 	It("waits for its share, and says why", func() {
 		namespace := newNamespace()
 		create(mlperfJob(namespace, "early", "unet3d"))

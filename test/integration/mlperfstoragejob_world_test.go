@@ -107,7 +107,7 @@ func clientsWrite(namespace, job string, values map[string]string) {
 }
 
 // resultWith is what two clients report whose steps took the given time, as JSON.
-func resultWith(plan benchmark.Plan, step time.Duration) string {
+func resultWith(plan benchmark.Plan, step time.Duration, change ...func([]benchmark.ClientReport)) string {
 	GinkgoHelper()
 	var reports []benchmark.ClientReport
 	for i := range plan.Clients {
@@ -119,6 +119,9 @@ func resultWith(plan benchmark.Plan, step time.Duration) string {
 			Name: fmt.Sprintf("client-%d", i), NodeName: fmt.Sprintf("node-%d", i), MemoryBytes: 8 << 30,
 			Epochs: []benchmark.ClientEpoch{{Ranks: []benchmark.RankEpoch{epoch}}},
 		})
+	}
+	for _, c := range change {
+		c(reports)
 	}
 	text, err := json.Marshal(benchmark.NewResult(plan, reports, []benchmark.ServerBytes{{Name: "training-0", Bytes: 1e9}, {Name: "training-1", Bytes: 1e9}}))
 	Expect(err).NotTo(HaveOccurred())

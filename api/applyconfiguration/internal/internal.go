@@ -81,6 +81,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: label
       type:
         scalar: string
+    - name: message
+      type:
+        scalar: string
     - name: perClient
       type:
         list:
@@ -120,6 +123,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bytesPerSecond
       type:
         scalar: numeric
+    - name: cpuLeftPercent
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string

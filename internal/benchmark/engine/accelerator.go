@@ -44,42 +44,69 @@ type accelerator struct {
 	session *session
 	files   []file
 	order   *benchmark.Order
+	// epochs are those that it has read.
+	epochs []measuredEpoch
+}
+
+// measuredEpoch is what an accelerator measured in an epoch.
+type measuredEpoch struct {
+	benchmark.RankEpoch
+	// waits are the times in which it waited for a batch, and late is by how much the computations
+	// took longer than they should, step by step.
+	waits []span
+	late  []time.Duration
 }
 
 // epoch reads every sample of the accelerator once: for each step it waits for the batch,
 // computes, and waits for all accelerators of all clients. Times are taken where DLIO takes them.
-func (a *accelerator) epoch(ctx context.Context) (benchmark.RankEpoch, error) {
+func (a *accelerator) epoch(ctx context.Context) error {
 	plan := a.runner.Plan
 	samples := a.order.NextEpoch()
-	measured := benchmark.RankEpoch{EpochTimes: benchmark.EpochTimes{Steps: plan.Steps(), Compute: plan.Compute()}}
+	measured := measuredEpoch{RankEpoch: benchmark.RankEpoch{
+		EpochTimes: benchmark.EpochTimes{Steps: plan.Steps(), Compute: plan.Compute()},
+	}}
 	if err := a.session.local.wait(ctx); err != nil {
-		return measured, err
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	start := time.Now()
 	loader := a.startLoader(ctx, samples, plan.Steps())
 	defer loader.stop(cancel)
 	for step := range plan.Steps() {
+		asked := time.Now()
 		bytes, err := loader.next(ctx)
 		if err != nil {
-			return measured, err
+			return err
 		}
 		measured.Bytes += bytes
-		if err := sleep(ctx, plan.Compute()); err != nil {
-			return measured, err
+		got := time.Now()
+		if err := a.compute(ctx, plan.Compute()); err != nil {
+			return err
 		}
+		done := time.Now()
 		if step == 0 {
-			measured.First = time.Since(start)
+			measured.First = done.Sub(start)
 		}
+		measured.waits = append(measured.waits, span{asked, got})
+		measured.late = append(measured.late, max(done.Sub(got)-plan.Compute(), 0))
 		if err := a.session.local.wait(ctx); err != nil {
-			return measured, err
+			return err
 		}
 	}
 	measured.Total = time.Since(start)
-	return measured, nil
+	a.epochs = append(a.epochs, measured)
+	return nil
 }
 
-// sleep is the computation.
+// compute emulates the computation of a step.
+func (a *accelerator) compute(ctx context.Context, d time.Duration) error {
+	if a.runner.compute != nil {
+		return a.runner.compute(ctx, d)
+	}
+	return sleep(ctx, d)
+}
+
+// sleep waits unless the context ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

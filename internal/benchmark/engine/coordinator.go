@@ -64,8 +64,7 @@ func (c *coordinator) run(ctx context.Context, listener net.Listener) (outcome, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.events = make(chan event)
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // ends accept
-	defer stop()
+	context.AfterFunc(ctx, func() { _ = listener.Close() }) // ends accept
 	joined := make(chan *member)
 	go c.accept(ctx, listener, joined)
 

@@ -177,24 +177,20 @@ func TestTwoProcessesRunInStepAndReport(t *testing.T) {
 	}
 }
 
-func TestALostClientFailsTheRunWithinSecondsAndIsNamed(t *testing.T) {
+// That a process ended is told by its connection, at once, and not by its silence (TestHowLongAClientIsWaitedFor).
+func TestAProcessThatEndsFailsTheRunAndIsNamed(t *testing.T) {
 	plan, data, journal := testPlan(), t.TempDir(), t.TempDir()
 	plan.Epochs = 1000
 	generate(t, plan, data)
 	other := startClient(t, plan, 1, data, journal)
-	killed := make(chan time.Time, 1)
 	go func() {
 		waitForProgress(t, journal, "epoch ")
-		killed <- time.Now()
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	}()
 	_, err := runner(plan, 0, data, NewDirectoryJournal(journal)).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "client 1 (client-1) was lost") {
+	if err == nil || !strings.Contains(err.Error(), "client 1 (client-1) was lost: it closed the connection") {
 		t.Fatalf("error is %v", err)
-	}
-	if took := time.Since(<-killed); took > 5*time.Second {
-		t.Errorf("noticed after %s", took)
 	}
 	values, readErr := NewDirectoryJournal(journal).Read(t.Context())
 	if readErr != nil || !strings.Contains(values[benchmark.KeyFailure], "client 1 (client-1) was lost") {
@@ -241,59 +237,6 @@ func TestAMissingFileIsToldBeforeTheRun(t *testing.T) {
 	}
 }
 
-// slowFile gives its bytes at a rate that all readers share.
-type slowFile struct {
-	sampleFile
-	limiter *limiter
-}
-
-type limiter struct {
-	perSecond int64
-	turn      chan struct{}
-}
-
-func (f slowFile) Read(p []byte) (int, error) {
-	n, err := f.sampleFile.Read(p)
-	f.limiter.turn <- struct{}{}
-	time.Sleep(time.Duration(int64(n) * int64(time.Second) / f.limiter.perSecond))
-	<-f.limiter.turn
-	return n, err
-}
-
-func TestUtilizationFallsWithSlowStorage(t *testing.T) {
-	plan, data := testPlan(), t.TempDir()
-	plan.Clients, plan.Accelerators, plan.Epochs, plan.ComputeMillis = 1, 1, 1, 100
-	generate(t, plan, data)
-	demand := int64(benchmark.BatchSize) * plan.SampleSize * 1000 / plan.ComputeMillis // bytes in a second at an AU of 100 %
-	tests := map[string]struct {
-		perSecond int64
-		least     float64
-		most      float64
-		verdict   v1alpha1.Verdict
-	}{
-		"storage with four times what is asked for": {4 * demand, 90, 100, v1alpha1.VerdictPassed},
-		"storage with half of what is asked for":    {demand / 2, 35, 65, v1alpha1.VerdictFailed},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := runner(plan, 0, data, NewDirectoryJournal(t.TempDir()))
-			limit := &limiter{perSecond: tc.perSecond, turn: make(chan struct{}, 1)}
-			r.open = func(path string) (sampleFile, error) {
-				f, err := openCached(path)
-				return slowFile{f, limit}, err
-			}
-			result, err := r.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			au, err := strconv.ParseFloat(result.AUPercent, 64)
-			if err != nil || au < tc.least || au > tc.most || result.Verdict != tc.verdict {
-				t.Errorf("AU is %s, want %.0f to %.0f; verdict %s", result.AUPercent, tc.least, tc.most, result.Verdict)
-			}
-		})
-	}
-}
-
 func TestAStrangerIsTurnedAway(t *testing.T) {
 	tests := map[string]func(*testing.T, *link){
 		"with another token": func(t *testing.T, l *link) {
@@ -332,10 +275,7 @@ func TestAStrangerIsTurnedAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			behave(t, newLink(conn))
-			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error("it is not turned away")
-			}
+			_, _ = io.Copy(io.Discard, conn) // until it is turned away; one that was not would keep the test until its timeout
 			select {
 			case err := <-ended:
 				t.Errorf("it ended the run: %v", err)
@@ -356,13 +296,12 @@ func TestAStrangerIsTurnedAway(t *testing.T) {
 
 func waitForProgress(t *testing.T, journal, text string) {
 	t.Helper()
-	for range 200 {
+	for t.Context().Err() == nil {
 		if progress, err := os.ReadFile(filepath.Join(journal, benchmark.KeyProgress)); err == nil && strings.Contains(string(progress), text) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("no progress with %q", text)
 }
 
 // startClient starts a client as a process of its own: this test binary (see TestMain).

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,8 +52,18 @@ type Runner struct {
 	// Log takes what people should see.
 	Log *slog.Logger
 
-	// open opens a file of the dataset; nil means os.Open. Tests make it slow.
-	open func(path string) (sampleFile, error)
+	// What tests make slow, or run under a clock of their own; nil means the real one.
+	open      func(path string) (sampleFile, error)
+	compute   func(context.Context, time.Duration) error
+	cpu       func() (benchmark.CPUTime, error)
+	transport transport
+}
+
+func (r *Runner) network() transport {
+	if r.transport != nil {
+		return r.transport
+	}
+	return tcp{host: r.Address, port: r.Port}
 }
 
 // Run runs the workload with all other clients. On client 0 it returns the result, on others nil.
@@ -74,11 +83,10 @@ func (r *Runner) Run(ctx context.Context) (*v1alpha1.BenchmarkResult, error) {
 }
 
 func (r *Runner) coordinate(ctx context.Context) (*v1alpha1.BenchmarkResult, error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(r.Port)))
+	listener, address, err := r.network().listen()
 	if err != nil {
 		return nil, fmt.Errorf("coordinating the run: %w", err)
 	}
-	address := net.JoinHostPort(r.Address, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // of tcp
 	if err := r.Journal.Record(ctx, map[string]string{benchmark.KeyCoordinator: address}); err != nil {
 		_ = listener.Close()
 		return nil, err
@@ -91,17 +99,18 @@ func (r *Runner) coordinate(ctx context.Context) (*v1alpha1.BenchmarkResult, err
 	defer stop(nil)
 	own := make(chan error, 1)
 	go func() {
-		err := r.take(ctx, address)
+		err := r.take(runCtx, address)
 		if err != nil {
 			stop(err) // it may not even have joined
 		}
 		own <- err
 	}()
 	measured, err := c.run(runCtx, listener)
-	// Its own client has nothing to add: the coordinator heard of its failure.
-	if ownErr := <-own; err == nil {
-		err = ownErr
+	if err == nil {
+		err = <-own
 	}
+	// If the run failed its own client is not waited for: a mount that hangs would keep the reason from being told.
+	stop(err)
 	var result *v1alpha1.BenchmarkResult
 	if err == nil {
 		result = benchmark.NewResult(r.Plan, measured.reports, measured.servers)
@@ -185,7 +194,7 @@ func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
 
 // join connects to the coordinator and shows the token.
 func (r *Runner) join(ctx context.Context, address string) (*session, error) {
-	conn, err := dial(ctx, address)
+	conn, err := r.dial(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("client 0, which coordinates, can't be reached at %s (a NetworkPolicy?): %w", address, err)
 	}
@@ -202,12 +211,11 @@ func (r *Runner) join(ctx context.Context, address string) (*session, error) {
 }
 
 // dial tries for a while: the network of a new pod may not be known on all nodes at once.
-func dial(ctx context.Context, address string) (net.Conn, error) {
+func (r *Runner) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	dialer := net.Dialer{Timeout: dialTimeout}
 	for {
-		conn, err := dialer.DialContext(ctx, "tcp", address)
+		conn, err := r.network().dial(ctx, address)
 		if err == nil {
 			return conn, nil
 		}
@@ -234,29 +242,41 @@ func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientRepo
 	if err := s.pass(ctx); err != nil { // all clients are ready
 		return nil, err
 	}
-	report := &benchmark.ClientReport{
-		Name: r.Name, NodeName: r.NodeName, MemoryBytes: memoryBytes(),
-		Epochs: make([]benchmark.ClientEpoch, r.Plan.Epochs),
+	return r.allEpochs(ctx, s, files)
+}
+
+// allEpochs reads all epochs with all accelerators of this client.
+func (r *Runner) allEpochs(ctx context.Context, s *session, files []file) (*benchmark.ClientReport, error) {
+	accelerators := make([]*accelerator, r.Plan.AcceleratorsPerClient())
+	for i := range accelerators {
+		rank := r.Client*len(accelerators) + i
+		accelerators[i] = &accelerator{runner: r, session: s, files: files, order: benchmark.NewOrder(r.Plan.Samples, r.Plan.Accelerators, rank)}
 	}
-	for i := range report.Epochs {
-		report.Epochs[i].Ranks = make([]benchmark.RankEpoch, perClient)
-	}
-	local := make([]int, perClient)
-	for i := range local {
-		local[i] = i
-	}
-	err := inParallel(ctx, perClient, local, func(ctx context.Context, i int) error {
-		a := &accelerator{runner: r, session: s, files: files, order: benchmark.NewOrder(r.Plan.Samples, r.Plan.Accelerators, r.Client*perClient+i)}
-		for epoch := range r.Plan.Epochs {
-			measured, err := a.epoch(ctx)
-			if err != nil {
+	cpu := watchCPU(r.cpu, r.Log)
+	err := inParallel(ctx, len(accelerators), accelerators, func(ctx context.Context, a *accelerator) error {
+		for range r.Plan.Epochs {
+			if err := a.epoch(ctx); err != nil {
 				return err
 			}
-			report.Epochs[epoch].Ranks[i] = measured
 		}
 		return nil
 	})
-	return report, err
+	use, starved := cpu.stop()
+	if err != nil {
+		return nil, err
+	}
+	report := &benchmark.ClientReport{Name: r.Name, NodeName: r.NodeName, MemoryBytes: memoryBytes(), CPU: use}
+	for i := range r.Plan.Epochs {
+		var measured []measuredEpoch
+		var epoch benchmark.ClientEpoch
+		for _, a := range accelerators {
+			measured = append(measured, a.epochs[i])
+			epoch.Ranks = append(epoch.Ranks, a.epochs[i].RankEpoch)
+		}
+		epoch.LostFirst, epoch.Lost = lost(measured, starved)
+		report.Epochs = append(report.Epochs, epoch)
+	}
+	return report, nil
 }
 
 // warmUp opens every file that this client reads: that mounts the folders, as DLIO's listing of the

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/howdah/howdah/internal/benchmark"
@@ -140,7 +141,8 @@ func (l *link) close() { _ = l.conn.Close() } // nothing is lost: every message 
 func lossReason(err error) string {
 	var timeout net.Error
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe),
+		errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
 		return "it closed the connection"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("nothing was heard from it for %s", silence)

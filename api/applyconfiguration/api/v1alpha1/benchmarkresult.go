@@ -13,8 +13,11 @@ import (
 //
 // BenchmarkResult is the outcome of a run. Ratios are decimal strings.
 type BenchmarkResultApplyConfiguration struct {
-	// verdict is Passed if the mean AU is at or above 90 %. Clients must tolerate new values.
+	// verdict is Passed if the mean AU is at or above 90 %, and Invalid if the run says nothing about the
+	// share because clients were short of CPU. Clients must tolerate new values.
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
+	// message tells why the verdict is Invalid.
+	Message *string `json:"message,omitempty"`
 	// label tells what the result may be called. It is never an MLPerf result.
 	Label *string `json:"label,omitempty"`
 	// engine is the load engine that ran.
@@ -48,6 +51,14 @@ func BenchmarkResult() *BenchmarkResultApplyConfiguration {
 // If called multiple times, the Verdict field is set to the value of the last call.
 func (b *BenchmarkResultApplyConfiguration) WithVerdict(value apiv1alpha1.Verdict) *BenchmarkResultApplyConfiguration {
 	b.Verdict = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *BenchmarkResultApplyConfiguration) WithMessage(value string) *BenchmarkResultApplyConfiguration {
+	b.Message = &value
 	return b
 }
 

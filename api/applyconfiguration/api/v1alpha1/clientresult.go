@@ -15,6 +15,9 @@ type ClientResultApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// auPercent is the mean AU of the client's accelerators.
 	AUPercent *string `json:"auPercent,omitempty"`
+	// cpuLeftPercent is how much of the CPUs of the client's node was left during the run, in the mean:
+	// "63.20"; unset if that is not known.
+	CPULeftPercent *string `json:"cpuLeftPercent,omitempty"`
 	// bytesPerSecond is the mean rate of bytes read by the client.
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 }
@@ -46,6 +49,14 @@ func (b *ClientResultApplyConfiguration) WithNodeName(value string) *ClientResul
 // If called multiple times, the AUPercent field is set to the value of the last call.
 func (b *ClientResultApplyConfiguration) WithAUPercent(value string) *ClientResultApplyConfiguration {
 	b.AUPercent = &value
+	return b
+}
+
+// WithCPULeftPercent sets the CPULeftPercent field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CPULeftPercent field is set to the value of the last call.
+func (b *ClientResultApplyConfiguration) WithCPULeftPercent(value string) *ClientResultApplyConfiguration {
+	b.CPULeftPercent = &value
 	return b
 }
 
