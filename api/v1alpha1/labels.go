@@ -23,14 +23,6 @@ const (
 	DeclaredAnnotation = "howdah.io/declared"
 	// DeclaredTrue is the value of DeclaredAnnotation.
 	DeclaredTrue = "true"
-	// RequestedByAnnotation is RequestedByOperator on a ShareDirectory in state Removing whose removal the operator asked for,
-	// because the directory left spec.directories: no client waits for it, so whoever completes removals does it at once. It stays
-	// when the directory turns out to hold data and the record goes back to Ready; that is how the operator knows.
-	RequestedByAnnotation = "howdah.io/requested-by"
-	// RequestedByOperator is the value of RequestedByAnnotation.
-	RequestedByOperator = "operator"
-	// RequestedAtAnnotation is when the operator last asked for that removal (RFC 3339): it asks again, at a slow pace.
-	RequestedAtAnnotation = "howdah.io/requested-at"
 	// RetainedLabel is RetainedTrue on the ShareDirectories of a deleted share whose data was retained: they tell where it is, so that a share
 	// of the same name finds it again, and that a data server must not go. No namespace server shows them.
 	RetainedLabel = "howdah.io/retained"

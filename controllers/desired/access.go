@@ -36,6 +36,7 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
+		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "get", "update", "patch"),
 		// Creation can't be restricted by name.
 		rule(coordinationv1.GroupName, "leases", nil, "create"),
 		rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update", "patch"),

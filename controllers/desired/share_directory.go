@@ -33,14 +33,12 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 			UID:           &uid,
 			GID:           &gid,
 			Mode:          mode,
-			State:         internalv1.DirectoryReady,
 		},
 	}
 	if owner != nil {
 		record.Labels[v1alpha1.DataServerLabel] = owner.Server
 		record.Spec.DataServerRef.Name = owner.Server
 		record.Spec.Volume = &owner.Volume
-		record.Spec.State = internalv1.DirectoryCreating
 	}
 	return record
 }

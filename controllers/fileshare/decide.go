@@ -41,7 +41,7 @@ func decide(o *observed) decision {
 	}
 	d.directories = planDirectories(o)
 	d.claim = planClaim(o)
-	d.again = soonest(d.directories.retry, stragglersIn(o))
+	d.again = stragglersIn(o)
 	return d
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -21,9 +20,6 @@ const (
 	maxDeclared = 10_000
 	// createPerPass bounds a pass, so that status shows progress and other shares get their turn.
 	createPerPass = 500
-	// retryRemoval is how long after a refusal the operator asks again for a directory to be removed.
-	// It is slow because nobody waits: whoever empties the directory can also rmdir it.
-	retryRemoval = 10 * time.Minute
 )
 
 // directoryPlan is what is to happen to the records of a share.
@@ -42,8 +38,6 @@ type directoryPlan struct {
 	forget []*internalv1.ShareDirectory
 	// refused are the paths of directories that left the list and hold data.
 	refused []string
-	// retry is when to ask again for their removal.
-	retry time.Duration
 }
 
 // recordChange is a record before and after.
@@ -170,43 +164,28 @@ func ownerOf(record *internalv1.ShareDirectory) *placement.Owner {
 // keepOrRemove decides about a record that exists.
 func (p *directoryPlan) keepOrRemove(o *observed, record *internalv1.ShareDirectory, wanted bool) {
 	declared := record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue
-	asked := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
-	ready := record.Spec.State == internalv1.DirectoryReady
+	asked := record.Spec.Removal == internalv1.RemovalWhenEmpty
+	ready := record.State() == internalv1.DirectoryReady
 	switch {
 	case wanted && (!declared || asked && ready):
 		// A client made it first, or it left the list and is back: from now on it is declared like the others.
 		after := record.DeepCopy()
 		setAnnotation(after, v1alpha1.DeclaredAnnotation, v1alpha1.DeclaredTrue)
-		delete(after.Annotations, v1alpha1.RequestedByAnnotation)
-		delete(after.Annotations, v1alpha1.RequestedAtAnnotation)
+		after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
 		p.change = append(p.change, recordChange{record, after})
 	case wanted || !declared || !ready:
 		// Nothing to do, or somebody is at it; the record's next change brings the share back here.
 	case isParent(o, record.Spec.Path):
 		// It goes after what is in it.
-	case asked && !p.isDue(o, record):
-		p.refused = append(p.refused, record.Spec.Path)
-	default:
-		if asked {
+	case asked:
+		if record.Status.RemovalRefusedTime != nil {
 			p.refused = append(p.refused, record.Spec.Path)
 		}
+	default:
 		after := record.DeepCopy()
-		setAnnotation(after, v1alpha1.RequestedByAnnotation, v1alpha1.RequestedByOperator)
-		setAnnotation(after, v1alpha1.RequestedAtAnnotation, o.now.UTC().Format(time.RFC3339))
-		after.Spec.State = internalv1.DirectoryRemoving
+		after.Spec.Removal = internalv1.RemovalWhenEmpty
 		p.change = append(p.change, recordChange{record, after})
 	}
-}
-
-// isDue tells whether a refused removal is to be asked for again; if not, it notes when.
-func (p *directoryPlan) isDue(o *observed, record *internalv1.ShareDirectory) bool {
-	asked, err := time.Parse(time.RFC3339, record.Annotations[v1alpha1.RequestedAtAnnotation])
-	if err != nil {
-		return true
-	}
-	left := asked.Add(retryRemoval).Sub(o.now)
-	p.retry = soonest(p.retry, left)
-	return left <= 0
 }
 
 // isParent: there are records of directories in path.

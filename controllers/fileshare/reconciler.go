@@ -39,6 +39,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

@@ -21,7 +21,7 @@ func isRetained(record *internalv1.ShareDirectory) bool {
 func retain(o *observed) []recordChange {
 	var changes []recordChange
 	for _, record := range o.records {
-		if isRetained(record) || record.Spec.State == internalv1.DirectoryCreating {
+		if isRetained(record) || record.State() == internalv1.DirectoryCreating {
 			continue
 		}
 		after := record.DeepCopy()
@@ -47,11 +47,10 @@ func (p *directoryPlan) revive(o *observed, record *internalv1.ShareDirectory) {
 	}
 	after := record.DeepCopy()
 	delete(after.Labels, v1alpha1.RetainedLabel)
-	for _, mark := range []string{tree.MadeByAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.RequestedAtAnnotation} {
-		delete(after.Annotations, mark)
-	}
+	delete(after.Annotations, tree.MadeByAnnotation)
+	after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
 	if ownerOf(record) != nil {
-		after.Spec.State, after.Spec.RenamedFrom = internalv1.DirectoryCreating, ""
+		after.Status.State = internalv1.DirectoryCreating
 	}
 	p.change = append(p.change, recordChange{record, after})
 }

@@ -187,7 +187,7 @@ func isUnresolved(o *observed, record *internalv1.ShareDirectory) bool {
 	switch {
 	case isRetained(record):
 		return true
-	case record.Spec.State == internalv1.DirectoryReady, record.Spec.State == internalv1.DirectoryRemoving:
+	case record.State() == internalv1.DirectoryReady, record.State() == internalv1.DirectoryRemoving:
 		return false
 	default:
 		return record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, record) <= 0
@@ -203,7 +203,7 @@ func inFlightFor(o *observed, record *internalv1.ShareDirectory) time.Duration {
 func stragglersIn(o *observed) time.Duration {
 	var first time.Duration
 	for _, record := range o.records {
-		if record.Spec.State == internalv1.DirectoryCreating || record.Spec.State == internalv1.DirectoryRenaming {
+		if record.State() == internalv1.DirectoryCreating || record.State() == internalv1.DirectoryRenaming {
 			first = soonest(first, inFlightFor(o, record))
 		}
 	}
@@ -234,7 +234,7 @@ func countDirectories(o *observed) v1alpha1.ShareDirectories {
 		}
 		count++
 		perServer[record.Spec.DataServerRef.Name]++
-		if record.Spec.State == internalv1.DirectoryReady || record.Spec.State == internalv1.DirectoryRemoving {
+		if record.State() == internalv1.DirectoryReady || record.State() == internalv1.DirectoryRemoving {
 			ready++
 		}
 	}

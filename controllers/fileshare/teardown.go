@@ -63,7 +63,7 @@ func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) 
 		}
 		left = len(changes)
 		for _, record := range o.records {
-			if record.Spec.State == internalv1.DirectoryCreating {
+			if record.State() == internalv1.DirectoryCreating {
 				left++
 			}
 		}
@@ -163,7 +163,7 @@ func mayHaveData(o *observed, server *internalv1.DataServer) bool {
 		return true
 	}
 	for _, record := range o.records {
-		if record.Spec.DataServerRef.Name == server.Name && record.Spec.State != internalv1.DirectoryCreating {
+		if record.Spec.DataServerRef.Name == server.Name && record.State() != internalv1.DirectoryCreating {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,8 +65,7 @@ func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) 
 	group.SetLimit(writers)
 	for _, change := range changes {
 		group.Go(func() error {
-			patch := client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{})
-			err := r.Client.Patch(ctx, change.after, patch)
+			err := r.changeRecord(ctx, change)
 			// Whoever won this race made an event, and that brings the share back here.
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("the record of directory %q: %w", change.before.Spec.Path, err)
@@ -74,6 +74,25 @@ func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) 
 		})
 	}
 	return group.Wait()
+}
+
+// changeRecord writes the status first: what the rest sets going must find it.
+func (r *Reconciler) changeRecord(ctx context.Context, change recordChange) error {
+	before, after := change.before, change.after
+	if !equality.Semantic.DeepEqual(before.Status, after.Status) {
+		next := before.DeepCopy()
+		next.Status = after.Status
+		if err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		before = next
+		after = after.DeepCopy()
+		after.ResourceVersion, after.Status = next.ResourceVersion, next.Status
+	}
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) && equality.Semantic.DeepEqual(before.ObjectMeta, after.ObjectMeta) {
+		return nil
+	}
+	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // forgetRecords deletes records, each only as it was looked at.

@@ -136,8 +136,8 @@ func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name})
 	for i := range list.Items {
-		if d := &list.Items[i].Spec; d.DataServerRef.Name != "" && d.State == internalv1.DirectoryReady {
-			o.directories = append(o.directories, d.Path)
+		if d := &list.Items[i]; d.Spec.DataServerRef.Name != "" && d.State() == internalv1.DirectoryReady {
+			o.directories = append(o.directories, d.Spec.Path)
 		}
 	}
 	slices.Sort(o.directories)

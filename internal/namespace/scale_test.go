@@ -36,7 +36,7 @@ func (w *world) readyRecord(share string, i int) *internalv1.ShareDirectory {
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, DataServerRef: internalv1.DataServerReference{Name: server}, Volume: &volume,
-			UID: &id, GID: &id, Mode: "0755", State: internalv1.DirectoryReady,
+			UID: &id, GID: &id, Mode: "0755",
 		},
 	}
 }

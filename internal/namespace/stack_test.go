@@ -102,8 +102,8 @@ func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range list.Items {
-		if r.Spec.State != internalv1.DirectoryReady {
-			t.Errorf("the record of %s is %s", r.Spec.Path, r.Spec.State)
+		if r.State() != internalv1.DirectoryReady {
+			t.Errorf("the record of %s is %s", r.Spec.Path, r.State())
 		}
 	}
 	for i, mount := range mounts {
@@ -170,7 +170,7 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	owner := w.owners[w.ownersOf("data", "train/a")[0]]
 	owner.Put("/data/0/train/a/file", ownertest.Directory{})
 	do("rmdir of a directory with content", nfsv4.NFS4ERR_NOTEMPTY, rmdir("/data/train/a"))
-	if r := w.record("data", "train/a"); r == nil || r.Spec.State != internalv1.DirectoryReady {
+	if r := w.record("data", "train/a"); r == nil || r.State() != internalv1.DirectoryReady {
 		t.Errorf("after a refused rmdir the record is %+v", r)
 	}
 	do("rename to a name that is taken", nfsv4.NFS4ERR_EXIST, rename("/data/train/a", "/data/train/b"))
@@ -183,7 +183,7 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	if w.record("data", "train/a") != nil {
 		t.Error("the record of the old name is still there")
 	}
-	if r := w.record("data", "valid/z"); r == nil || r.Spec.State != internalv1.DirectoryReady || r.Spec.RenamedFrom != "" {
+	if r := w.record("data", "valid/z"); r == nil || r.State() != internalv1.DirectoryReady {
 		t.Errorf("the record of the new name is %+v", r)
 	}
 	do("rmdir of an empty directory", nfsv4.NFS4_OK, rmdir("/data/train/b"))
@@ -236,15 +236,14 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 	w.owners[0].Put("/data/0/full/file", ownertest.Directory{})
 	for _, name := range []string{"empty", "full"} {
 		r := w.record("data", name)
-		r.Annotations[v1alpha1.RequestedByAnnotation] = v1alpha1.RequestedByOperator
-		r.Spec.State = internalv1.DirectoryRemoving
+		r.Spec.Removal = internalv1.RemovalWhenEmpty
 		if err := w.api.Update(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.eventually("the empty one is gone and the full one is ready", func() bool {
+	w.eventually("the empty one is gone and the full one is known to hold data", func() bool {
 		full := w.record("data", "full")
-		return w.record("data", "empty") == nil && full != nil && full.Spec.State == internalv1.DirectoryReady
+		return w.record("data", "empty") == nil && full != nil && full.Status.RemovalRefusedTime != nil
 	})
 	if got := w.owners[0].Names("/data/0"); !slices.Equal(got, []string{"full"}) {
 		t.Errorf("the owner has %v", got)

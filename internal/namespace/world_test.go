@@ -224,7 +224,7 @@ func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *int
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share.Name}, Path: path, DataServerRef: internalv1.DataServerReference{Name: naming.DataServer(fileServer, int32(server))},
-			Volume: &volume, UID: &uid, GID: &gid, Mode: "0750", State: internalv1.DirectoryCreating,
+			Volume: &volume, UID: &uid, GID: &gid, Mode: "0750",
 		},
 	}
 	w.create(o)

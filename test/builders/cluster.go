@@ -63,7 +63,7 @@ func (b *StorageClassBuilder) Default() *StorageClassBuilder {
 // Build is the object.
 func (b *StorageClassBuilder) Build() *storagev1.StorageClass { return b.object.DeepCopy() }
 
-// ShareDirectory makes the record of a ready directory of a share of a FileServer.
+// ShareDirectory makes a ready directory of a share of a FileServer. Its status has to be written after the rest.
 func ShareDirectory(namespace, fileServer, share, path, server string) *internalv1.ShareDirectory {
 	zero, volume := int64(0), int32(0)
 	return &internalv1.ShareDirectory{
@@ -77,7 +77,8 @@ func ShareDirectory(namespace, fileServer, share, path, server string) *internal
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, DataServerRef: internalv1.DataServerReference{Name: server}, Volume: &volume,
-			UID: &zero, GID: &zero, Mode: "0755", State: internalv1.DirectoryReady,
+			UID: &zero, GID: &zero, Mode: "0755",
 		},
+		Status: internalv1.ShareDirectoryStatus{State: internalv1.DirectoryReady},
 	}
 }

@@ -27,7 +27,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		create(fs)
 		runEverything(namespace, "training")
 		directory := builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-2")
-		create(directory)
+		createDirectory(directory)
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonScaleInRefused)

@@ -114,7 +114,7 @@ var _ = Describe("Deleting a share", func() {
 		create(builders.FileShare(namespace, "one", "fs").Single().Build())
 		readyShare(namespace, "s")
 		readyShare(namespace, "one")
-		create(builders.ShareDirectory(namespace, "fs", "s", "made-by-a-client", "fs-1"))
+		createDirectory(builders.ShareDirectory(namespace, "fs", "s", "made-by-a-client", "fs-1"))
 		bindVolume(namespace, "s")
 		owners := func(share string) map[string]string {
 			found := map[string]string{}
@@ -130,8 +130,8 @@ var _ = Describe("Deleting a share", func() {
 			shareIsGone(namespace, name, "fs")
 		}
 		By("another share shifting the balance")
-		create(builders.ShareDirectory(namespace, "fs", "shift", "a", "fs-0"))
-		create(builders.ShareDirectory(namespace, "fs", "shift", "b", beforeOne["."]))
+		createDirectory(builders.ShareDirectory(namespace, "fs", "shift", "a", "fs-0"))
+		createDirectory(builders.ShareDirectory(namespace, "fs", "shift", "b", beforeOne["."]))
 
 		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..4}").Build())
 		create(builders.FileShare(namespace, "one", "fs").Single().Build())

@@ -24,7 +24,6 @@ var _ = Describe("The directories of a share", func() {
 		Expect(records).To(HaveLen(14), "12 directories and the two above them")
 		Expect(perServer(records)).To(Equal(map[string]int{"training-0": 4, "training-1": 4, "training-2": 4}))
 		Expect(records["train"].Spec.DataServerRef.Name).To(BeEmpty(), "it exists in the namespace only")
-		Expect(records["train"].Spec.State).To(Equal(internalv1.DirectoryReady))
 		first := records["train/0"]
 		Expect(first.Name).To(Equal(naming.Directory("unet3d", "train/0")))
 		Expect(first.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, first.Spec.DataServerRef.Name))
@@ -70,7 +69,7 @@ var _ = Describe("The directories of a share", func() {
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Build())
 		readyShare(namespace, "s")
-		create(builders.ShareDirectory(namespace, "fs", "s", "a", "fs-1"))
+		createDirectory(builders.ShareDirectory(namespace, "fs", "s", "a", "fs-1"))
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{a,b}"} })
 		Eventually(func() map[string]internalv1.ShareDirectory { return recordsOf(namespace, "s") }, patience).Should(HaveKey("b"))
 		readyShare(namespace, "s")
@@ -87,7 +86,7 @@ var _ = Describe("The directories of a share", func() {
 		create(builders.FileShare(namespace, "s", "fs").Depth(2).Directories("a/{0..1}", "b/x").Build())
 		readyShare(namespace, "s")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/0"} })
-		Eventually(func() internalv1.DirectoryState { return recordsOf(namespace, "s")["a/1"].Spec.State }, patience).Should(Equal(internalv1.DirectoryRemoving))
+		Eventually(func() internalv1.DirectoryRemoval { return recordsOf(namespace, "s")["a/1"].Spec.Removal }, patience).Should(Equal(internalv1.RemovalWhenEmpty))
 		Eventually(func() []string {
 			keepDirectories(namespace, "a/1")
 			var paths []string
@@ -106,7 +105,9 @@ var _ = Describe("The directories of a share", func() {
 		By("listing it again")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/{0..1}"} })
 		expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
-		Expect(recordsOf(namespace, "s")["a/1"].Annotations).NotTo(HaveKey(v1alpha1.RequestedByAnnotation))
+		again := recordsOf(namespace, "s")["a/1"]
+		Expect(again.Spec.Removal).To(BeEmpty())
+		Expect(again.Status.RemovalRefusedTime).To(BeNil())
 	})
 
 	DescribeTable("are not made, and what is there stays, if the list",
@@ -119,7 +120,7 @@ var _ = Describe("The directories of a share", func() {
 			Expect(expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInvalidDirectories)).To(Equal(fault))
 			records := recordsOf(namespace, "s")
 			Expect(records).To(HaveLen(1))
-			Expect(records["good"].Spec.State).To(Equal(internalv1.DirectoryReady))
+			Expect(records["good"].Status.State).To(Equal(internalv1.DirectoryReady))
 		},
 		Entry("has a directory twice",
 			`directories[1]: pattern "a2" gives "a2", and so does directories[0], pattern "a{1..2}"; list it once`, "a{1..2}", "a2"),

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -70,17 +71,18 @@ func keepDirectories(namespace string, holdingData ...string) {
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	for i := range list.Items {
 		record := &list.Items[i]
-		requested := record.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator
 		before := record.DeepCopy()
 		switch {
-		case record.Spec.State == internalv1.DirectoryRemoving && requested && !slices.Contains(holdingData, record.Spec.Path):
+		case record.Spec.Removal == internalv1.RemovalWhenEmpty && !slices.Contains(holdingData, record.Spec.Path):
 			Expect(client.IgnoreNotFound(admin.Delete(ctx, record))).To(Succeed())
 			continue
-		case record.Spec.State == internalv1.DirectoryReady:
+		case record.Spec.Removal == internalv1.RemovalWhenEmpty && record.Status.RemovalRefusedTime == nil:
+			record.Status.RemovalRefusedTime = ptr.To(metav1.Now())
+		case record.State() == internalv1.DirectoryReady:
 			continue
 		}
-		record.Spec.State = internalv1.DirectoryReady
-		Expect(client.IgnoreNotFound(admin.Patch(ctx, record, client.MergeFrom(before)))).To(Succeed())
+		record.Status.State = internalv1.DirectoryReady
+		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, record, client.MergeFrom(before)))).To(Succeed())
 	}
 }
 

@@ -51,6 +51,15 @@ func create(object client.Object) {
 	Expect(admin.Create(ctx, object)).To(Succeed())
 }
 
+// createDirectory makes a ready directory, as a namespace server leaves it after a client's mkdir.
+func createDirectory(directory *internalv1.ShareDirectory) {
+	GinkgoHelper()
+	status := directory.Status
+	create(directory)
+	directory.Status = status
+	Expect(admin.Status().Update(ctx, directory)).To(Succeed())
+}
+
 // createNode makes a node that is ready: the API server's admission taints every new one as not.
 func createNode(node *corev1.Node) *corev1.Node {
 	GinkgoHelper()

@@ -36,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareDirectoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectorySpec"):
 		return &internalapiv1alpha1.ShareDirectorySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectoryStatus"):
+		return &internalapiv1alpha1.ShareDirectoryStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareExport"):
 		return &internalapiv1alpha1.ShareExportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):

@@ -4,32 +4,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ShareDirectory is the durable record of one directory of a share: that it
-// exists, and which data server and volume own it. Its name is made from the
-// share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
+// ShareDirectory says that a directory of a share exists, and which data server and volume own it. Its name is made
+// from the share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
 // Losing it is not losing data: it is written again from what is on the volumes.
 // Users read it, and don't write it.
 //
-// It has no status on purpose: all of it is a ledger entry that must survive a restore.
-//
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=sharedirectories,shortName=sdir
 // +kubebuilder:printcolumn:name="Share",type=string,JSONPath=`.spec.fileShareRef.name`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.dataServerRef.name`
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ShareDirectory struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is the record.
+	// spec says which directory it is and who owns it.
 	// +required
 	Spec ShareDirectorySpec `json:"spec,omitzero"`
+	// status says how far it is.
+	// +optional
+	Status ShareDirectoryStatus `json:"status,omitempty,omitzero"`
 }
 
-// ShareDirectorySpec records one directory of a share.
+// ShareDirectorySpec is one directory of a share.
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.fileShareRef == oldSelf.fileShareRef && self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef, fileShareRef and path can't be changed: the object's name is made from them"
 // +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) == has(self.volume)",message="dataServerRef and volume go together"
 type ShareDirectorySpec struct {
@@ -79,15 +80,37 @@ type ShareDirectorySpec struct {
 	// +required
 	Mode string `json:"mode,omitempty"`
 
-	// state tells how far the directory is.
-	// +required
-	State DirectoryState `json:"state,omitempty"`
-
-	// renamedFrom is the path that the directory had, while state is Renaming.
+	// renamedFrom is the path that the directory had before: it exists under one of the two names until status.state is
+	// Ready. It is in the spec because it must be there from the first write on: without it, a crash would leave a
+	// directory that looks as if it were to be made.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	RenamedFrom string `json:"renamedFrom,omitempty"`
+
+	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
+	// +optional
+	Removal DirectoryRemoval `json:"removal,omitempty"`
+}
+
+// DirectoryRemoval says when a directory is to be removed.
+// +kubebuilder:validation:Enum=WhenEmpty
+type DirectoryRemoval string
+
+// RemovalWhenEmpty: the keeper of the namespace servers removes the directory when it is empty.
+const RemovalWhenEmpty DirectoryRemoval = "WhenEmpty"
+
+// ShareDirectoryStatus says how far a directory is.
+// +kubebuilder:validation:MinProperties=1
+type ShareDirectoryStatus struct {
+	// state tells how far the directory is. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
+	// owns it, else Ready (what exists in the namespace only exists with this object).
+	// +optional
+	State DirectoryState `json:"state,omitempty"`
+
+	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
+	// +optional
+	RemovalRefusedTime *metav1.Time `json:"removalRefusedTime,omitempty"`
 }
 
 // DirectoryState tells how far a directory is.
@@ -96,15 +119,29 @@ type DirectoryState string
 
 // States of a directory.
 const (
-	// DirectoryCreating: recorded, and not known to exist on its owner. Completed by a namespace server.
+	// DirectoryCreating: the object exists, and the directory is not known to exist on its owner. Completed by a namespace server.
 	DirectoryCreating DirectoryState = "Creating"
 	// DirectoryReady: exists on its owner; the namespace refers to it.
 	DirectoryReady DirectoryState = "Ready"
-	// DirectoryRemoving: a removal was begun; it ends with the record gone, or Ready if the directory is not empty.
+	// DirectoryRemoving: a removal was begun; it ends with the object gone, or Ready if the directory is not empty.
 	DirectoryRemoving DirectoryState = "Removing"
 	// DirectoryRenaming: the new name of a directory whose rename was begun; renamedFrom is the old.
 	DirectoryRenaming DirectoryState = "Renaming"
 )
+
+// State is how far the directory is, by status or by what no status means.
+func (d *ShareDirectory) State() DirectoryState {
+	switch {
+	case d.Status.State != "":
+		return d.Status.State
+	case d.Spec.RenamedFrom != "":
+		return DirectoryRenaming
+	case d.Spec.DataServerRef.Name != "":
+		return DirectoryCreating
+	default:
+		return DirectoryReady
+	}
+}
 
 // ShareDirectoryList is a list of ShareDirectories.
 // +kubebuilder:object:root=true

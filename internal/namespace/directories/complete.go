@@ -6,6 +6,7 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -16,7 +17,7 @@ import (
 // complete finishes or undoes what a record says was begun.
 func (k *Keeper) complete(ctx context.Context, t task) error {
 	r, ok := k.Tree.Record(t.share, t.path)
-	if !ok || r.State == internalv1.DirectoryReady {
+	if !ok || !r.Unfinished() {
 		return nil
 	}
 	share, ok := k.Tree.Share(t.share)
@@ -45,10 +46,12 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 		return nil
 	case err != nil:
 		return err
-	case record.Spec.State == internalv1.DirectoryReady:
-		return nil
 	}
-	switch record.Spec.State {
+	switch record.State() {
+	case internalv1.DirectoryReady:
+		if record.Spec.Removal == internalv1.RemovalWhenEmpty {
+			err = k.removeWhenEmpty(ctx, t, share, record)
+		}
 	case internalv1.DirectoryCreating:
 		err = k.completeCreating(ctx, share, record)
 	case internalv1.DirectoryRemoving:
@@ -88,7 +91,7 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 }
 
 // completeRemoving drops the record of a directory that is gone, and takes back a removal that
-// is not done; one that the operator asked for is done now, if the directory is empty.
+// is not done.
 func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
 	r := tree.NewRecord(record)
 	gone, err := k.isGone(ctx, share, r)
@@ -108,22 +111,53 @@ func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) 
 	if r.Path == tree.RootPath {
 		return false, nil // an export's root is not removed through NFS
 	}
-	if r.Requested {
-		address, err := k.address(r.Server)
-		if err != nil {
-			return false, err
-		}
-		err = k.Owners.Rmdir(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), root)
-		switch {
-		case err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
-			return true, nil
-		case nfs.IsStatus(err, nfsv4.NFS4ERR_NOTEMPTY, nfsv4.NFS4ERR_EXIST):
-			return false, nil
-		}
-		return false, fmt.Errorf("remove %s on data server %s: %w", r.Path, r.Server, err)
-	}
 	exists, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
 	return !exists, err
+}
+
+// removeWhenEmpty does what spec.removal asks for. It needs no state of its own: removing an empty directory is one step
+// on its owner, and whoever finds the object without the directory drops it. One that holds data is tried again later.
+func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, record *internalv1.ShareDirectory) error {
+	removed, err := k.removeEmpty(ctx, share, tree.NewRecord(record))
+	switch {
+	case err != nil:
+		return err
+	case removed:
+		return k.drop(ctx, record)
+	}
+	k.againLater(t)
+	if record.Status.RemovalRefusedTime != nil {
+		return nil
+	}
+	next := record.DeepCopy()
+	next.Status.RemovalRefusedTime = ptr.To(metav1.NewTime(k.Clock.Now()))
+	if err := k.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("say that %s of share %s holds data: %w", record.Spec.Path, share.Name, err)
+	}
+	k.Tree.SetDirectory(next)
+	return nil
+}
+
+// removeEmpty removes a directory where it is, unless there is something in it.
+func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Record) (bool, error) {
+	switch {
+	case r.Server == "":
+		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
+	case r.Path == tree.RootPath:
+		return false, nil // an export's root is not removed through NFS
+	}
+	address, err := k.address(r.Server)
+	if err != nil {
+		return false, err
+	}
+	err = k.Owners.Rmdir(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), root)
+	switch {
+	case err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+		return true, nil
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOTEMPTY, nfsv4.NFS4ERR_EXIST):
+		return false, nil
+	}
+	return false, fmt.Errorf("remove %s on data server %s: %w", r.Path, r.Server, err)
 }
 
 // completeRenaming: the owner has the directory under one of its two names.

@@ -23,6 +23,9 @@ const (
 	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
 	// has a record is skipped.
 	scanTimeout = 5 * time.Minute
+	// retryRemoval is how long after a refusal a removal that the operator wants is tried again. It is slow because
+	// nobody waits: whoever empties the directory can also rmdir it.
+	retryRemoval = 10 * time.Minute
 )
 
 // task is a record to complete or a volume to scan.
@@ -131,7 +134,7 @@ func (k *Keeper) RecordChanged(share, path string) {
 	}
 	t := task{share: share, path: path}
 	r, ok := k.Tree.Record(share, path)
-	if !ok || r.State == internalv1.DirectoryReady {
+	if !ok || !r.Unfinished() {
 		delete(k.seen, t)
 		return
 	}
@@ -147,11 +150,24 @@ func (k *Keeper) RecordChanged(share, path string) {
 
 // wait is how long a record is left to the namespace server that works on it. k.mu is held.
 func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
-	declared := r.State == internalv1.DirectoryCreating && r.MadeBy == ""
-	if declared || r.State == internalv1.DirectoryRemoving && r.Requested {
-		return 0
+	switch {
+	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
+		return retryRemoval - k.Clock.Since(k.seen[t].since)
+	case r.State == internalv1.DirectoryReady, r.State == internalv1.DirectoryCreating && r.MadeBy == "":
+		return 0 // no client is at it
 	}
 	return abandonedAfter - k.Clock.Since(k.seen[t].since)
+}
+
+// againLater has the removal of a directory that holds data tried again.
+func (k *Keeper) againLater(t task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue == nil {
+		return
+	}
+	k.seen[t] = seen{version: k.seen[t].version, since: k.Clock.Now()}
+	k.queue.AddAfter(t, retryRemoval)
 }
 
 // ServerChanged is to be called after the tree has a new state of a data server.

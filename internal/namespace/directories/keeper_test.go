@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +54,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	pool := owners.NewPool("test", slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
 	w.keeper = NewKeeper(NewService(Config{
-		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
+		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
 		Replica: "me", Clock: w.clock, Log: slog.New(slog.DiscardHandler), Concurrent: 4, Timeout: 10 * time.Second,
 	}))
 	w.keeper.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
@@ -72,8 +73,9 @@ func left(path string, state internalv1.DirectoryState, edit ...func(*internalv1
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: "s"}, Path: path, DataServerRef: internalv1.DataServerReference{Name: "fs-0"}, Volume: &volume,
-			UID: &id, GID: &id, Mode: "0750", State: state,
+			UID: &id, GID: &id, Mode: "0750",
 		},
+		Status: internalv1.ShareDirectoryStatus{State: state},
 	}
 	for _, e := range edit {
 		e(o)
@@ -89,9 +91,7 @@ func above(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name, o.Spec.Vol
 
 func declared(o *internalv1.ShareDirectory) { o.Annotations = nil }
 
-func requested(o *internalv1.ShareDirectory) {
-	o.Annotations = map[string]string{v1alpha1.RequestedByAnnotation: v1alpha1.RequestedByOperator}
-}
+func whenEmpty(o *internalv1.ShareDirectory) { o.Spec.Removal = internalv1.RemovalWhenEmpty }
 
 func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 	const (
@@ -144,17 +144,17 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", removing)},
 		},
 		"a removal that the operator asks for is done at once": {
-			records: []*internalv1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a"},
+			records: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a"},
 		},
 		"a removal that the operator asks for is refused if there is data": {
-			records: []*internalv1.ShareDirectory{left("p/a", removing, requested)}, onOwner: []string{"a", "a/file"},
+			records: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a", "a/file"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a directory above the depth goes from the owner, too": {
-			records: []*internalv1.ShareDirectory{left("p", removing, requested, above)}, onOwner: []string{""},
+			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above)}, onOwner: []string{""},
 		},
 		"a directory above the depth stays while something is below": {
-			records: []*internalv1.ShareDirectory{left("p", removing, requested, above), left("p/a", ready)}, onOwner: []string{"a"},
+			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above), left("p/a", ready)}, onOwner: []string{"a"},
 			want: []string{"p Ready", "p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a rename that was left before the owner was asked is undone": {
@@ -184,7 +184,12 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 			w := newWorld(t, tc.layout, !tc.idle)
 			k := w.keeper
 			for _, o := range tc.records {
+				state := o.Status.State
 				if err := k.Client.Create(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				o.Status.State = state
+				if err := k.Client.Status().Update(t.Context(), o); err != nil {
 					t.Fatal(err)
 				}
 				k.Tree.SetDirectory(o)
@@ -209,7 +214,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 			}
 			var got []string
 			for _, o := range list.Items {
-				got = append(got, fmt.Sprintf("%s %s", o.Spec.Path, o.Spec.State))
+				got = append(got, fmt.Sprintf("%s %s", o.Spec.Path, o.State()))
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, tc.want) {
@@ -219,5 +224,57 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 				t.Errorf("the owner has %v, want %v", got, tc.wantOnOwner)
 			}
 		})
+	}
+}
+
+func TestARefusedRemovalIsTriedAgainSlowlyAndWrittenOnce(t *testing.T) {
+	w := newWorld(t, "", true)
+	k := w.keeper
+	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+	w.owner.Put("/s/0/p/a/file", ownertest.Directory{Mode: 0o755})
+	o := left("p/a", internalv1.DirectoryReady, whenEmpty)
+	mustDo := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	mustDo("create", k.Client.Create(t.Context(), o))
+	o.Status.State = internalv1.DirectoryReady
+	mustDo("status", k.Client.Status().Update(t.Context(), o))
+	try := func() (version string, there bool) {
+		t.Helper()
+		now := &internalv1.ShareDirectory{}
+		err := k.Client.Get(t.Context(), client.ObjectKeyFromObject(o), now)
+		if apierrors.IsNotFound(err) {
+			return "", false
+		}
+		mustDo("get", err)
+		k.Tree.SetDirectory(now) // as the watch does
+		k.RecordChanged("s", "p/a")
+		mustDo("complete", k.complete(t.Context(), task{share: "s", path: "p/a"}))
+		mustDo("get", client.IgnoreNotFound(k.Client.Get(t.Context(), client.ObjectKeyFromObject(o), now)))
+		return now.ResourceVersion, true
+	}
+	first, _ := try()
+	refused := &internalv1.ShareDirectory{}
+	mustDo("get", k.Client.Get(t.Context(), client.ObjectKeyFromObject(o), refused))
+	if refused.Status.RemovalRefusedTime == nil {
+		t.Fatal("nothing says that the directory holds data")
+	}
+	w.clock.Step(retryRemoval)
+	if again, _ := try(); again != first {
+		t.Error("a second refusal is written, too")
+	}
+	w.owner.Drop("/s/0/p/a/file")
+	w.clock.Step(retryRemoval - time.Second)
+	try()
+	if names := w.owner.Names("/s/0/p"); !slices.Equal(names, []string{"a"}) {
+		t.Errorf("it is tried again before its time: the owner has %v", names)
+	}
+	w.clock.Step(time.Second)
+	try()
+	if _, there := try(); there {
+		t.Error("the directory is empty now, and its object stays")
 	}
 }

@@ -59,7 +59,6 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
 	}
 	if tree.Depth(rel) < share.Depth {
-		spec.State = internalv1.DirectoryReady
 		_, status = s.claim(ctx, share, rel, spec)
 	} else {
 		status = s.mkdirOnOwner(ctx, req, rel, spec)
@@ -84,7 +83,6 @@ func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectory
 	group, mode := req.Parent.NewAttributes(req.Caller, req.Mode)
 	spec := internalv1.ShareDirectorySpec{
 		UID: ptr.To(int64(req.Caller.UID)), GID: ptr.To(int64(group)), Mode: tree.FormatMode(mode),
-		State: internalv1.DirectoryCreating,
 	}
 	if req.Owner != nil {
 		spec.UID = ptr.To(int64(*req.Owner))
@@ -198,7 +196,7 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
 		case err != nil:
 			return nil, s.status("read record "+naming.Directory(share.Name, rel), err)
-		case other.Spec.State == internalv1.DirectoryReady:
+		case other.State() == internalv1.DirectoryReady:
 			return nil, nfsv4.NFS4ERR_EXIST
 		}
 		if s.Clock.Now().After(until) {
@@ -276,8 +274,14 @@ func (s *Service) adopt(ctx context.Context, address, path string, record *inter
 		s.Log.Info("an existing directory could not be looked at", "path", path, "error", err)
 		return
 	}
-	record.Spec.UID, record.Spec.GID = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
-	record.Spec.Mode = tree.FormatMode(a.Mode)
+	next := record.DeepCopy()
+	next.Spec.UID, next.Spec.GID = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
+	next.Spec.Mode = tree.FormatMode(a.Mode)
+	if err := s.Client.Update(ctx, next); err != nil {
+		s.Log.Info("owner and mode of an existing directory could not be kept", "path", path, "error", err)
+		return
+	}
+	*record = *next
 }
 
 // finish makes a record Ready. The directory exists, so it is tried a few times.
@@ -290,7 +294,7 @@ func (s *Service) finish(ctx context.Context, record *internalv1.ShareDirectory)
 		if apierrors.IsConflict(err) {
 			// The keeper was faster.
 			now, getErr := s.get(ctx, record.Spec.FileShareRef.Name, record.Spec.Path)
-			if getErr == nil && now.Spec.State == internalv1.DirectoryReady {
+			if getErr == nil && now.State() == internalv1.DirectoryReady {
 				*record = *now
 				return nil
 			}

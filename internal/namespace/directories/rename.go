@@ -32,11 +32,11 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_PERM // an implied directory has no record to rename
 	case err != nil:
 		return s.status("rename "+entry.Path, err)
-	case old.Spec.State != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
+	case old.State() != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
 		return nfsv4.NFS4ERR_DELAY
 	}
 	spec := old.Spec
-	spec.State, spec.RenamedFrom = internalv1.DirectoryRenaming, old.Spec.Path
+	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
 	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
 	next, status := s.claim(ctx, entry.Share, rel, spec)
 	if status != nfsv4.NFS4_OK {

@@ -51,7 +51,7 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 		return nil, nfsv4.NFS4ERR_NOENT
 	case err != nil:
 		return nil, s.status("read the record of "+entry.Path, err)
-	case record.Spec.State != internalv1.DirectoryReady:
+	case record.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
 	if entry.Junction() && entry.Target.Address == "" {

@@ -98,7 +98,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		return nil
 	}
 	spec := internalv1.ShareDirectorySpec{
-		UID: ptr.To(int64(e.Owner)), GID: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode), State: internalv1.DirectoryReady,
+		UID: ptr.To(int64(e.Owner)), GID: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode),
 	}
 	if slot.Server != "" {
 		spec.DataServerRef.Name, spec.Volume = slot.Server, ptr.To(slot.Volume)
@@ -117,9 +117,11 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	count.adopted.Add(1)
 	// It may have been removed, record and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
-	if err != nil || there {
-		k.Tree.SetDirectory(record)
-		return err
+	if err != nil {
+		return err // the keeper finishes it: it is Creating
+	}
+	if there {
+		return k.setState(ctx, record, internalv1.DirectoryReady)
 	}
 	count.adopted.Add(-1)
 	return k.drop(ctx, record)

@@ -159,16 +159,13 @@ func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.Share
 	return o, nil
 }
 
-// setState writes a record's state, and shows it in the tree. A record that somebody else
+// setState writes a directory's state, and shows it in the tree. A record that somebody else
 // changed meanwhile is not written: the error is a conflict.
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
-	next.Spec.State = state
-	if state != internalv1.DirectoryRenaming {
-		next.Spec.RenamedFrom = ""
-	}
-	if err := s.Client.Update(ctx, next); err != nil {
-		return fmt.Errorf("set the record of %s of share %s to %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, state, err)
+	next.Status.State = state
+	if err := s.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("set %s of share %s to %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, state, err)
 	}
 	*o = *next
 	s.Tree.SetDirectory(o)

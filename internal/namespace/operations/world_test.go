@@ -76,7 +76,8 @@ func record(share, path, server string, state internalv1.DirectoryState, version
 			Name: naming.Directory(share, path), UID: types.UID(fmt.Sprintf("%s/%s/%d", share, path, version)),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: born,
 		},
-		Spec: internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &uid, GID: &gid, Mode: "0755", State: state},
+		Spec:   internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &uid, GID: &gid, Mode: "0755"},
+		Status: internalv1.ShareDirectoryStatus{State: state},
 	}
 	if server != "" {
 		volume := int32(1)

@@ -205,14 +205,14 @@ func (t *Tree) Directories(share string) int {
 	return n
 }
 
-// Unfinished are the records whose state is not Ready.
+// Unfinished are the records of directories that somebody has to do something about.
 func (t *Tree) Unfinished() []*Record {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var out []*Record
 	for _, paths := range t.records {
 		for _, r := range paths {
-			if r.State != internalv1.DirectoryReady {
+			if r.Unfinished() {
 				out = append(out, r)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -38,17 +37,19 @@ type Record struct {
 	Created     time.Time
 	// MadeBy is the namespace server that made the record for a client; empty: it was declared.
 	MadeBy string
-	// Requested: the operator asked for the removal, so no client waits for it.
-	Requested bool
+	// RemoveWhenEmpty: the operator wants it removed, so no client waits for that.
+	RemoveWhenEmpty bool
+	// RemovalRefused: it held data when that was tried.
+	RemovalRefused bool
 }
 
 // NewRecord takes what the tree needs from a ShareDirectory.
 func NewRecord(o *internalv1.ShareDirectory) *Record {
 	r := &Record{
 		Name: o.Name, UID: string(o.UID), Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
-		Mode: ParseMode(o.Spec.Mode), State: o.Spec.State, RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
-		MadeBy:    o.Annotations[MadeByAnnotation],
-		Requested: o.Annotations[v1alpha1.RequestedByAnnotation] == v1alpha1.RequestedByOperator,
+		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
+		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
+		RemovalRefused: o.Status.RemovalRefusedTime != nil,
 	}
 	// Resource versions of one kind may be compared as numbers (KEP-5504).
 	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)
@@ -68,6 +69,9 @@ func NewRecord(o *internalv1.ShareDirectory) *Record {
 func (r *Record) Shown() bool {
 	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving
 }
+
+// Unfinished tells whether somebody has to do something about the directory.
+func (r *Record) Unfinished() bool { return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty }
 
 // Depth is the number of levels below the share's root.
 func (r *Record) Depth() int { return Depth(r.Path) }

@@ -37,7 +37,8 @@ func newRecord(share, path, server string, state internalv1.DirectoryState, vers
 			Name: naming.Directory(share, path), UID: types.UID("uid-" + share + path),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: metav1.NewTime(born.Add(time.Duration(len(path)) * time.Second)),
 		},
-		Spec: internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &id, GID: &id, Mode: "0750", State: state},
+		Spec:   internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &id, GID: &id, Mode: "0750"},
+		Status: internalv1.ShareDirectoryStatus{State: state},
 	}
 	if server != "" {
 		volume := int32(0)

@@ -132,6 +132,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - index
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryRemoval
+  scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
@@ -173,6 +175,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: spec
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectorySpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectoryStatus
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectorySpec
   map:
     fields:
@@ -194,18 +199,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+    - name: removal
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryRemoval
     - name: renamedFrom
       type:
         scalar: string
-    - name: state
-      type:
-        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
     - name: uid
       type:
         scalar: numeric
     - name: volume
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectoryStatus
+  map:
+    fields:
+    - name: removalRefusedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExport
   map:
     fields:

@@ -16,19 +16,18 @@ import (
 // ShareDirectoryApplyConfiguration represents a declarative configuration of the ShareDirectory type for use
 // with apply.
 //
-// ShareDirectory is the durable record of one directory of a share: that it
-// exists, and which data server and volume own it. Its name is made from the
-// share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
+// ShareDirectory says that a directory of a share exists, and which data server and volume own it. Its name is made
+// from the share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
 // Losing it is not losing data: it is written again from what is on the volumes.
 // Users read it, and don't write it.
-//
-// It has no status on purpose: all of it is a ledger entry that must survive a restore.
 type ShareDirectoryApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the record.
+	// spec says which directory it is and who owns it.
 	Spec *ShareDirectorySpecApplyConfiguration `json:"spec,omitempty"`
+	// status says how far it is.
+	Status *ShareDirectoryStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // ShareDirectory constructs a declarative configuration of the ShareDirectory type for use with
@@ -75,6 +74,12 @@ func ExtractShareDirectoryFrom(shareDirectory *internalapiv1alpha1.ShareDirector
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractShareDirectory(shareDirectory *internalapiv1alpha1.ShareDirectory, fieldManager string) (*ShareDirectoryApplyConfiguration, error) {
 	return ExtractShareDirectoryFrom(shareDirectory, fieldManager, "")
+}
+
+// ExtractShareDirectoryStatus extracts the applied configuration owned by fieldManager from
+// shareDirectory for the status subresource.
+func ExtractShareDirectoryStatus(shareDirectory *internalapiv1alpha1.ShareDirectory, fieldManager string) (*ShareDirectoryApplyConfiguration, error) {
+	return ExtractShareDirectoryFrom(shareDirectory, fieldManager, "status")
 }
 
 func (b ShareDirectoryApplyConfiguration) IsApplyConfiguration() {}
@@ -242,6 +247,14 @@ func (b *ShareDirectoryApplyConfiguration) ensureObjectMetaApplyConfigurationExi
 // If called multiple times, the Spec field is set to the value of the last call.
 func (b *ShareDirectoryApplyConfiguration) WithSpec(value *ShareDirectorySpecApplyConfiguration) *ShareDirectoryApplyConfiguration {
 	b.Spec = value
+	return b
+}
+
+// WithStatus sets the Status field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Status field is set to the value of the last call.
+func (b *ShareDirectoryApplyConfiguration) WithStatus(value *ShareDirectoryStatusApplyConfiguration) *ShareDirectoryApplyConfiguration {
+	b.Status = value
 	return b
 }
 

@@ -11,7 +11,7 @@ import (
 // ShareDirectorySpecApplyConfiguration represents a declarative configuration of the ShareDirectorySpec type for use
 // with apply.
 //
-// ShareDirectorySpec records one directory of a share.
+// ShareDirectorySpec is one directory of a share.
 type ShareDirectorySpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
@@ -31,10 +31,12 @@ type ShareDirectorySpecApplyConfiguration struct {
 	GID *int64 `json:"gid,omitempty"`
 	// mode is the permission that the directory was made with, in octal.
 	Mode *string `json:"mode,omitempty"`
-	// state tells how far the directory is.
-	State *internalapiv1alpha1.DirectoryState `json:"state,omitempty"`
-	// renamedFrom is the path that the directory had, while state is Renaming.
+	// renamedFrom is the path that the directory had before: it exists under one of the two names until status.state is
+	// Ready. It is in the spec because it must be there from the first write on: without it, a crash would leave a
+	// directory that looks as if it were to be made.
 	RenamedFrom *string `json:"renamedFrom,omitempty"`
+	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
+	Removal *internalapiv1alpha1.DirectoryRemoval `json:"removal,omitempty"`
 }
 
 // ShareDirectorySpecApplyConfiguration constructs a declarative configuration of the ShareDirectorySpec type for use with
@@ -107,18 +109,18 @@ func (b *ShareDirectorySpecApplyConfiguration) WithMode(value string) *ShareDire
 	return b
 }
 
-// WithState sets the State field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the State field is set to the value of the last call.
-func (b *ShareDirectorySpecApplyConfiguration) WithState(value internalapiv1alpha1.DirectoryState) *ShareDirectorySpecApplyConfiguration {
-	b.State = &value
-	return b
-}
-
 // WithRenamedFrom sets the RenamedFrom field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the RenamedFrom field is set to the value of the last call.
 func (b *ShareDirectorySpecApplyConfiguration) WithRenamedFrom(value string) *ShareDirectorySpecApplyConfiguration {
 	b.RenamedFrom = &value
+	return b
+}
+
+// WithRemoval sets the Removal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Removal field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithRemoval(value internalapiv1alpha1.DirectoryRemoval) *ShareDirectorySpecApplyConfiguration {
+	b.Removal = &value
 	return b
 }
