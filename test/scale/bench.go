@@ -27,6 +27,7 @@ const (
 
 type bench struct {
 	*cluster.Cluster
+	*progress
 	nodes      []string
 	clientNode string
 	seconds    int
@@ -49,6 +50,7 @@ func (b *bench) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	b.begin(0, "%d data servers on capped nodes", len(b.nodes)+1)
 	for name, servers := range map[string]int{one: 1, all: len(b.nodes)} {
 		if err := b.createShare(ctx, name, int32(servers)); err != nil {
 			return err
@@ -56,7 +58,13 @@ func (b *bench) prepare(ctx context.Context) error {
 	}
 	b.owned = map[string]map[string][]string{}
 	for name, servers := range map[string]int{one: 1, all: len(b.nodes)} {
-		if err := cluster.WaitFor(ctx, "share "+name, func(ctx context.Context) error { return b.ShareReady(ctx, name) }); err != nil {
+		if err := cluster.WaitFor(ctx, "share "+name, func(ctx context.Context) error {
+			err := b.ShareReady(ctx, name)
+			if err != nil {
+				b.note("%v", err)
+			}
+			return err
+		}); err != nil {
 			return err
 		}
 		owned, err := b.ownedBy(ctx, name)
@@ -68,6 +76,8 @@ func (b *bench) prepare(ctx context.Context) error {
 		}
 		b.owned[name] = owned
 	}
+	directories := streamsPerServer * (len(b.nodes) + 1)
+	b.begin(0, "%d files of %d MiB", directories, fileMiB)
 	pod, err := b.client(ctx, map[string]string{"/one": one, "/all": all})
 	if err != nil {
 		return err

@@ -7,4 +7,8 @@
 // links (hack/bench-scale.sh makes one):
 //
 //	scale --server-nodes node1,node2,node3 --client-node node4 --cap-mbit 160
+//
+// It runs on the machine that the nodes run on. Its exit code is 0 if the goals are met, 4 if one is not, 3
+// if the run is INVALID (the links were slow before anything was measured, or this machine had no CPU to
+// spare), and 1 if it could not measure.
 package main

@@ -16,13 +16,18 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	result, err := run(ctx)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
+	os.Exit(int(result))
 }
 
-func run(ctx context.Context) error {
+// stepsBefore counts the steps that are no measurement: senders, data servers, files.
+const stepsBefore = 3
+
+func run(ctx context.Context) (verdict, error) {
 	serverNodes := flag.String("server-nodes", "", "comma-separated nodes with capped links, for data servers")
 	clientNode := flag.String("client-node", "", "node of the client; its link must carry all the caps together")
 	capMbit := flag.Float64("cap-mbit", 0, "cap of each server node's link in Mbit/s, as given to the lab")
@@ -31,28 +36,52 @@ func run(ctx context.Context) error {
 	flag.Parse()
 	nodes := strings.Split(*serverNodes, ",")
 	if *serverNodes == "" || *clientNode == "" || *capMbit <= 0 || *seconds < 1 || *rounds < 1 {
-		return fmt.Errorf("--server-nodes, --client-node and --cap-mbit are needed; see --help")
+		return 0, fmt.Errorf("--server-nodes, --client-node and --cap-mbit are needed; see --help")
 	}
+	capBytes := *capMbit * 1e6 / 8
 
 	c, err := cluster.Connect(ctx, "howdah-scale")
 	if err != nil {
-		return err
+		return 0, err
 	}
-	b := &bench{Cluster: c, nodes: nodes, clientNode: *clientNode, seconds: *seconds}
-	defer func() {
-		// Cleaning up must outlive an interrupt.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-		defer cancel()
-		b.remove(ctx)
-	}()
-	fmt.Printf("preparing %d data servers on capped nodes and files for them\n", len(nodes)+1)
-	if err := b.prepare(ctx); err != nil {
-		return err
+	links := len(nodes) + 1 // Each, and all together.
+	b := &bench{
+		Cluster: c, nodes: nodes, clientNode: *clientNode, seconds: *seconds,
+		progress: newProgress(os.Stdout, stepsBefore+links+*rounds*measurements+1),
 	}
-	figures, err := b.measure(ctx, *rounds)
+	telling, silence := context.WithCancel(context.WithoutCancel(ctx))
+	defer silence()
+	go b.run(telling)
+	found, err := b.find(ctx, capBytes, *rounds)
+	b.removeAll(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	fmt.Print(report(figures, len(nodes), *capMbit*1e6/8, *seconds, *rounds))
-	return nil
+	text, result := report(found, len(nodes), capBytes, *seconds, *rounds)
+	fmt.Print(text)
+	return result, nil
+}
+
+// removeAll takes away what was made, also after an interrupt.
+func (b *bench) removeAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	defer cancel()
+	b.begin(0, "removing what was made")
+	b.remove(ctx)
+}
+
+// find measures; if the links are slow already, it stops there.
+func (b *bench) find(ctx context.Context, capBytes float64, rounds int) (found outcome, err error) {
+	b.begin(0, "a pod on each capped node that sends")
+	if err := b.startSenders(ctx); err != nil {
+		return found, err
+	}
+	if found.links, err = b.tryLinks(ctx, capBytes); err != nil || len(whyInvalid(found.links, nil)) > 0 {
+		return found, err
+	}
+	if err := b.prepare(ctx); err != nil {
+		return found, err
+	}
+	found.figures, found.windows, err = b.measure(ctx, rounds)
+	return found, err
 }

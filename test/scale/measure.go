@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
+	"time"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/spare"
 )
 
 // figure is one kind of measurement: bytes per second of each round.
@@ -35,6 +35,9 @@ const (
 	narrowMount = "one mount, all servers, nconnect=1"
 )
 
+// measurements is how many there are in a round.
+const measurements = 5
+
 // readScript reads every file named by its arguments in a loop, around the page cache. Once all readers are
 // under way it prints the bytes that the kernel got from servers in some seconds (the fifth number of "bytes:"
 // in /proc/self/mountstats), and the seconds. Mounts of one export have one superblock and show its numbers
@@ -52,8 +55,14 @@ echo $((after-before)) $((end-start)) | awk '{printf "%%d %%f\n", $1, $2/1e9}'`
 // settle is how long readers run before and after what is measured, in seconds.
 const settle = 3
 
-// measure makes every measurement in turn, as often as there are rounds.
-func (b *bench) measure(ctx context.Context, rounds int) ([]figure, error) {
+// kind is one kind of reading.
+type kind struct {
+	name   string
+	claims map[string]string
+	files  []string
+}
+
+func (b *bench) kinds(ctx context.Context) ([]kind, error) {
 	share := &v1alpha1.FileShare{}
 	if err := b.Get(ctx, all, share); err != nil {
 		return nil, err
@@ -66,97 +75,86 @@ func (b *bench) measure(ctx context.Context, rounds int) ([]figure, error) {
 	if err := b.NFSClaim(ctx, "narrow", share.Status.Mount.Address, share.Status.Mount.Path, withNconnect(options, 1)...); err != nil {
 		return nil, err
 	}
-	kinds := []struct {
-		name   string
-		claims map[string]string
-		files  []string
-	}{
+	return []kind{
 		{oneServer, map[string]string{"/m": one}, b.files(one, "/m", false)},
 		{allServers, map[string]string{"/m": all}, b.files(all, "/m", false)},
 		{directMount, direct, b.files(all, "/direct", true)},
 		{narrowMount, map[string]string{"/m": "narrow"}, b.files(all, "/m", false)},
+	}, nil
+}
+
+// measure makes every measurement in turn, as often as there are rounds.
+func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, error) {
+	kinds, err := b.kinds(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	figures := []figure{{name: rawTCP}}
-	for _, kind := range kinds {
-		figures = append(figures, figure{name: kind.name})
+	for _, k := range kinds {
+		figures = append(figures, figure{name: k.name})
 	}
-	for range rounds {
-		rate, err := b.rawTCP(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", rawTCP, err)
-		}
-		figures[0].rounds = append(figures[0].rounds, rate)
-		for i, kind := range kinds {
-			rate, err := b.read(ctx, kind.claims, kind.files)
+	var windows []window
+	for round := 1; round <= rounds; round++ {
+		for i := range figures {
+			f := &figures[i]
+			b.begin(time.Duration(b.seconds)*time.Second, "round %d of %d, %s", round, rounds, f.name)
+			rate, use, err := b.take(ctx, kinds, i)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", kind.name, err)
+				return nil, nil, fmt.Errorf("%s: %w", f.name, err)
 			}
-			figures[i+1].rounds = append(figures[i+1].rounds, rate)
+			f.rounds = append(f.rounds, rate)
+			windows = append(windows, window{f.name, round, use})
+			b.note("%.1f MB/s, %.0f %% of the CPU idle", rate/1e6, 100*use.Idle)
+			b.remark()
 		}
 	}
-	return figures, nil
+	return figures, windows, nil
 }
 
-func (b *bench) read(ctx context.Context, claims map[string]string, files []string) (float64, error) {
-	pod, err := b.client(ctx, claims)
+// take makes the measurement of a kind, or of raw TCP before all kinds.
+func (b *bench) take(ctx context.Context, kinds []kind, i int) (float64, spare.Use, error) {
+	if i == 0 {
+		return b.rawTCP(ctx, b.nodes[:1], b.seconds)
+	}
+	return b.read(ctx, kinds[i-1])
+}
+
+func (b *bench) read(ctx context.Context, k kind) (float64, spare.Use, error) {
+	b.note("starting a client")
+	pod, err := b.client(ctx, k.claims)
 	if err != nil {
-		return 0, err
+		return 0, spare.Use{}, err
 	}
 	defer b.drop(ctx, pod)
+	b.note("mounting")
 	// The first entry mounts; that is not what is measured here.
-	if _, err := b.Shell(ctx, pod, "for f in "+strings.Join(files, " ")+"; do head -c 4096 $f > /dev/null || exit 1; done"); err != nil {
-		return 0, err
+	if _, err := b.Shell(ctx, pod, "for f in "+strings.Join(k.files, " ")+"; do head -c 4096 $f > /dev/null || exit 1; done"); err != nil {
+		return 0, spare.Use{}, err
 	}
-	return b.rate(ctx, pod, fmt.Sprintf(readScript, strings.Join(files, " "), b.seconds+2*settle, settle, b.seconds))
+	b.note("reading")
+	return b.rate(ctx, pod, fmt.Sprintf(readScript, strings.Join(k.files, " "), b.seconds+2*settle, settle, b.seconds))
 }
 
-// rate runs a script that prints bytes and seconds.
-func (b *bench) rate(ctx context.Context, pod, script string) (float64, error) {
+// rate runs a script that prints bytes and seconds, and watches this machine's CPU meanwhile.
+func (b *bench) rate(ctx context.Context, pod, script string) (float64, spare.Use, error) {
+	before, err := spare.Now()
+	if err != nil {
+		return 0, spare.Use{}, err
+	}
 	output, err := b.Shell(ctx, pod, script)
 	if err != nil {
-		return 0, err
+		return 0, spare.Use{}, err
+	}
+	after, err := spare.Now()
+	if err != nil {
+		return 0, spare.Use{}, err
 	}
 	var bytes, seconds float64
 	if _, err := fmt.Sscan(output, &bytes, &seconds); err != nil || bytes == 0 || seconds == 0 {
-		return 0, fmt.Errorf("no figures in %q: %w", output, err)
+		return 0, spare.Use{}, fmt.Errorf("no figures in %q: %w", output, err)
 	}
-	return bytes / seconds, nil
+	return bytes / seconds, after.Since(before), nil
 }
-
-const (
-	tcpSend = `perl -MIO::Socket::INET -e '$l=IO::Socket::INET->new(Listen=>1,LocalPort=>5001,ReuseAddr=>1) or die $!;
-		$s=$l->accept; $b="x"x262144; $SIG{PIPE}="IGNORE"; while (syswrite($s,$b)) {}'`
-	tcpReceive = `for try in $(seq 50); do exec 3<>/dev/tcp/%s/5001 && break; sleep 0.2; done 2>/dev/null
-		start=$(date +%%s%%N); bytes=$(timeout %d cat <&3 | wc -c); end=$(date +%%s%%N)
-		echo $bytes $((end-start)) | awk '{printf "%%d %%f\n", $1, $2/1e9}'`
-)
-
-// rawTCP measures the limit: one TCP stream from a data server's pod to the client's node.
-func (b *bench) rawTCP(ctx context.Context) (float64, error) {
-	server := &corev1.Pod{}
-	if err := b.Get(ctx, one+"-0", server); err != nil {
-		return 0, err
-	}
-	pod, err := b.client(ctx, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer b.drop(ctx, pod)
-	sender := make(chan error, 1)
-	go func() {
-		_, err := b.Shell(ctx, server.Name, tcpSend)
-		sender <- err
-	}()
-	// bash for its /dev/tcp.
-	script := "exec bash -c " + shellQuote(fmt.Sprintf(tcpReceive, server.Status.PodIP, b.seconds))
-	rate, err := b.rate(ctx, pod, script)
-	if err == nil {
-		err = <-sender
-	}
-	return rate, err
-}
-
-func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func withNconnect(options []string, n int) []string {
 	changed := make([]string, 0, len(options))

@@ -3,26 +3,82 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/howdah/howdah/test/spare"
 )
 
-func TestReportNamesWhatMissesItsGoal(t *testing.T) {
-	figures := []figure{
-		{rawTCP, []float64{19e6, 18e6, 20e6}},
-		{oneServer, []float64{19e6}},
-		{allServers, []float64{57e6}},
-		{directMount, []float64{60e6}},
-		{narrowMount, []float64{57e6}},
+// sample is a run on a machine with time to spare; its namespace mount is too slow.
+func sample() outcome {
+	return outcome{
+		figures: []figure{
+			{rawTCP, []float64{19e6, 18e6, 20e6}},
+			{oneServer, []float64{19e6}},
+			{allServers, []float64{57e6}},
+			{directMount, []float64{60e6}},
+			{narrowMount, []float64{57e6}},
+		},
+		links:   []link{{"link of node1", 19e6, 20e6}, {"all links together", 56e6, 60e6}},
+		windows: []window{{oneServer, 1, spare.Use{Idle: 0.3}}, {allServers, 1, spare.Use{Idle: 0.2, Stolen: 0.01}}},
 	}
-	text := report(figures, 3, 20e6, 10, 3)
+}
+
+func TestReportNamesWhatMissesItsGoal(t *testing.T) {
+	text, got := report(sample(), 3, 20e6, 10, 3)
+	if got != goalsNotMet {
+		t.Errorf("verdict %d", got)
+	}
 	for _, want := range []string{
 		"one mount over 3 servers / (3 x cap)                               0.950  goal >= 0.95: met",
 		"namespace mount / direct mounts                                    0.950  goal >= 0.98: NOT MET",
 		"raw TCP from one capped node                     19.0 MB/s   (19.0 18.0 20.0)",
 		"nconnect=16 / nconnect=1                                           1.000\n",
+		"before: all links together                       56.0 MB/s",
+		"round 1, one mount, all servers, nconnect=16           20.0 % idle",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("missing %q in\n%s", want, text)
 		}
+	}
+	good := sample()
+	good.figures[3].rounds[0] = 57e6
+	if text, got := report(good, 3, 20e6, 10, 3); got != goalsMet || strings.Contains(text, "NOT MET") {
+		t.Errorf("verdict %d of a good run:\n%s", got, text)
+	}
+}
+
+func TestARunThatMeasuredSomethingElseIsNotJudged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		disturb func(*outcome)
+		want    string
+	}{
+		"no CPU to spare": {
+			func(o *outcome) { o.windows[1].use.Idle = 0.004 },
+			"round 1, one mount, all servers, nconnect=16: this machine's CPUs were idle for 0.4 % of the time; at least 5 % are needed",
+		},
+		"another machine took the CPU": {
+			func(o *outcome) { o.windows[0].use.Stolen = 0.2 },
+			"round 1, one mount, 1 server, nconnect=16: the hypervisor took 20.0 % of this machine's CPUs away; at most 5 % may be",
+		},
+		"a slow link": {
+			func(o *outcome) { o.links[0].rate = 8e6 },
+			"link of node1: plain TCP got 8.0 of 20.0 MB/s before anything was measured; at least 90 % are needed",
+		},
+		"slow links, and nothing measured after that": {
+			func(o *outcome) { o.links[1].rate, o.figures, o.windows = 30e6, nil, nil },
+			"all links together: plain TCP got 30.0 of 60.0 MB/s before anything was measured; at least 90 % are needed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := sample()
+			tc.disturb(&o)
+			text, got := report(o, 3, 20e6, 10, 3)
+			if got != invalid || !strings.Contains(text, "INVALID") || !strings.Contains(text, tc.want) {
+				t.Errorf("verdict %d:\n%s", got, text)
+			}
+			if strings.Contains(text, "goal") || strings.Contains(text, "NaN") {
+				t.Errorf("judged all the same:\n%s", text)
+			}
+		})
 	}
 }
 

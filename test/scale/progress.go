@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// every is how often something is said at least.
+const every = 5 * time.Second
+
+// progress says what is being done and how far it is.
+type progress struct {
+	out   io.Writer
+	steps int
+
+	mu                   sync.Mutex
+	step                 int
+	doing, state         string
+	started, since, said time.Time
+	expected             time.Duration
+}
+
+func newProgress(out io.Writer, steps int) *progress {
+	return &progress{out: out, steps: steps, started: time.Now()}
+}
+
+// begin is the next step; expected is how long it takes, 0 if nobody knows.
+func (p *progress) begin(expected time.Duration, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step++
+	p.doing, p.state, p.since, p.expected = fmt.Sprintf(format, args...), "", time.Now(), expected
+	p.say("")
+}
+
+// note is what the step waits for or has found, to be said with the next line.
+func (p *progress) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = fmt.Sprintf(format, args...)
+}
+
+// run says that a step is still under way, until ctx ends.
+func (p *progress) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.remind()
+		}
+	}
+}
+
+func (p *progress) remind() {
+	p.mu.Lock()
+	due := p.step > 0 && time.Since(p.said) >= every
+	p.mu.Unlock()
+	if due {
+		p.remark()
+	}
+}
+
+// remark says at once how far the step is.
+func (p *progress) remark() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	far := fmt.Sprintf(": %.0f s", time.Since(p.since).Seconds())
+	if p.expected > 0 {
+		far += fmt.Sprintf(" of about %.0f", p.expected.Seconds())
+	}
+	if p.state != "" {
+		far += ", " + p.state
+	}
+	p.say(far)
+}
+
+// say is called with the lock held.
+func (p *progress) say(far string) {
+	p.said = time.Now()
+	fmt.Fprintf(p.out, "%5.0f s  step %d of %d: %s%s\n", time.Since(p.started).Seconds(), p.step, p.steps, p.doing, far)
+}

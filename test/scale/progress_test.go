@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		p := newProgress(&out, 2)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { p.run(ctx); close(done) }()
+		time.Sleep(10500 * time.Millisecond) // Nothing is under way yet.
+		p.begin(0, "waiting for share %s", "all")
+		time.Sleep(4 * time.Second)
+		p.note("its claim is pending")
+		time.Sleep(8 * time.Second)
+		p.begin(20*time.Second, "reading")
+		time.Sleep(6 * time.Second)
+		stop()
+		<-done
+		want := strings.Join([]string{
+			"   10 s  step 1 of 2: waiting for share all",
+			"   16 s  step 1 of 2: waiting for share all: 6 s, its claim is pending",
+			"   21 s  step 1 of 2: waiting for share all: 10 s, its claim is pending",
+			"   22 s  step 2 of 2: reading",
+			"   28 s  step 2 of 2: reading: 6 s of about 20",
+		}, "\n") + "\n"
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out.String(), want)
+		}
+	})
+}
