@@ -5,12 +5,14 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -25,6 +27,7 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/fileserver"
 	"github.com/howdah/howdah/controllers/fileshare"
+	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/mlperfstoragejob"
 )
 
@@ -55,7 +58,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
-		&internalv1.ShareDirectory{}:    {Transform: cache.TransformStripManagedFields()},
+		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
 		&corev1.ConfigMap{}:             ours,
@@ -78,6 +81,37 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 	return options
 }
 
+// The labels of ShareDirectories in the cache, shared by all of them. One is always there: a merge patch that takes away
+// the last of an object's labels as the cache knows them takes away all that it has.
+var (
+	directoryLabels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
+	retainedLabels  = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.RetainedLabel: v1alpha1.RetainedTrue}
+)
+
+// slimDirectory keeps what controllers read of a ShareDirectory: there can be 100,000. The label that is kept is the one that
+// they change; they find ShareDirectories by their specification (controllers/index).
+func slimDirectory(object any) (any, error) {
+	directory, ok := object.(*internalv1.ShareDirectory)
+	if !ok {
+		return object, nil
+	}
+	directory.TypeMeta = metav1.TypeMeta{}
+	directory.ManagedFields = nil
+	if directory.Labels[v1alpha1.RetainedLabel] == v1alpha1.RetainedTrue {
+		directory.Labels = retainedLabels
+	} else {
+		directory.Labels = directoryLabels
+	}
+	if len(directory.Annotations) == 0 {
+		directory.Annotations = nil
+	}
+	spec := &directory.Spec
+	for _, text := range []*string{&directory.Namespace, &spec.FileServerRef.Name, &spec.FileShareRef.Name, &spec.DataServerRef.Name, &spec.Mode} {
+		*text = unique.Make(*text).Value()
+	}
+	return directory, nil
+}
+
 func slimNode(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
 		node.ManagedFields = nil
@@ -88,6 +122,9 @@ func slimNode(object any) (any, error) {
 
 // SetupWithManager registers every controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	applier := func(fieldManager string) *apply.Applier {
 		return apply.New(mgr.GetClient(), mgr.GetAPIReader(), fieldManager)
 	}
@@ -97,7 +134,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Images:  options.Images,
 		Clock:   options.Clock,
 		Events:  mgr.GetEventRecorder(fileserver.FieldManager),
-	}).SetupWithManager(ctx, mgr); err != nil {
+	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
 	}
 	if err := (&fileshare.Reconciler{
@@ -106,7 +143,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Applier: applier(fileshare.FieldManager),
 		Clock:   options.Clock,
 		Events:  mgr.GetEventRecorder(fileshare.FieldManager),
-	}).SetupWithManager(ctx, mgr); err != nil {
+	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileShares: %w", err)
 	}
 	if err := (&mlperfstoragejob.Reconciler{
@@ -114,7 +151,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Applier: applier(mlperfstoragejob.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,
-	}).SetupWithManager(ctx, mgr); err != nil {
+	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -76,14 +77,9 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 	return o, nil
 }
 
-// ours selects what was made for a FileServer.
-func ours(fileServer string) client.MatchingLabels {
-	return client.MatchingLabels{v1alpha1.FileServerLabel: fileServer, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
-}
-
 func (o *observed) readShares(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list v1alpha1.FileShareList
-	if err := c.List(ctx, &list, in, client.MatchingFields{shareFileServerIndex: o.fileServer.Name}); err != nil {
+	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name)); err != nil {
 		return err
 	}
 	o.shares = list.Items
@@ -106,26 +102,26 @@ func (o *observed) readStatefulSet(ctx context.Context, c client.Client) error {
 
 func (o *observed) readServices(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list corev1.ServiceList
-	err := c.List(ctx, &list, in, ours(o.fileServer.Name))
+	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name))
 	o.services = byName(list.Items, func(s *corev1.Service) string { return s.Name })
 	return err
 }
 
 func (o *observed) readDataServers(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list internalv1.DataServerList
-	err := c.List(ctx, &list, in, ours(o.fileServer.Name))
+	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name))
 	o.dataServers = byName(list.Items, func(s *internalv1.DataServer) string { return s.Name })
 	return err
 }
 
 func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list corev1.PodList
-	if err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name))); err != nil {
+	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name))); err != nil {
 		return err
 	}
 	o.pods = byName(list.Items, func(p *corev1.Pod) string { return p.Name })
 	list = corev1.PodList{}
-	if err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectNamespaceServers(o.fileServer.Name))); err != nil {
+	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectNamespaceServers(o.fileServer.Name))); err != nil {
 		return err
 	}
 	o.namespacePods = list.Items
@@ -135,7 +131,7 @@ func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNa
 
 func (o *observed) readClaims(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list corev1.PersistentVolumeClaimList
-	err := c.List(ctx, &list, in, client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name)))
+	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name)))
 	o.claims = byName(list.Items, func(p *corev1.PersistentVolumeClaim) string { return p.Name })
 	return err
 }
@@ -144,7 +140,7 @@ func (o *observed) readClaims(ctx context.Context, c client.Client, in client.In
 // of thousands, so they are not copied out of the cache.
 func (o *observed) readDirectories(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list internalv1.ShareDirectoryList
-	err := c.List(ctx, &list, in, client.MatchingLabels{v1alpha1.FileServerLabel: o.fileServer.Name}, client.UnsafeDisableDeepCopy)
+	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy)
 	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
 	for i := range list.Items {
 		spec := &list.Items[i].Spec

@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
 )
 
 // FieldManager is the name that this controller applies under.
@@ -104,7 +105,7 @@ func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 		// Without a class there is no StatefulSet to keep, but one that exists has data behind it.
 		return nil
 	}
-	_, err := r.Applier.Prune(ctx, o.fileServer, keep, prunable(), ours(o.fileServer.Name))
+	_, err := r.Applier.Prune(ctx, o.fileServer, keep, prunable(), index.OfFileServer(o.fileServer.Name))
 	return err
 }
 

@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,10 +26,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 )
-
-// shareFileServerIndex finds the FileShares of a FileServer.
-const shareFileServerIndex = "fileserver.spec.fileServerRef"
 
 const (
 	// directoryDelay gathers the directories that clients make in bursts into one pass.
@@ -37,31 +36,23 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
-// SetupWithManager registers the controller, its watches and its index.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, shareFileServerIndex, func(o client.Object) []string {
-		if share, ok := o.(*v1alpha1.FileShare); ok {
-			return []string{share.Spec.FileServerRef.Name}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+// SetupWithManager registers the controller and its watches.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fileserver").
 		// Every status write of our own would bring another pass without this; deletion raises the generation.
 		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Owns(&appsv1.StatefulSet{}).
-		Owns(&appsv1.Deployment{}).
+		// Their pods tell how far they are; what is read of them is what was applied to them.
+		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(meantChanged())).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(meantChanged())).
 		Owns(&corev1.Service{}).
 		Owns(&internalv1.DataServer{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
-		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
-		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(meantChanged())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(podChanged())).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(ofDataServers())).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
@@ -127,6 +118,39 @@ func delayed(requests func(client.Object) []reconcile.Request, delay time.Durati
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(q, e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object) },
 	}
+}
+
+// meantChanged lets pass what changes what an object is meant to be, by whom ever; its status is left out.
+func meantChanged() predicate.Predicate {
+	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
+				!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+				e.ObjectOld.GetAnnotations()[v1alpha1.OwnerAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.OwnerAnnotation]
+		}})
+}
+
+// podChanged lets pass what is read of a pod.
+func podChanged() predicate.Predicate {
+	read := func(pod *corev1.Pod) string {
+		var ready corev1.ConditionStatus
+		if c := podCondition(pod, corev1.PodReady); c != nil {
+			ready = c.Status
+		}
+		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.Phase, pod.Status.PodIP, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Pod)
+		after, ok2 := e.ObjectNew.(*corev1.Pod)
+		return !ok || !ok2 || before.UID != after.UID || read(before) != read(after)
+	}}
+}
+
+// ofDataServers leaves out the ready-made claims of shares.
+func ofDataServers() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetLabels()[v1alpha1.ComponentLabel] == naming.ComponentDataServer
+	})
 }
 
 // ownerChanged lets pass what changes how many directories a server owns.

@@ -13,6 +13,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -29,7 +30,7 @@ type observed struct {
 	dataServers []internalv1.DataServer
 	// records are those of the share, by path.
 	records map[string]*internalv1.ShareDirectory
-	// others are the records of the FileServer's other shares.
+	// others are the records of the FileServer's other shares, if the pass is to place directories.
 	others []*internalv1.ShareDirectory
 	// strangers are records that a deleted share of this name left on another FileServer.
 	strangers []*internalv1.ShareDirectory
@@ -64,54 +65,50 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, client.InNamespace(o.share.Namespace),
-		client.MatchingFields{fileServerIndex: o.share.Spec.FileServerRef.Name}); err != nil {
+		index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
 	o.shares = shares.Items
 	var servers internalv1.DataServerList
-	if err := r.Client.List(ctx, &servers, client.InNamespace(o.share.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &servers, client.InNamespace(o.share.Namespace), index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
 		return fmt.Errorf("listing DataServers: %w", err)
 	}
-	for _, server := range servers.Items {
-		if server.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
-			o.dataServers = append(o.dataServers, server)
-		}
-	}
+	o.dataServers = servers.Items
 	return nil
 }
 
-// observeRecords reads the ledger. A pass that is about to place directories reads
-// the share's part past the cache: a cache that lags behind the last pass would
-// count what that pass placed a second time, and put the rest on the wrong servers.
+// observeRecords reads the share's directories. A pass that is about to place directories reads
+// them past the cache: a cache that lags behind the last pass would count what that pass placed a second time, and put
+// the rest on the wrong servers. Only such a pass needs those of the FileServer's other shares.
 func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
+	in := client.InNamespace(o.share.Namespace)
 	var records internalv1.ShareDirectoryList
-	if err := r.Client.List(ctx, &records, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingLabels{v1alpha1.FileServerLabel: o.share.Spec.FileServerRef.Name}); err != nil {
+	if err := r.Client.List(ctx, &records, in, index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ShareDirectories: %w", err)
 	}
 	o.records = map[string]*internalv1.ShareDirectory{}
 	for i := range records.Items {
-		if record := &records.Items[i]; record.Spec.FileShareRef.Name == o.share.Name {
+		switch record := &records.Items[i]; {
+		case record.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name:
 			o.records[record.Spec.Path] = record
-		} else {
-			o.others = append(o.others, record)
-		}
-	}
-	var retained internalv1.ShareDirectoryList
-	if err := r.Client.List(ctx, &retained, client.InNamespace(o.share.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name, v1alpha1.RetainedLabel: v1alpha1.RetainedTrue}); err != nil {
-		return fmt.Errorf("listing retained ShareDirectories: %w", err)
-	}
-	for i := range retained.Items {
-		if record := &retained.Items[i]; record.Spec.FileServerRef.Name != o.share.Spec.FileServerRef.Name {
+		case isRetained(record):
 			o.strangers = append(o.strangers, record)
 		}
 	}
 	if !needsPlacement(o) {
 		return nil
 	}
+	var all internalv1.ShareDirectoryList
+	if err := r.Client.List(ctx, &all, in, index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the ShareDirectories of FileServer %s: %w", o.share.Spec.FileServerRef.Name, err)
+	}
+	for i := range all.Items {
+		if record := &all.Items[i]; record.Spec.FileShareRef.Name != o.share.Name {
+			o.others = append(o.others, record)
+		}
+	}
 	var live internalv1.ShareDirectoryList
-	if err := r.Live.List(ctx, &live, client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
+	if err := r.Live.List(ctx, &live, in, client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
 		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
 	}
 	clear(o.records)

@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -106,7 +107,7 @@ func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting st
 func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error) {
 	if _, err := r.Applier.Prune(ctx, o.share, nil,
 		[]client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}},
-		client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
+		index.OfFileShare(o.share.Name)); err != nil {
 		return false, fmt.Errorf("deleting the ready-made volume: %w", err)
 	}
 	volume := &corev1.PersistentVolume{}

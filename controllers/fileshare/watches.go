@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/index"
 )
 
 // settle is how long the controller lets records change before it looks: two
@@ -31,25 +34,14 @@ const settle = 200 * time.Millisecond
 // maxBackoff keeps a fault that a user has mended from being noticed minutes later.
 const maxBackoff = 30 * time.Second
 
-// fileServerIndex finds the FileShares of a FileServer.
-const fileServerIndex = "fileshare.spec.fileServerRef"
-
-// SetupWithManager registers the controller, its watches and its index.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.FileShare{}, fileServerIndex, func(object client.Object) []string {
-		if share, ok := object.(*v1alpha1.FileShare); ok {
-			return []string{share.Spec.FileServerRef.Name}
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
+// SetupWithManager registers the controller and its watches.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fileshare").
 		For(&v1alpha1.FileShare{}, builder.WithPredicates(specOrLife)).
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer)).
+		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer), builder.WithPredicates(fileServerChanged)).
 		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(exportsChanged)).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
@@ -73,6 +65,32 @@ var comesOrGoes = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
 	},
+}
+
+// fileServerChanged is what shares read of a FileServer. How many directories each server has is not among it, or
+// one mkdir in one share would be a pass over every other.
+var fileServerChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.FileServer)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.FileServer)
+		return !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			!equality.Semantic.DeepEqual(whatSharesRead(before), whatSharesRead(after))
+	},
+}
+
+// whatSharesRead is a FileServer's status without what no share looks at.
+func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
+	status := fileServer.Status.DeepCopy()
+	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
+	for i := range status.Servers {
+		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
+	}
+	available := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
+	status.Conditions = nil
+	if available {
+		status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+	}
+	return *status
 }
 
 // exportsChanged leaves out how full the volumes are: that matters to new directories only, and they read it then.
@@ -114,7 +132,7 @@ func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Objec
 
 func (r *Reconciler) sharesOf(ctx context.Context, kubeNamespace, fileServer string) []reconcile.Request {
 	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, client.InNamespace(kubeNamespace), client.MatchingFields{fileServerIndex: fileServer}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &shares, client.InNamespace(kubeNamespace), index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing FileShares of a FileServer that changed", "fileServer", fileServer)
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -93,7 +94,7 @@ func read[T client.Object](ctx context.Context, c client.Reader, into T, job *v1
 
 func (o *observed) readPods(ctx context.Context, c client.Reader) error {
 	var list corev1.PodList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectBenchmark(o.job.Name)))
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfJob(o.job.Name), client.MatchingLabels(naming.SelectBenchmark(o.job.Name)))
 	o.pods = list.Items
 	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return err
@@ -105,7 +106,7 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 		return nil
 	}
 	var list internalv1.DataServerList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels(naming.SelectDataServers(o.share.Spec.FileServerRef.Name)))
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfFileServer(o.share.Spec.FileServerRef.Name))
 	for i := range list.Items {
 		o.servers = append(o.servers, serverOf(&list.Items[i], o.share.Name))
 	}
@@ -134,7 +135,7 @@ func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 		return nil // a plan that is made does not change
 	}
 	var list internalv1.ShareDirectoryList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: o.share.Name})
+	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy)
 	for i := range list.Items {
 		if d := &list.Items[i]; d.Spec.DataServerRef.Name != "" && d.State() == internalv1.DirectoryReady {
 			o.directories = append(o.directories, d.Spec.Path)

@@ -18,25 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/index"
 )
-
-// jobShareIndex finds the MLPerfStorageJobs of a FileShare.
-const jobShareIndex = "mlperfstoragejob.spec.fileShareRef"
 
 // maxBackoff keeps a fault that a user has mended from being noticed minutes later.
 const maxBackoff = 30 * time.Second
 
-// SetupWithManager registers the controller, its watches and its index.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.MLPerfStorageJob{}, jobShareIndex, func(o client.Object) []string {
-		if job, ok := o.(*v1alpha1.MLPerfStorageJob); ok {
-			return []string{job.Spec.FileShareRef.Name}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+// SetupWithManager registers the controller and its watches.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("mlperfstoragejob").
 		// Every status write of our own would bring another pass without the predicate. Deletion raises the
@@ -68,7 +57,7 @@ func byPod(_ context.Context, object client.Object) []reconcile.Request {
 
 func (r *Reconciler) byShare(ctx context.Context, object client.Object) []reconcile.Request {
 	var list v1alpha1.MLPerfStorageJobList
-	if err := r.List(ctx, &list, client.InNamespace(object.GetNamespace()), client.MatchingFields{jobShareIndex: object.GetName()}); err != nil {
+	if err := r.List(ctx, &list, client.InNamespace(object.GetNamespace()), index.OfFileShare(object.GetName())); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing MLPerfStorageJobs")
 		return nil
 	}

@@ -1,0 +1,67 @@
+package fileserver
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		heard  bool
+	}{
+		"a probe's time":      {func(p *corev1.Pod) { p.Status.Conditions[0].LastProbeTime = metav1.NewTime(time.Unix(1, 0)) }, false},
+		"another condition":   {func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }, false},
+		"not ready any more":  {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
+		"another address":     {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
+		"another of its name": {func(p *corev1.Pod) { p.UID = "b" }, true},
+		"being stopped":       {func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, true},
+		"its container waits": {func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "fs-0", UID: "a"},
+				Spec:       corev1.PodSpec{NodeName: "node-a"},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{
+					{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+				}},
+			}
+			after := before.DeepCopy()
+			tc.change(after)
+			if heard := podChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
+				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			}
+		})
+	}
+}
+
+func TestStatusOfAStatefulSetWakesNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*appsv1.StatefulSet)
+		heard  bool
+	}{
+		"its status":        {func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }, false},
+		"its specification": {func(s *appsv1.StatefulSet) { s.Generation++ }, true},
+		"a label":           {func(s *appsv1.StatefulSet) { s.Labels = map[string]string{"a": "b"} }, true},
+		"our mark":          {func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{v1alpha1.OwnerAnnotation: "x"} }, true},
+		"its owner":         {func(s *appsv1.StatefulSet) { s.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "fs", Generation: 1}}
+			after := before.DeepCopy()
+			tc.change(after)
+			if heard := meantChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
+				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			}
+		})
+	}
+}

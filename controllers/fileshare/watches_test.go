@@ -1,0 +1,42 @@
+package fileshare
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
+	number, bytes := int32(7), int64(1<<30)
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.FileServer)
+		heard  bool
+	}{
+		"a directory more on a server": {func(f *v1alpha1.FileServer) { f.Status.Servers[0].Directories = &number }, false},
+		"a fuller volume":              {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
+		"a condition's message": {func(f *v1alpha1.FileServer) {
+			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerServersAvailable, Status: metav1.ConditionTrue, Message: "3 of 3"}}
+		}, false},
+		"the address":       {func(f *v1alpha1.FileServer) { f.Status.Address = "10.0.0.1" }, true},
+		"a larger volume":   {func(f *v1alpha1.FileServer) { f.Status.Capacity.TotalBytes = &bytes }, true},
+		"a server is away":  {func(f *v1alpha1.FileServer) { f.Status.Servers[0].State = v1alpha1.ServerUnavailable }, true},
+		"its specification": {func(f *v1alpha1.FileServer) { f.Generation++ }, true},
+		"the front door opens": {func(f *v1alpha1.FileServer) {
+			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := builders.FileServer("ns", "fs").Build()
+			before.Status.Servers = []v1alpha1.FileServerServerStatus{{Name: "fs-0", State: v1alpha1.ServerServing}}
+			after := before.DeepCopy()
+			tc.change(after)
+			if heard := fileServerChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
+				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			}
+		})
+	}
+}

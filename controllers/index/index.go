@@ -1,0 +1,84 @@
+package index
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// Fields of objects in the cache, for client.MatchingFields.
+const (
+	fileServer = "howdah.fileServer"
+	fileShare  = "howdah.fileShare"
+	job        = "howdah.job"
+)
+
+// OfFileServer lists what belongs to a FileServer: FileShares, ShareDirectories, and everything that was made for it.
+func OfFileServer(name string) client.MatchingFields { return client.MatchingFields{fileServer: name} }
+
+// OfFileShare lists what belongs to a FileShare: ShareDirectories, jobs, its claim and its volume.
+func OfFileShare(name string) client.MatchingFields { return client.MatchingFields{fileShare: name} }
+
+// OfJob lists the pods of an MLPerfStorageJob.
+func OfJob(name string) client.MatchingFields { return client.MatchingFields{job: name} }
+
+// by are the fields of each kind. What is made for a FileServer, a share or a job tells it by a label.
+var by = []struct {
+	object client.Object
+	field  string
+	value  func(client.Object) string
+}{
+	{&v1alpha1.FileShare{}, fileServer, specOf(func(s *v1alpha1.FileShare) string { return s.Spec.FileServerRef.Name })},
+	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},
+	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
+	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
+	{&internalv1.DataServer{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&corev1.Pod{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&corev1.Pod{}, job, label(v1alpha1.JobLabel)},
+	{&corev1.PersistentVolumeClaim{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&corev1.PersistentVolumeClaim{}, fileShare, label(v1alpha1.FileShareLabel)},
+	{&corev1.PersistentVolume{}, fileShare, label(v1alpha1.FileShareLabel)},
+	{&corev1.Service{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&corev1.ServiceAccount{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&appsv1.StatefulSet{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&appsv1.Deployment{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&policyv1.PodDisruptionBudget{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&rbacv1.Role{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&rbacv1.RoleBinding{}, fileServer, label(v1alpha1.FileServerLabel)},
+}
+
+// Register tells the cache of the fields. It must be called before the manager starts.
+func Register(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range by {
+		if err := indexer.IndexField(ctx, kind.object, kind.field, func(o client.Object) []string {
+			if value := kind.value(o); value != "" {
+				return []string{value}
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("index of %T by %s: %w", kind.object, kind.field, err)
+		}
+	}
+	return nil
+}
+
+func label(key string) func(client.Object) string {
+	return func(o client.Object) string { return o.GetLabels()[key] }
+}
+
+func specOf[T client.Object](value func(T) string) func(client.Object) string {
+	return func(o client.Object) string {
+		if typed, ok := o.(T); ok {
+			return value(typed)
+		}
+		return ""
+	}
+}
