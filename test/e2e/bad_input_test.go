@@ -46,7 +46,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		} {
 			Expect(c.Create(ctx, tc.share)).To(Succeed(), tc.share.Name)
 			for _, want := range tc.wants {
-				Eventually(ctx, conditionsOf(ctx, tc.share)).WithTimeout(10*time.Second).Should(ContainSubstring(want), tc.share.Name)
+				Eventually(ctx, conditionsOf(ctx, tc.share)).WithTimeout(bound(10*time.Second)).Should(ContainSubstring(want), tc.share.Name)
 			}
 			Expect(recordsBelow(ctx, tc.share.Name, "")).To(BeEmpty(), tc.share.Name)
 			Expect(c.Delete(ctx, tc.share)).To(Succeed())
@@ -54,7 +54,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		}
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"))
 		Expect(shareReady(ctx, share)).To(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(bound(2*time.Minute)))
 
 	It("in FileServers is explained and touches nothing", func(ctx SpecContext) {
 		By("a StorageClass that does not exist")
@@ -104,7 +104,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		Expect(c.Delete(ctx, user)).To(Succeed())
 		Expect(c.WaitGone(ctx, spare)).To(Succeed())
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(bound(3*time.Minute)))
 
 	It("such as a FileServer of the same name in another Kubernetes namespace disturbs nothing", func(ctx SpecContext) {
 		other := *c
@@ -112,7 +112,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		_, err := c.Kubectl(ctx, "create", "namespace", other.Namespace)
 		Expect(err).NotTo(HaveOccurred())
 		defer func() {
-			_, err := other.Kubectl(ctx, "delete", "fileshares,fileservers", "--all", "--timeout=60s")
+			_, err := other.Kubectl(ctx, "delete", "fileshares,fileservers", "--all", "--timeout="+bound(time.Minute).String())
 			Expect(err).NotTo(HaveOccurred())
 			_, err = c.Kubectl(ctx, "delete", "namespace", other.Namespace, "--wait=false")
 			Expect(err).NotTo(HaveOccurred())
@@ -124,11 +124,11 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		Eventually(ctx, func() string {
 			_ = other.Get(ctx, share, twinShare)
 			return fmt.Sprint(twinShare.Status.Conditions)
-		}).WithTimeout(90 * time.Second).Should(MatchRegexp(`Ready True`))
+		}).WithTimeout(bound(90 * time.Second)).Should(MatchRegexp(`Ready True`))
 		original := &v1alpha1.FileShare{}
 		Expect(c.Get(ctx, share, original)).To(Succeed())
 		Expect(twinShare.Status.Mount.Address).NotTo(Equal(original.Status.Mount.Address))
 		Expect(shareReady(ctx, share)).To(Succeed())
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(bound(3*time.Minute)))
 })

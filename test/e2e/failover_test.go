@@ -94,5 +94,5 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 			expectWithin(fmt.Sprintf("longest stall of a mounted client, in %d loops", loops), time.Duration(longest)*time.Millisecond, 5*time.Second)
 			Expect(loops).To(BeNumerically(">", 20))
 		}
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(bound(4*time.Minute)))
 })

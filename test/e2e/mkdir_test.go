@@ -42,7 +42,7 @@ var _ = Describe("A client's plain mkdir", Label("smoke"), func() {
 		for server, directories := range perServer {
 			Expect(directories).To(HaveLen(12/serverCount), server)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(bound(time.Minute)))
 
 	It("gives the errno that a user expects", func(ctx SpecContext) {
 		const asUser = "setpriv --reuid 1000 --regid 1000 --clear-groups "
@@ -64,7 +64,7 @@ var _ = Describe("A client's plain mkdir", Label("smoke"), func() {
 		}
 		Expect(shell(ctx, clientB, "rmdir /share/rootonly/empty && ls /share/rootonly")).To(Equal("full\n"))
 		Expect(shell(ctx, clientB, "mv -T /share/rootonly/full /share/rootonly/renamed && ls /share/rootonly/renamed")).To(Equal("file\n"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(bound(time.Minute)))
 })
 
 var _ = Describe("Thousands of directories", Ordered, Label("many"), func() {
@@ -106,7 +106,7 @@ var _ = Describe("Thousands of directories", Ordered, Label("many"), func() {
 			Expect(len(directories)).To(BeNumerically("~", total/serverCount, 20), server)
 		}
 		AddReportEntry(fmt.Sprintf("%d mkdir by two clients", 2*perClient), fmt.Sprintf("%s, %.1f per second", elapsed.Round(time.Second), float64(2*perClient)/elapsed.Seconds()), ReportEntryVisibilityAlways)
-	}, SpecTimeout(12*time.Minute))
+	}, SpecTimeout(bound(12*time.Minute)))
 
 	It("let a client walk over up to 640 of them", func(ctx SpecContext) {
 		// Inside the client: kubectl exec costs more than entering a directory.
@@ -119,5 +119,5 @@ var _ = Describe("Thousands of directories", Ordered, Label("many"), func() {
 		Expect(count).To(Equal(walked - 1))
 		AddReportEntry("first entry into a directory", fmt.Sprintf("%d ms", entry), ReportEntryVisibilityAlways)
 		AddReportEntry(fmt.Sprintf("walk over %d more", walked-1), fmt.Sprintf("%.1f s, %d ms each", float64(walk)/1000, walk/(walked-1)), ReportEntryVisibilityAlways)
-	}, SpecTimeout(12*time.Minute))
+	}, SpecTimeout(bound(12*time.Minute)))
 })

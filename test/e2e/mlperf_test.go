@@ -57,5 +57,5 @@ var _ = Describe("An MLPerfStorageJob", Label("mlperf"), func() {
 		Expect(result.Label).To(ContainSubstring("not an MLPerf"))
 		AddReportEntry("verdict", fmt.Sprintf("%s, AU %s %%, %d MB/s, busiest/idlest server %.2f",
 			result.Verdict, result.AUPercent, *result.BytesPerSecond/1e6, float64(busiest)/float64(idlest)), ReportEntryVisibilityAlways)
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(bound(4*time.Minute)))
 })

@@ -50,5 +50,5 @@ var _ = Describe("A pod that mounts a share", Label("smoke"), func() {
 		}
 		Expect(len(servers)).To(BeNumerically(">=", serverCount), "addresses of data servers in %v", mounts)
 		Expect(servers).NotTo(HaveKey(frontDoor(ctx)), "no data goes through the front door")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(bound(time.Minute)))
 })

@@ -21,9 +21,9 @@ const seenWithin = 3 * time.Second
 // the goal. The client itself looks and takes the time: kubectl exec costs more than what is measured.
 func waitInside(ctx SpecContext, what, pod, command string) {
 	GinkgoHelper()
-	output := shell(ctx, pod, `start=$(date +%%s%%N); limit=$((start+60000000000))
+	output := shell(ctx, pod, `start=$(date +%%s%%N); limit=$((start+%d))
 		until %s > /dev/null 2>&1; do [ $(date +%%s%%N) -lt $limit ] || exit 1; sleep 0.1; done
-		echo $(( ($(date +%%s%%N)-start)/1000000 ))`, command)
+		echo $(( ($(date +%%s%%N)-start)/1000000 ))`, bound(time.Minute).Nanoseconds(), command)
 	milliseconds, err := strconv.Atoi(strings.TrimSpace(output))
 	Expect(err).NotTo(HaveOccurred())
 	expectWithin(what, time.Duration(milliseconds)*time.Millisecond, seenWithin)
@@ -88,7 +88,7 @@ var _ = Describe("Shares that come and go under mounted clients", Label("shares"
 			Expect(shell(ctx, naming.DataServer(fileServer, ordinal), "ls %s/0", naming.VolumesRoot)).NotTo(ContainSubstring("scratch"))
 		}
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"), "other shares are as they were")
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(bound(3*time.Minute)))
 
 	It("refuse to lose a declared directory that holds data", func(ctx SpecContext) {
 		small := newShare("small", "/small", 1, "a", "b")
@@ -109,5 +109,5 @@ var _ = Describe("Shares that come and go under mounted clients", Label("shares"
 		Expect(shell(ctx, clientB, "cat /tree/small/a/file")).To(Equal("precious\n"))
 		Expect(c.Delete(ctx, changed)).To(Succeed())
 		Expect(c.WaitGone(ctx, changed)).To(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(bound(2*time.Minute)))
 })

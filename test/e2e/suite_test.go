@@ -37,30 +37,15 @@ var options = []string{"vers=4.1", "nconnect=16", "hard", "acdirmin=1", "acdirma
 
 var c *cluster.Cluster
 
-// patience is by how much a time may miss its goal before a spec fails: a lab of
-// three nodes shares two cores, and 1 is for machines that do nothing else. HOWDAH_E2E_PATIENCE sets it.
-var patience = 1.0
-
 // total is how many directories two clients make at once. HOWDAH_E2E_DIRECTORIES sets it: a lab on two cores makes some fifteen a second.
 var total = 2000
-
-// expectWithin reports a time beside its goal, and fails the spec if the goal is missed by more than patience.
-func expectWithin(what string, took, goal time.Duration) {
-	GinkgoHelper()
-	verdict := "met"
-	if took > goal {
-		verdict = "NOT MET"
-	}
-	AddReportEntry(what, fmt.Sprintf("%s (goal %s: %s)", took.Round(10*time.Millisecond), goal, verdict), ReportEntryVisibilityAlways)
-	Expect(took).To(BeNumerically("<=", time.Duration(float64(goal)*patience)), what)
-}
 
 // firstByte is the time from apply to the first byte read in a pod.
 var firstByte time.Duration
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyTimeout(bound(time.Minute))
 	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
 	var err error
 	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
@@ -74,7 +59,7 @@ func TestE2E(t *testing.T) {
 		}
 	}
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 38 * time.Minute
+	suite.Timeout = bound(30 * time.Minute)
 	reporter.Succinct = false
 	RunSpecs(t, "Howdah end to end", suite, reporter)
 }
@@ -83,7 +68,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	c, err = cluster.Connect(ctx, "howdah-e2e")
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(8*time.Minute))
+	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(bound(8*time.Minute)))
 
 	start := time.Now()
 	Expect(c.Create(ctx, newFileServer(fileServer, serverCount))).To(Succeed())
@@ -110,19 +95,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, name := range []string{clientA, clientB} {
 		Expect(c.WaitPodReady(ctx, name)).To(Succeed())
 	}
-}, NodeTimeout(5*time.Minute))
+}, NodeTimeout(bound(5*time.Minute)))
 
 // removeAll removes what the suite made, in the order that needs no waiting
 // for finalizers in vain: pods, shares, FileServers, then the namespace.
 func removeAll(ctx context.Context) {
 	GinkgoHelper()
 	grace := "--grace-period=1"
+	timeout := func(d time.Duration) string { return "--timeout=" + bound(d).String() }
 	for _, args := range [][]string{
-		{"delete", "mlperfstoragejobs", "--all", "--timeout=60s"},
-		{"delete", "pods", "-l", cluster.ClientLabel, grace, "--timeout=60s"},
-		{"delete", "fileshares", "--all", "--timeout=180s"},
-		{"delete", "fileservers", "--all", "--timeout=120s"},
-		{"delete", "pvc", "--all", "--timeout=120s"},
+		{"delete", "mlperfstoragejobs", "--all", timeout(time.Minute)},
+		{"delete", "pods", "-l", cluster.ClientLabel, grace, timeout(time.Minute)},
+		{"delete", "fileshares", "--all", timeout(3 * time.Minute)},
+		{"delete", "fileservers", "--all", timeout(2 * time.Minute)},
+		{"delete", "pvc", "--all", timeout(2 * time.Minute)},
 		{"delete", "pv", c.Namespace + "-" + treeClaim, "--ignore-not-found"},
 		{"delete", "namespace", c.Namespace, "--wait=false"},
 	} {
@@ -135,7 +121,7 @@ var _ = ReportAfterEach(func(report SpecReport) {
 	if !report.Failed() || c == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), bound(30*time.Second))
 	defer cancel()
 	dump(ctx)
 })

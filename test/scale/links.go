@@ -55,8 +55,7 @@ func (b *bench) tryLinks(ctx context.Context, capBytes float64) ([]link, error) 
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		links = append(links, link{name, rate, float64(len(nodes)) * capBytes})
-		b.note("%.1f of %.1f MB/s", rate/1e6, float64(len(nodes))*capBytes/1e6)
-		b.remark()
+		b.end("%.1f of %.1f MB/s", rate/1e6, float64(len(nodes))*capBytes/1e6)
 		return nil
 	}
 	for _, node := range b.nodes {

@@ -104,8 +104,7 @@ func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, er
 			}
 			f.rounds = append(f.rounds, rate)
 			windows = append(windows, window{f.name, round, use})
-			b.note("%.1f MB/s, %.0f %% of the CPU idle", rate/1e6, 100*use.Idle)
-			b.remark()
+			b.end("%.1f MB/s, %.0f %% of the CPU idle", rate/1e6, 100*use.Idle)
 		}
 	}
 	return figures, windows, nil

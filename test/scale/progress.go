@@ -36,7 +36,7 @@ func (p *progress) begin(expected time.Duration, format string, args ...any) {
 	p.say("")
 }
 
-// note is what the step waits for or has found, to be said with the next line.
+// note is what the step waits for, to be said with the next line.
 func (p *progress) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,19 +57,19 @@ func (p *progress) run(ctx context.Context) {
 	}
 }
 
-func (p *progress) remind() {
-	p.mu.Lock()
-	due := p.step > 0 && time.Since(p.said) >= every
-	p.mu.Unlock()
-	if due {
-		p.remark()
-	}
-}
-
-// remark says at once how far the step is.
-func (p *progress) remark() {
+// end says what the step has found.
+func (p *progress) end(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.say(": " + fmt.Sprintf(format, args...))
+}
+
+func (p *progress) remind() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.step == 0 || time.Since(p.said) < every {
+		return
+	}
 	far := fmt.Sprintf(": %.0f s", time.Since(p.since).Seconds())
 	if p.expected > 0 {
 		far += fmt.Sprintf(" of about %.0f", p.expected.Seconds())

@@ -22,6 +22,7 @@ func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		p.begin(20*time.Second, "reading")
 		time.Sleep(6 * time.Second)
+		p.end("17.7 MB/s")
 		stop()
 		<-done
 		want := strings.Join([]string{
@@ -30,6 +31,7 @@ func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
 			"   21 s  step 1 of 2: waiting for share all: 10 s, its claim is pending",
 			"   22 s  step 2 of 2: reading",
 			"   28 s  step 2 of 2: reading: 6 s of about 20",
+			"   28 s  step 2 of 2: reading: 17.7 MB/s",
 		}, "\n") + "\n"
 		if out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)
