@@ -50,7 +50,7 @@ func (b *bench) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	b.begin(0, "%d data servers on capped nodes", len(b.nodes)+1)
+	b.begin("%d data servers on capped nodes", len(b.nodes)+1)
 	for name, servers := range map[string]int{one: 1, all: len(b.nodes)} {
 		if err := b.createShare(ctx, name, int32(servers)); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (b *bench) prepare(ctx context.Context) error {
 		b.owned[name] = owned
 	}
 	directories := streamsPerServer * (len(b.nodes) + 1)
-	b.begin(0, "%d files of %d MiB", directories, fileMiB)
+	b.begin("%d files of %d MiB", directories, fileMiB)
 	pod, err := b.client(ctx, map[string]string{"/one": one, "/all": all})
 	if err != nil {
 		return err

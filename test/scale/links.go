@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -49,7 +48,7 @@ func sender(node string) string { return "sender-" + node }
 func (b *bench) tryLinks(ctx context.Context, capBytes float64) ([]link, error) {
 	var links []link
 	try := func(name string, nodes []string) error {
-		b.begin(linkSeconds*time.Second, "%s, plain TCP", name)
+		b.begin("%s, plain TCP", name)
 		rate, _, err := b.rawTCP(ctx, nodes, linkSeconds)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -86,6 +85,7 @@ func (b *bench) rawTCP(ctx context.Context, nodes []string, seconds int) (float6
 			ended <- err
 		}()
 	}
+	b.note("sending for %d s", seconds)
 	// bash for its /dev/tcp.
 	script := "exec bash -c " + shellQuote(fmt.Sprintf(tcpReceive, seconds, strings.Join(addresses, " ")))
 	rate, use, err := b.rate(ctx, pod, script)

@@ -66,13 +66,13 @@ func run(ctx context.Context) (verdict, error) {
 func (b *bench) removeAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
-	b.begin(0, "removing what was made")
+	b.begin("removing what was made")
 	b.remove(ctx)
 }
 
 // find measures; if the links are slow already, it stops there.
 func (b *bench) find(ctx context.Context, capBytes float64, rounds int) (found outcome, err error) {
-	b.begin(0, "a pod on each capped node that sends")
+	b.begin("a pod on each capped node that sends")
 	if err := b.startSenders(ctx); err != nil {
 		return found, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/spare"
@@ -97,7 +96,7 @@ func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, er
 	for round := 1; round <= rounds; round++ {
 		for i := range figures {
 			f := &figures[i]
-			b.begin(time.Duration(b.seconds)*time.Second, "round %d of %d, %s", round, rounds, f.name)
+			b.begin("round %d of %d, %s", round, rounds, f.name)
 			rate, use, err := b.take(ctx, kinds, i)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", f.name, err)
@@ -130,7 +129,7 @@ func (b *bench) read(ctx context.Context, k kind) (float64, spare.Use, error) {
 	if _, err := b.Shell(ctx, pod, "for f in "+strings.Join(k.files, " ")+"; do head -c 4096 $f > /dev/null || exit 1; done"); err != nil {
 		return 0, spare.Use{}, err
 	}
-	b.note("reading")
+	b.note("reading for %d s", b.seconds+2*settle)
 	return b.rate(ctx, pod, fmt.Sprintf(readScript, strings.Join(k.files, " "), b.seconds+2*settle, settle, b.seconds))
 }
 

@@ -20,23 +20,22 @@ type progress struct {
 	step                 int
 	doing, state         string
 	started, since, said time.Time
-	expected             time.Duration
 }
 
 func newProgress(out io.Writer, steps int) *progress {
 	return &progress{out: out, steps: steps, started: time.Now()}
 }
 
-// begin is the next step; expected is how long it takes, 0 if nobody knows.
-func (p *progress) begin(expected time.Duration, format string, args ...any) {
+// begin is the next step.
+func (p *progress) begin(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step++
-	p.doing, p.state, p.since, p.expected = fmt.Sprintf(format, args...), "", time.Now(), expected
+	p.doing, p.state, p.since = fmt.Sprintf(format, args...), "", time.Now()
 	p.say("")
 }
 
-// note is what the step waits for, to be said with the next line.
+// note is what the step waits for or is about, to be said with the next line.
 func (p *progress) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,9 +70,6 @@ func (p *progress) remind() {
 		return
 	}
 	far := fmt.Sprintf(": %.0f s", time.Since(p.since).Seconds())
-	if p.expected > 0 {
-		far += fmt.Sprintf(" of about %.0f", p.expected.Seconds())
-	}
 	if p.state != "" {
 		far += ", " + p.state
 	}

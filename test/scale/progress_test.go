@@ -16,11 +16,12 @@ func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
 		done := make(chan struct{})
 		go func() { p.run(ctx); close(done) }()
 		time.Sleep(10500 * time.Millisecond) // Nothing is under way yet.
-		p.begin(0, "waiting for share %s", "all")
+		p.begin("waiting for share %s", "all")
 		time.Sleep(4 * time.Second)
 		p.note("its claim is pending")
 		time.Sleep(8 * time.Second)
-		p.begin(20*time.Second, "reading")
+		p.begin("reading")
+		p.note("for 20 s")
 		time.Sleep(6 * time.Second)
 		p.end("17.7 MB/s")
 		stop()
@@ -30,7 +31,7 @@ func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
 			"   16 s  step 1 of 2: waiting for share all: 6 s, its claim is pending",
 			"   21 s  step 1 of 2: waiting for share all: 10 s, its claim is pending",
 			"   22 s  step 2 of 2: reading",
-			"   28 s  step 2 of 2: reading: 6 s of about 20",
+			"   28 s  step 2 of 2: reading: 6 s, for 20 s",
 			"   28 s  step 2 of 2: reading: 17.7 MB/s",
 		}, "\n") + "\n"
 		if out.String() != want {

@@ -25,7 +25,8 @@ const (
 const (
 	baseSize   = "24G" // Sparse: it takes what is in it.
 	bakeMemory = 1200
-	bakeLimit  = 3 * time.Minute
+	// A minute, on a machine that does nothing else.
+	bakeLimit = 15 * time.Minute
 )
 
 // nodePrograms are copied into the base disk.

@@ -32,8 +32,36 @@ const (
 // as well. They are part of the Go image alone, not of what is built with it.
 var goSettings = []string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE"}
 
+// clearLeftovers removes what builds left that were killed: working containers in buildah's store, which nobody
+// else uses while the cache's lock is held, and their folders.
+func (c *Cache) clearLeftovers() error {
+	if !sys.Exists(c.Path("buildah")) {
+		return nil
+	}
+	out, err := c.buildah("rm", "--all")
+	if err != nil {
+		return err
+	}
+	folders, err := filepath.Glob(c.Path("tmp", "buildah*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := os.RemoveAll(folder); err != nil {
+			return err
+		}
+	}
+	if containers := len(strings.Fields(out)); containers+len(folders) > 0 {
+		c.Say("removed what a build left that was killed: %d working containers, %d folders", containers, len(folders))
+	}
+	return nil
+}
+
 // BaseImages makes the base images in buildah's store.
 func (c *Cache) BaseImages() error {
+	if err := c.clearLeftovers(); err != nil {
+		return err
+	}
 	mirror, err := Mirror()
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ type Cache struct {
 	Say    func(format string, args ...any)
 	// BaseInUse reports whether a lab needs a base disk.
 	BaseInUse func(disk string) bool
+	// pace is how far the product is that is being made.
+	pace *pace
 }
 
 // Part is a part of the cache that one command at a time may fill. There are two,
@@ -92,7 +94,10 @@ func (c *Cache) ensure(p product) error {
 	if err := os.Remove(stampFile); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	if err := p.make(); err != nil {
+	stop := c.remind(p.name)
+	err := p.make()
+	stop()
+	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	c.Say("made %s in %s", p.name, time.Since(started).Round(100*time.Millisecond))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/sys"
 )
@@ -109,7 +111,8 @@ func (c *Cache) goBuild(folder, name string, flags ...string) error {
 		files: []string{c.Bin(name)},
 		stamp: hash(append([]string{sum}, flags...)...),
 		make: func() error {
-			args := append([]string{"build", "-trimpath", "-o", c.Bin(name)}, flags...)
+			c.pace.expect(countPackages(dir, flags))
+			args := append([]string{"build", "-v", "-trimpath", "-o", c.Bin(name)}, flags...)
 			return c.goRun(dir, nil, append(args, ".")...)
 		},
 	})
@@ -117,7 +120,7 @@ func (c *Cache) goBuild(folder, name string, flags ...string) error {
 
 func (c *Cache) containerd() error {
 	names := []string{"containerd", "ctr", "containerd-shim-runc-v2"}
-	args := []string{"install", "-trimpath", "-ldflags", "-s -w", "-tags", containerdTags}
+	args := []string{"install", "-v", "-trimpath", "-ldflags", "-s -w", "-tags", containerdTags}
 	var files []string
 	for _, name := range names {
 		args = append(args, "github.com/containerd/containerd/v2/cmd/"+name+"@"+containerdVersion)
@@ -139,11 +142,31 @@ func (c *Cache) goRun(dir string, env []string, args ...string) error {
 	if err := os.MkdirAll(c.Path("bin"), 0o755); err != nil {
 		return err
 	}
-	cmd := exec.Command("nice", append([]string{"go"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"), env...)
-	_, err := sys.Capture(cmd)
+	run := func(args []string) error {
+		cmd := exec.Command("nice", append([]string{"go"}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"), env...)
+		_, err := sys.Capture(cmd)
+		return err
+	}
+	err := run(args)
+	if i := slices.Index(args, "-v"); err != nil && i >= 0 {
+		// Once more without the names of packages, among which the error is lost.
+		return run(slices.Delete(slices.Clone(args), i, i+1))
+	}
 	return err
+}
+
+// countPackages is how many packages a build may have to compile, 0 if Go can't tell.
+func countPackages(dir string, flags []string) int {
+	cmd := exec.Command("go", append(append([]string{"list", "-deps"}, flags...), ".")...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	out, err := sys.Capture(cmd)
+	if err != nil {
+		return 0
+	}
+	return strings.Count(out, "\n")
 }
 
 func relink(target, path string) error {

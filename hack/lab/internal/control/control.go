@@ -106,7 +106,7 @@ func (p *Plane) Start(port int) error {
 	if err := p.start("kube-apiserver", p.apiserverArgs()); err != nil {
 		return err
 	}
-	if err := p.waitReady(time.Minute); err != nil {
+	if err := p.waitReady(5 * time.Minute); err != nil {
 		return err
 	}
 	if err := p.start("kube-controller-manager", p.managerArgs()); err != nil {

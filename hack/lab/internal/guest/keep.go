@@ -35,7 +35,7 @@ func Keep() error {
 	}
 	go keepService("containerd", containerdCommand())
 	go func() {
-		waitFor(containerdSocket, time.Minute)
+		waitFor(containerdSocket, 5*time.Minute)
 		go keepService("kubelet", kubeletCommand(config.Node))
 		keepService("kube-proxy", proxyCommand(config.Node))
 	}()
@@ -87,7 +87,7 @@ func bake() error {
 		return err
 	}
 	go keepService("containerd", containerdCommand())
-	waitFor(containerdSocket, time.Minute)
+	waitFor(containerdSocket, 5*time.Minute)
 	err := importInbox()
 	if err == nil {
 		err = os.WriteFile(filepath.Join(Share, "baked"), nil, 0o644)

@@ -18,7 +18,12 @@ import (
 //go:embed addons/*.yaml
 var addons embed.FS
 
-const readyLimit = 4 * time.Minute
+const (
+	// readyLimit is for machines that do other things, too: an idle one takes 20 s.
+	readyLimit = 15 * time.Minute
+	// remindEvery is how often a wait says what it waits for.
+	remindEvery = 10 * time.Second
+)
 
 // Up brings the instance to the settings. What is there already stays; what is
 // missing, whether never made or gone since, is made.
@@ -145,7 +150,12 @@ func (l *Lab) waitReady(plane *control.Plane) error {
 	want := l.rec.Settings.Nodes
 	var state string
 	var nodesReady bool
+	said := time.Now()
 	for end := time.Now().Add(readyLimit); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		if time.Since(said) >= remindEvery && state != "" {
+			l.Say("waiting: %s", state)
+			said = time.Now()
+		}
 		nodes, err := client.ReadyNodes()
 		if err != nil {
 			state = err.Error()

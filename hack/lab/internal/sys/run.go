@@ -26,8 +26,10 @@ func Output(name string, args ...string) (string, error) {
 // carries the end of everything the command said.
 func Capture(cmd *exec.Cmd) (string, error) {
 	var out, all bytes.Buffer
-	cmd.Stdout = io.MultiWriter(&out, &all)
-	cmd.Stderr = &all
+	heard := &lines{}
+	everything := io.MultiWriter(&all, heard)
+	cmd.Stdout = io.MultiWriter(&out, everything)
+	cmd.Stderr = everything
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, tail(all.String(), 30))
 	}
