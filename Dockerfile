@@ -5,6 +5,42 @@ ARG GO_IMAGE=docker.io/library/golang:1.26-trixie
 ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
 ARG DEBIAN_IMAGE=docker.io/library/debian:trixie-slim
 
+FROM ${DEBIAN_IMAGE} AS packaged
+# nfs-ganesha 9 comes from backports. Its suite is added from the image's own entry for trixie, so that
+# mirrors and keys are those of the base. /etc/mtab is where ganesha looks for file systems;
+# Docker makes it, containerd does not, and then no export can be made.
+RUN set -eux; \
+    if [ -e /etc/apt/sources.list.d/debian.sources ]; then \
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)Suites:[^\n]*trixie([ \n]|$)/ { sub(/(^|\n)Suites:[^\n]*/, "\nSuites: trixie-backports"); sub(/^\n/, ""); print }' \
+            /etc/apt/sources.list.d/debian.sources > /etc/apt/sources.list.d/backports.sources; \
+    else \
+        sed -n 's/^\(deb .*\) trixie main.*/\1 trixie-backports main/p' /etc/apt/sources.list > /etc/apt/sources.list.d/backports.list; \
+    fi; \
+    apt-get update; \
+    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs; \
+    apt-get clean; \
+    rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/*; \
+    ln -sf /proc/self/mounts /etc/mtab; \
+    mkdir -p /run/ganesha /var/lib/nfs/ganesha /volumes
+
+FROM packaged AS handles
+# Signed file handles: internal/ganesha/handles/README.md. The library is compiled against the headers of this very
+# nfs-ganesha (its source) and of the RPC library that it uses.
+RUN set -eux; \
+    if [ -e /etc/apt/sources.list.d/backports.sources ]; then \
+        sed -i 's/^Types:.*/Types: deb deb-src/' /etc/apt/sources.list.d/backports.sources; \
+    else \
+        sed 's/^deb /deb-src /' /etc/apt/sources.list.d/backports.list >> /etc/apt/sources.list.d/backports-source.list; \
+    fi; \
+    apt-get update; \
+    apt-get install --yes --no-install-recommends -t trixie-backports gcc libc6-dev patchelf libntirpc-dev liburcu-dev
+COPY internal/ganesha/handles /src
+RUN /src/build.sh /out
+
+# Ganesha as data servers run it. Without the library, or without a key, it does not start.
+FROM packaged AS ganesha
+COPY --from=handles /out /
+
 FROM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -25,24 +61,6 @@ FROM ${BASE_IMAGE} AS howdah
 COPY --from=build /out/howdah /usr/local/bin/howdah
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/howdah"]
-
-FROM ${DEBIAN_IMAGE} AS ganesha
-# nfs-ganesha 9 comes from backports. Its suite is added from the image's own entry for trixie, so that
-# mirrors and keys are those of the base. /etc/mtab is where ganesha looks for file systems;
-# Docker makes it, containerd does not, and then no export can be made.
-RUN set -eux; \
-    if [ -e /etc/apt/sources.list.d/debian.sources ]; then \
-        awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)Suites:[^\n]*trixie([ \n]|$)/ { sub(/(^|\n)Suites:[^\n]*/, "\nSuites: trixie-backports"); sub(/^\n/, ""); print }' \
-            /etc/apt/sources.list.d/debian.sources > /etc/apt/sources.list.d/backports.sources; \
-    else \
-        sed -n 's/^\(deb .*\) trixie main.*/\1 trixie-backports main/p' /etc/apt/sources.list > /etc/apt/sources.list.d/backports.list; \
-    fi; \
-    apt-get update; \
-    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs; \
-    apt-get clean; \
-    rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/*; \
-    ln -sf /proc/self/mounts /etc/mtab; \
-    mkdir -p /run/ganesha /var/lib/nfs/ganesha /volumes
 
 FROM ganesha AS server
 COPY --from=build /out/howdah /usr/local/bin/howdah

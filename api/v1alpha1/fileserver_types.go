@@ -60,6 +60,15 @@ type FileServerSpec struct {
 	// +optional
 	NFS *NFSOptions `json:"nfs,omitempty"`
 
+	// handleKeyGeneration counts the keys with which data servers sign file handles. Raise it by one for new keys: data
+	// servers restart one after the other, and handles that the generation before it signed are still taken,
+	// so clients notice nothing. Handles of earlier generations are refused, and who has them must mount again.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="handleKeyGeneration can't go back: keys that were replaced stay replaced"
+	// +optional
+	HandleKeyGeneration int32 `json:"handleKeyGeneration,omitempty"`
+
 	// resources are the compute resources of each data server's container.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`

@@ -44,6 +44,7 @@ func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 
 func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {
 	spread, affinity := apart(selector)
+	container := dataServerContainer(in)
 	pod := corev1ac.PodSpec().
 		WithServiceAccountName(naming.DataServerAccount(in.name())).
 		WithEnableServiceLinks(false).
@@ -51,8 +52,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		WithTopologySpreadConstraints(spread).
 		WithAffinity(affinity).
 		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(dataServerContainer(in))
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
 	if placement := in.FileServer.Spec.Placement; placement != nil {
 		if placement.NodeSelector != nil {
 			pod.WithNodeSelector(placement.NodeSelector)
@@ -62,7 +62,8 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	for i := range instance.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
 	}
-	return pod
+	withHandleKeys(in, pod, container)
+	return pod.WithContainers(container)
 }
 
 func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {

@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"context"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
@@ -53,6 +55,8 @@ type Reconciler struct {
 	Images  desired.Images
 	Clock   clock.PassiveClock
 	Events  events.EventRecorder
+
+	handleKeys handleKeys
 }
 
 // Reconcile is one pass over a FileServer.
@@ -75,10 +79,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.release(ctx, o)
 	}
 	d := decide(o, r.Images)
-	applied := r.apply(ctx, o, d)
+	// Before the pods that mount them.
+	applied := errors.Join(r.handleKeys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
-	return apply.Outcome(applied, apply.Status(ctx, r.Client, &fs, after))
+	result, err := apply.Outcome(applied, apply.Status(ctx, r.Client, &fs, after))
+	if err == nil && result.IsZero() && o.hasWaiting() {
+		result.RequeueAfter = lostKeysAfter
+	}
+	return result, err
 }
 
 // prunable are the kinds of children of which there can be one too many.

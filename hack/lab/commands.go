@@ -251,7 +251,7 @@ func images(args []string) error {
 	dockerfile := flags.String("file", "", "Dockerfile (default: the one in the context)")
 	target := flags.String("target", "", "stage to build (default: howdah and server)")
 	tag := flags.String("tag", "", "the image's name; wants --target")
-	unpack := flags.Bool("unpack", false, "print a folder with the stage's files instead; wants --target, and a stage that copies nothing from the context")
+	unpack := flags.Bool("unpack", false, "print a folder with the stage's files instead; wants --target")
 	var buildArgs list
 	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
 	_ = flags.Parse(args)

@@ -44,6 +44,9 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if failure := m.verify(ctx, config); failure != nil {
 		return failure
 	}
+	if failure := m.refuseForgeries(ctx, config); failure != nil {
+		return failure
+	}
 	return m.remove(supervised)
 }
 
@@ -51,6 +54,9 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 func (m *manager) prepare() (ganesha.Config, *fault) {
 	if m.record.Spec.Volumes < 1 {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1")}
+	}
+	if err := m.keys.check(); err != nil {
+		return ganesha.Config{}, &fault{internalv1.ReasonHandleKeyMissing, err}
 	}
 	for index := range m.record.Spec.Volumes {
 		if err := claimVolume(m.where, m.record, index, m.log); err != nil {

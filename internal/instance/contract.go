@@ -16,6 +16,12 @@ const (
 	// GaneshaBinary is ganesha in the server image.
 	GaneshaBinary = "/usr/bin/ganesha.nfsd"
 
+	// HandleKey is the file with the data server's key for signing file handles: 16 bytes of a Secret, for root alone.
+	// PreviousHandleKey is that of the key before it, while clients may have handles that it signed. They are
+	// mounted by subPath ($(POD_NAME) in the Secret), so that a pod sees no other data server's, and new keys need a new pod.
+	HandleKey         = "/etc/howdah/handle-key"
+	PreviousHandleKey = "/etc/howdah/previous-handle-key"
+
 	// MetaDir is Howdah's own directory on each volume, beside the shares'
 	// directories. No share can have this name: share names start with a letter or digit.
 	MetaDir = ".howdah"
@@ -39,7 +45,7 @@ const (
 	// not meant to run yet and while it is being restarted with backoff for at most StartAllowance.
 	HealthPath = "/healthz"
 	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
-	// owner and scope, and has loaded a generation of the record.
+	// owner and scope, has loaded a generation of the record, and refused a forged file handle since it started.
 	ReadyPath = "/readyz"
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"

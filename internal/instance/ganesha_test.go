@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -73,13 +74,19 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 	server := &dataServer{
 		t: t, record: sampleRecord(volumes), records: make(chan *internalv1.DataServer, 1), status: &memoryRecord{},
 	}
+	keys := keysOf(name)
+	if _, err := os.Stat(keys.current); err != nil {
+		mustWork(t, "write a key", os.WriteFile(keys.current, []byte("the key of " + name + ", cut to size")[:handleKeyBytes], 0o400))
+	}
 	options, err := Options{
 		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root,
+		HandleKey: keys.current, PreviousHandleKey: keys.previous,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
+	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
 	server.manager, err = newManager(options, server.records, server.status, newNFSProber("training-0"))
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +103,14 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 	})
 	t.Cleanup(server.stop)
 	return server
+}
+
+// ganeshaOf names the binaries of data servers that boot must not give the image's.
+var ganeshaOf = map[string]string{}
+
+// keysOf are the files of the keys of file handles, of the data server that boot makes of the name.
+func keysOf(name string) handleKeys {
+	return handleKeys{current: "/run/handle-key-" + name, previous: "/run/previous-handle-key-" + name}
 }
 
 func sampleRecord(volumes int32) *internalv1.DataServer {
@@ -199,6 +214,11 @@ func runScenarios(t *testing.T) {
 		{"removed data goes, and not a byte more", removedDataGoes},
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
+		{"forged handles are refused", forgedHandlesAreRefused},
+		{"handles outlive restarts and the exchange of keys", handlesStayValid},
+		{"without a key nothing is served", nothingIsServedUnsigned},
+		{"a ganesha that takes forged handles is stopped", unsignedGaneshaIsStopped},
+		{"referrals can't be planted", referralsCantBePlanted},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)

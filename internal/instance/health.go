@@ -22,6 +22,9 @@ const probeTimeout = 3 * time.Second
 type expectation struct {
 	generation atomic.Int64 // The newest generation that was fully served; 0: none yet.
 	stopping   atomic.Bool
+	// clearedStart is the start of ganesha, counted from 1, that refuses forged file handles as far as
+	// there is an export to try it on; 0: none yet.
+	clearedStart atomic.Int64
 
 	mutex        sync.Mutex
 	owner, scope string
@@ -61,8 +64,12 @@ func (m *manager) ready(ctx context.Context) error {
 	if m.expected.generation.Load() == 0 {
 		return errors.New("no generation of the record has been served yet")
 	}
-	if state := m.ganesha.state(); !state.Initialized {
+	state := m.ganesha.state()
+	if !state.Initialized {
 		return errors.New("ganesha is not up")
+	}
+	if m.expected.clearedStart.Load() != int64(state.Starts) {
+		return errors.New("ganesha was not yet seen to refuse a forged file handle since it started")
 	}
 	owner, scope, err := m.prober.identity(ctx)
 	if err != nil {

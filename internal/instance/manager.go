@@ -35,6 +35,7 @@ type manager struct {
 	hostname        string
 	nodeName, podIP string
 	configFile      string
+	keys            handleKeys
 	ganesha         *supervisor
 	prober          prober
 	reporter        reporter
@@ -49,6 +50,7 @@ type manager struct {
 	memory   *ledger
 	started  bool
 	loaded   string // The configuration that ganesha has.
+	proven   int    // The start of ganesha that was seen to refuse a forged handle.
 	starts   int    // The start of ganesha that loaded and serving are about.
 	serving  map[string]fileSystem
 	leaving  map[string]bool // Pseudo paths that it may still serve.

@@ -41,16 +41,27 @@ func (p *nfsProber) identity(ctx context.Context) (owner, scope string, err erro
 	return identity.Owner, strings.TrimSuffix(identity.Scope, "\x00"), err
 }
 
-// look opens a session and destroys it at once: a client id that lives on would be in
+// inSession opens a session and destroys it at once: a client id that lives on would be in
 // ganesha's recovery records, and a restarted ganesha would wait a whole grace period for it.
-func (p *nfsProber) look(ctx context.Context, paths []string) (sights []sight, err error) {
+func (p *nfsProber) inSession(ctx context.Context, use func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	session, err := client.Dial(ctx, p.address, client.Options{ClientOwner: p.owner, Slots: 1, CallTimeout: lookTimeout})
 	if err != nil {
-		return nil, fmt.Errorf("connecting to ganesha: %w", err)
+		return fmt.Errorf("connecting to ganesha: %w", err)
 	}
-	defer func() { err = errors.Join(err, session.Close(ctx)) }()
+	return errors.Join(use(ctx, session), session.Close(ctx))
+}
+
+func (p *nfsProber) look(ctx context.Context, paths []string) (sights []sight, err error) {
+	err = p.inSession(ctx, func(ctx context.Context, session *client.Client) error {
+		sights, err = lookIn(ctx, session, paths)
+		return err
+	})
+	return sights, err
+}
+
+func lookIn(ctx context.Context, session *client.Client, paths []string) (sights []sight, err error) {
 	root := client.Credentials{}
 	for _, path := range paths {
 		attributes, err := session.Stat(ctx, root, path)
@@ -66,4 +77,30 @@ func (p *nfsProber) look(ctx context.Context, paths []string) (sights []sight, e
 		}
 	}
 	return sights, nil
+}
+
+func (p *nfsProber) forge(ctx context.Context, path string) error {
+	return p.inSession(ctx, func(ctx context.Context, session *client.Client) error {
+		root := client.Credentials{}
+		handle, err := session.Handle(ctx, root, path)
+		if err != nil {
+			return err
+		}
+		if len(handle) == 0 {
+			return errors.New("ganesha gave an empty file handle")
+		}
+		// In the middle are the bytes that say which file it is.
+		handle[len(handle)/2] ^= 1
+		switch _, err := session.StatHandle(ctx, root, handle); {
+		case err == nil:
+			return errForgeryTaken
+		case client.IsStatus(err, nfsv4.NFS4ERR_BADHANDLE):
+			return nil
+		case client.IsStatus(err, nfsv4.NFS4ERR_STALE):
+			// It looked for the file, and there is none: the handle was not found out.
+			return errForgeryTaken
+		default:
+			return err
+		}
+	})
 }

@@ -19,6 +19,9 @@ type prober interface {
 	identity(ctx context.Context) (owner, scope string, err error)
 	// look tells in which file system each path is, or why not, in order. The error is that of the connection.
 	look(ctx context.Context, paths []string) ([]sight, error)
+	// forge asks for the path's file handle and gives it back with a flipped bit. It is nil if that was refused as
+	// it must be (NFS4ERR_BADHANDLE), and errForgeryTaken if it was not.
+	forge(ctx context.Context, path string) error
 }
 
 // sight is what the prober sees at a path.

@@ -30,6 +30,8 @@ type Options struct {
 	RunDir string
 	// GaneshaBinary is unset for GaneshaBinary.
 	GaneshaBinary string
+	// HandleKey and PreviousHandleKey are files with the keys of file handles; unset means the constants of these names.
+	HandleKey, PreviousHandleKey string
 	// Port is that of probes and metrics; unset means v1alpha1.ManagerPort.
 	Port int
 	// Log is where everything is told, ganesha's own lines too. Required.
@@ -55,6 +57,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.GaneshaBinary == "" {
 		o.GaneshaBinary = GaneshaBinary
+	}
+	if o.HandleKey == "" {
+		o.HandleKey, o.PreviousHandleKey = HandleKey, PreviousHandleKey
 	}
 	if o.Port == 0 {
 		o.Port = v1alpha1.ManagerPort
@@ -101,14 +106,14 @@ func newManager(options Options, records <-chan *internalv1.DataServer, to repor
 	}
 	m := &manager{
 		where: layout{options.VolumesRoot}, hostname: hostname, nodeName: options.NodeName, podIP: options.PodIP,
-		configFile: filepath.Join(options.RunDir, "ganesha.conf"),
-		prober:     through, reporter: to, records: records, wake: make(chan struct{}, 1),
+		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
+		prober: through, reporter: to, records: records, wake: make(chan struct{}, 1),
 		log: options.Log, now: time.Now, metrics: newMetrics(),
 	}
 	m.ganesha = &supervisor{
 		binary: options.GaneshaBinary, configFile: m.configFile,
 		pidFile: filepath.Join(options.RunDir, "ganesha.pid"),
-		log:     options.Log.With("process", "ganesha"),
+		log:     options.Log.With("process", "ganesha"), keys: m.keys,
 		beforeStart: func() {
 			if err := pruneRecovery(m.where.recovery(), hostname); err != nil {
 				m.log.Warn("pruning recovery records", "err", err)

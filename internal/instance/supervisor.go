@@ -31,6 +31,7 @@ const (
 // supervisor keeps ganesha running.
 type supervisor struct {
 	binary, configFile, pidFile string
+	keys                        handleKeys
 	// beforeStart runs before each start, while ganesha is not running.
 	beforeStart func()
 	// changed is called whenever state changes; it must not block.
@@ -109,7 +110,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
 	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
 	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
-	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"}
+	command.Env = append(s.keys.environment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
 	if err != nil {

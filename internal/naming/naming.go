@@ -37,6 +37,12 @@ func DataServer(fileServer string, ordinal int32) string {
 	return fileServer + "-" + strconv.Itoa(int(ordinal))
 }
 
+// HandleKeys is the Secret with the keys of a generation by which a FileServer's data servers sign file handles. It has a
+// hash of the UID, so that nobody can make one beforehand, and none of an earlier FileServer of the name is in the way.
+func HandleKeys(fileServer, fileServerUID string, generation int32) string {
+	return fileServer + "-handle-keys-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
+}
+
 // VolumeClaimTemplate is the claim template of a data server's volume.
 func VolumeClaimTemplate(volume int32) string { return "data-" + strconv.Itoa(int(volume)) }
 

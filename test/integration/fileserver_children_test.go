@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -68,6 +69,72 @@ var _ = Describe("A FileServer becomes its children", func() {
 
 		By("letting the namespace servers in everywhere")
 		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.NamespaceServers).To(Equal([]string{"10.2.0.1", "10.2.0.2"}))
+	})
+
+	It("gives data servers keys for file handles, each its own, and new ones when asked", func() {
+		fs := builders.FileServer(namespace, "training").Replicas(2).Build()
+		create(fs)
+		keys := func(generation int32) map[string][]byte {
+			secret := exists(&corev1.Secret{}, namespace, naming.HandleKeys(fs.Name, string(fs.UID), generation))
+			Expect(*secret.Immutable).To(BeTrue())
+			Expect(metav1.GetControllerOf(secret).UID).To(Equal(fs.UID))
+			return secret.Data
+		}
+		first := keys(1)
+		Expect(first).To(HaveLen(64), "for every data server that can ever be")
+		distinct := map[string]bool{}
+		for _, key := range first {
+			Expect(key).To(HaveLen(16))
+			distinct[string(key)] = true
+		}
+		Expect(distinct).To(HaveLen(64))
+		mounted := func() map[string]string {
+			pod := exists(&appsv1.StatefulSet{}, namespace, "training").Spec.Template.Spec
+			found := map[string]string{}
+			for _, volume := range pod.Volumes {
+				for _, mount := range pod.Containers[0].VolumeMounts {
+					if volume.Secret != nil && mount.Name == volume.Name {
+						Expect(mount.SubPathExpr).To(Equal("$(POD_NAME)"), "no server sees another's key")
+						Expect(*volume.Secret.DefaultMode).To(Equal(int32(0o400)))
+						found[mount.MountPath] = volume.Secret.SecretName
+					}
+				}
+			}
+			return found
+		}
+		name := func(generation int32) string { return naming.HandleKeys(fs.Name, string(fs.UID), generation) }
+		Expect(mounted()).To(Equal(map[string]string{"/etc/howdah/handle-key": name(1)}))
+
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.HandleKeyGeneration = 2 })
+		Eventually(mounted, patience).Should(Equal(map[string]string{
+			"/etc/howdah/handle-key": name(2), "/etc/howdah/previous-handle-key": name(1),
+		}))
+		Expect(keys(2)["training-0"]).NotTo(Equal(first["training-0"]))
+		Expect(keys(1)).To(Equal(first), "what was signed stays good")
+
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.HandleKeyGeneration = 3 })
+		Eventually(mounted, patience).Should(Equal(map[string]string{
+			"/etc/howdah/handle-key": name(3), "/etc/howdah/previous-handle-key": name(2),
+		}))
+		back := fs.DeepCopy()
+		back.Spec.HandleKeyGeneration = 2
+		Expect(admin.Patch(ctx, back, client.MergeFrom(fs))).To(MatchError(ContainSubstring("can't go back")))
+	})
+
+	It("makes lost keys of file handles again when a pod waits for them", func() {
+		fs := builders.FileServer(namespace, "training").Replicas(1).Build()
+		create(fs)
+		name := naming.HandleKeys(fs.Name, string(fs.UID), 1)
+		lost := exists(&corev1.Secret{}, namespace, name)
+		set := exists(&appsv1.StatefulSet{}, namespace, "training")
+		Expect(admin.Delete(ctx, lost)).To(Succeed())
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "training-0", Labels: set.Spec.Template.Labels},
+			Spec:       withClaims(set, "training-0").Spec,
+		}
+		pod.Spec.NodeName = "node-a"
+		create(pod)
+		Expect(exists(&corev1.Secret{}, namespace, name).UID).NotTo(Equal(lost.UID))
 	})
 
 	It("follows the nodes when replicas is unset", func() {

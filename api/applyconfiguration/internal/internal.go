@@ -218,6 +218,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
       default: {}
+    - name: handleKeyGeneration
+      type:
+        scalar: numeric
+      default: 1
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions

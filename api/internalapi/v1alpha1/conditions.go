@@ -14,6 +14,10 @@ const (
 	ReasonExportIDsExhausted = "ExportIDsExhausted"
 	// ReasonExportsFailing: some exports do not serve; the message says which and why.
 	ReasonExportsFailing = "ExportsFailing"
+	// ReasonHandleKeyMissing: there is no key to sign file handles with, so ganesha is not started.
+	ReasonHandleKeyMissing = "HandleKeyMissing"
+	// ReasonHandlesUnsigned: ganesha took a file handle that it did not make, and was stopped.
+	ReasonHandlesUnsigned = "HandlesUnsigned"
 	// ReasonReloadFailed: ganesha did not take its new configuration and goes on with the old one.
 	ReasonReloadFailed = "ReloadFailed"
 )

@@ -24,6 +24,10 @@ type FileServerSpecApplyConfiguration struct {
 	FrontDoor *FrontDoorApplyConfiguration `json:"frontDoor,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
+	// handleKeyGeneration counts the keys with which data servers sign file handles. Raise it by one for new keys: data
+	// servers restart one after the other, and handles that the generation before it signed are still taken,
+	// so clients notice nothing. Handles of earlier generations are refused, and who has them must mount again.
+	HandleKeyGeneration *int32 `json:"handleKeyGeneration,omitempty"`
 	// resources are the compute resources of each data server's container.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -71,6 +75,14 @@ func (b *FileServerSpecApplyConfiguration) WithFrontDoor(value *FrontDoorApplyCo
 // If called multiple times, the NFS field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithNFS(value *NFSOptionsApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.NFS = value
+	return b
+}
+
+// WithHandleKeyGeneration sets the HandleKeyGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HandleKeyGeneration field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithHandleKeyGeneration(value int32) *FileServerSpecApplyConfiguration {
+	b.HandleKeyGeneration = &value
 	return b
 }
 

@@ -47,10 +47,17 @@ func (c *Cache) Image(b Build) (string, error) {
 	return archive, err
 }
 
-// Unpacked builds a stage that is made of nothing but the Dockerfile and base images,
-// and returns the folder with its files.
+// Unpacked builds a stage and returns the folder with its files.
 func (c *Cache) Unpacked(b Build) (string, error) {
-	sum, err := hashFiles(b.Dockerfile)
+	dockerfile, err := hashFiles(b.Dockerfile)
+	if err != nil {
+		return "", err
+	}
+	inputs, err := b.stageInputs()
+	if err != nil {
+		return "", err
+	}
+	sum, err := hashTree(b.Context, inputs)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +69,7 @@ func (c *Cache) Unpacked(b Build) (string, error) {
 	return dir, c.ensure(product{
 		name:  "root-" + b.Target,
 		files: []string{filepath.Join(dir, "usr")},
-		stamp: hash(append([]string{sum, string(debian), b.Target}, b.Args...)...),
+		stamp: hash(append([]string{dockerfile, sum, string(debian), b.Target}, b.Args...)...),
 		make:  func() error { return c.unpack(b, dir) },
 	})
 }

@@ -1,0 +1,63 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+const (
+	handleKeyBytes = 16
+	// handleKeyServers is the most data servers that a FileServer can have (the schema's limit of spec.replicas). All
+	// get their keys at once, because a Secret that is only ever created can't get more of them.
+	handleKeyServers = 64
+	// HandleKeysBytes is how much randomness HandleKeys needs.
+	HandleKeysBytes = handleKeyBytes * handleKeyServers
+
+	// rootOnly is the mode of a key's file.
+	rootOnly = int32(0o400)
+)
+
+// HandleKeyGenerations are those whose keys data servers have: that which signs, and after it
+// the one before, whose handles are still taken.
+func HandleKeyGenerations(fs *v1alpha1.FileServer) []int32 {
+	if current := fs.Spec.HandleKeyGeneration; current > 1 {
+		return []int32{current, current - 1}
+	}
+	return []int32{1}
+}
+
+// HandleKeys is the Secret with the keys of one generation, one for each data server under its name. It is a whole object
+// and is only ever created: the operator may make Secrets and never read one.
+func HandleKeys(fs *v1alpha1.FileServer, generation int32, random [HandleKeysBytes]byte) *corev1.Secret {
+	immutable := true
+	keys := map[string][]byte{}
+	for ordinal := range int32(handleKeyServers) {
+		keys[naming.DataServer(fs.Name, ordinal)] = random[handleKeyBytes*ordinal:][:handleKeyBytes]
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: naming.HandleKeys(fs.Name, string(fs.UID), generation), Namespace: fs.Namespace,
+			Labels:          labels(naming.SelectDataServers(fs.Name)),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(fs, v1alpha1.GroupVersion.WithKind("FileServer"))},
+		},
+		Immutable: &immutable,
+		Data:      keys,
+	}
+}
+
+// withHandleKeys gives a data server's pod its own keys: subPathExpr keeps those of the others out of the container.
+func withHandleKeys(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
+	volumes, paths := []string{"handle-key", "previous-handle-key"}, []string{instance.HandleKey, instance.PreviousHandleKey}
+	for i, generation := range HandleKeyGenerations(in.FileServer) {
+		pod.WithVolumes(corev1ac.Volume().WithName(volumes[i]).WithSecret(corev1ac.SecretVolumeSource().
+			WithSecretName(naming.HandleKeys(in.name(), string(in.FileServer.UID), generation)).
+			WithDefaultMode(rootOnly)))
+		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(volumes[i]).WithMountPath(paths[i]).
+			WithSubPathExpr("$(" + instance.EnvDataServer + ")").WithReadOnly(true))
+	}
+}
