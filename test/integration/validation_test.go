@@ -67,6 +67,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has a quote in a share path", fileShareYAML("s", `'/da"ta'`), "spec.path", "should match"),
 		Entry("has a newline in a share path", fileShareYAML("s", `"/data\nEXPORT"`), "spec.path", "should match"),
 		Entry("has a share name that is too long", fileShareYAML(strings.Repeat("s", 51), "/s"), "metadata.name must be at most 50", "characters"),
+		Entry("takes the name of a data server's claim", fileShareYAML("data-0-training-3", "/s"), "metadata.name", "claims of data servers"),
 		Entry("has a dot in the share's name", fileShareYAML("a.b", "/s"), "metadata.name", "no dots"),
 		Entry("has a directory twice", fileShareYAML("s", "/s", "directories: [a, a]"), "spec.directories[1]", "Duplicate"),
 		Entry("has .. in a directory", fileShareYAML("s", "/s", "depth: 2", "directories: [a/..]"), "spec.directories", "without empty, '.' or '..'"),
@@ -112,6 +113,8 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("writes the size as a number", fileServerYAML("fs", "size: 1073741824")),
 		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "frontDoor: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
 		Entry("is a share", fileShareYAML("s", "/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
+		Entry("has a name that only looks like that of a data server's claim", fileShareYAML("data-0-training", "/s")),
+		Entry("has a name with a number at its end", fileShareYAML("cifar-10", "/s")),
 		Entry("lets in IPv4 and IPv6", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/8, 10.1.2.3, 'fd00::/8', '::1'], accessType: ReadOnly, squash: All}]")),
 	)
 })
