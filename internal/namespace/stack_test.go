@@ -301,26 +301,64 @@ func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 	}
 }
 
-// The proof of concept found this sequence to be what makes "mkdir d && echo x > d/f" work with Linux.
-func TestADirectoryThatWasJustMadeIsPlainInItsCompoundAndAReferralAfterwards(t *testing.T) {
+// This is what makes everything that comes after mkdir work with Linux (operations/fresh.go, test/kernels).
+func TestADirectoryThatWasJustMadeIsAnotherFileSystemsRootToItsMakerAndAReferralOnceItIsEntered(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	k := boot(t, w.serve("a").address)
-	attributes := &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{1<<nfsv4.FATTR4_TYPE | 1<<nfsv4.FATTR4_FSID}}}
+	ask := func(bits ...int) *nfsv4.NfsArgop4_OP_GETATTR {
+		var request uint32
+		for _, bit := range bits {
+			request |= 1 << bit
+		}
+		return &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{request}}}
+	}
+	attributes := func(res nfsv4.NfsResop4) []byte {
+		return res.(*nfsv4.NfsResop4_OP_GETATTR).Opgetattr.(*nfsv4.Getattr4res_NFS4_OK).Resok4.ObjAttributes.AttrVals
+	}
+	look := []nfsv4.NfsArgop4{&nfsv4.NfsArgop4_OP_GETFH{}, ask(nfsv4.FATTR4_TYPE, nfsv4.FATTR4_FSID)}
 	create := &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: "d"}}
-	res, status := k.try(user, append(walk("/data"), create, &nfsv4.NfsArgop4_OP_GETFH{}, attributes)...)
+	res, status := k.try(user, slices.Concat(walk("/data"), []nfsv4.NfsArgop4{create}, look)...)
 	if status != nfsv4.NFS4_OK {
 		t.Fatalf("CREATE, GETFH, GETATTR: %s", nfs.StatusName(status))
 	}
 	handle := res[3].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
-	if _, status := k.try(user, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, attributes); status != nfsv4.NFS4ERR_STALE {
-		t.Errorf("PUTFH of the new directory: %s, want NFS4ERR_STALE", nfs.StatusName(status))
+	created := attributes(res[4])
+	res, _ = k.try(user, append(walk("/data"), look[1])...)
+	if bytes.Equal(created, attributes(res[2])) {
+		t.Error("the new directory has the fsid of the namespace: Linux would not mount its data server there")
 	}
-	if _, status := k.try(user, append(walk("/data/d"), &nfsv4.NfsArgop4_OP_GETFH{})...); status != nfsv4.NFS4ERR_MOVED {
-		t.Errorf("LOOKUP, GETFH of the new directory: %s, want NFS4ERR_MOVED", nfs.StatusName(status))
+	res, status = k.try(user, append(walk("/data/d"), look...)...)
+	if status != nfsv4.NFS4_OK {
+		t.Fatalf("LOOKUP, GETFH, GETATTR by its maker: %s", nfs.StatusName(status))
 	}
-	locations := &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{1 << nfsv4.FATTR4_FS_LOCATIONS}}}
-	res, status = k.try(user, append(walk("/data/d"), locations)...)
+	again := res[3].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	if !bytes.Equal(handle, again) || !bytes.Equal(created, attributes(res[4])) {
+		t.Error("LOOKUP by its maker shows another directory than CREATE: Linux would drop the first one")
+	}
+	through := &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+	if _, status := k.try(user, through, look[1]); status != nfsv4.NFS4_OK {
+		t.Errorf("GETATTR of the new directory: %s", nfs.StatusName(status))
+	}
+	if _, status := k.try(user, through, ask(nfsv4.FATTR4_SUPPORTED_ATTRS)); status != nfsv4.NFS4ERR_STALE {
+		t.Errorf("who mounts the new directory from here gets %s, want NFS4ERR_STALE", nfs.StatusName(status))
+	}
+	if _, status := k.try(user, append(walk("/data/d"), look...)...); status != nfsv4.NFS4ERR_MOVED {
+		t.Errorf("LOOKUP, GETFH of the entered directory: %s, want NFS4ERR_MOVED", nfs.StatusName(status))
+	}
+	if _, status := k.try(user, through, look[1]); status != nfsv4.NFS4_OK {
+		t.Errorf("GETATTR by who opened it before: %s", nfs.StatusName(status))
+	}
+	for name, op := range map[string]nfsv4.NfsArgop4{
+		"LOOKUP":  &nfsv4.NfsArgop4_OP_LOOKUP{Oplookup: nfsv4.Lookup4args{Objname: "x"}},
+		"CREATE":  create,
+		"READDIR": &nfsv4.NfsArgop4_OP_READDIR{Opreaddir: nfsv4.Readdir4args{Maxcount: 4096}},
+	} {
+		if _, status := k.try(user, through, op); status != nfsv4.NFS4ERR_STALE {
+			t.Errorf("%s in the new directory: %s, want NFS4ERR_STALE", name, nfs.StatusName(status))
+		}
+	}
+	res, status = k.try(user, append(walk("/data/d"), ask(nfsv4.FATTR4_FS_LOCATIONS))...)
 	if status != nfsv4.NFS4_OK {
 		t.Fatalf("GETATTR of fs_locations: %s", nfs.StatusName(status))
 	}

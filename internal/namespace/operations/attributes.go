@@ -183,7 +183,7 @@ func (w *values) bitmap(m []uint32) {
 
 func (w *values) fsid(e *tree.Entry) {
 	w.u64(fsidMajor)
-	if e.Junction() {
+	if e.Distributed() {
 		w.u64(e.ID.FileID())
 	} else {
 		w.u64(firstMinor)

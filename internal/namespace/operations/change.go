@@ -48,9 +48,6 @@ func createStatus(kind nfsv4.Createtype4) nfsv4.Nfsstat4 {
 func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nfsv4.NfsResop4 {
 	args := &op.Opcreate
 	dir, status := c.directory()
-	if status == nfsv4.NFS4_OK && c.current.created != nil {
-		status = nfsv4.NFS4ERR_STALE
-	}
 	if status == nfsv4.NFS4_OK {
 		status = checkName(args.Objname)
 	}
@@ -86,8 +83,8 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	}
 	c.current = &handle{id: made.ID}
 	if made.Junction() {
-		made.Target = nil
-		c.current.created = &made
+		c.h.fresh.add(c.caller.Addr, made.ID)
+		c.current = unentered(made)
 	}
 	return &nfsv4.NfsResop4_OP_CREATE{Opcreate: &nfsv4.Create4res_NFS4_OK{Resok4: nfsv4.Create4resok{
 		Cinfo: c.changes(&dir), Attrset: trim(args.Createattrs.Attrmask),
@@ -165,7 +162,7 @@ func (c *compound) victim(h *handle, name string) (dir, e tree.Entry, creds tree
 		return dir, e, creds, status
 	case dir.Junction():
 		return dir, e, creds, nfsv4.NFS4ERR_MOVED
-	case h.created != nil:
+	case h.unentered != nil:
 		return dir, e, creds, nfsv4.NFS4ERR_STALE
 	}
 	if status = checkName(name); status != nfsv4.NFS4_OK {
@@ -220,8 +217,6 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	switch {
 	case to.Share == nil || to.Share.Name != from.Share.Name:
 		return nfsv4.NFS4ERR_XDEV
-	case c.current.created != nil:
-		return nfsv4.NFS4ERR_STALE
 	case from.ID == to.ID && e.Name() == name:
 		return nfsv4.NFS4_OK
 	}

@@ -38,8 +38,8 @@ func (c *compound) resolve(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
 	if h == nil {
 		return tree.Entry{}, nfsv4.NFS4ERR_NOFILEHANDLE
 	}
-	if h.created != nil {
-		return *h.created, nfsv4.NFS4_OK
+	if h.unentered != nil {
+		return *h.unentered, nfsv4.NFS4_OK
 	}
 	e, ok := c.h.Tree.Get(h.id)
 	if !ok || !c.sees(&e) {
@@ -87,20 +87,19 @@ func (c *compound) may(e *tree.Entry, want uint32) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4_OK
 }
 
-// putfh is PUTFH (RFC 8881 section 18.19). Handles of junctions are never given out for
-// use, and those of directories that were just created are stale by design (tree.HandleCreated).
+// putfh is PUTFH (RFC 8881 section 18.19). A junction has no handle but the one that its maker got (fresh.go).
 func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
 	kind, id, err := tree.DecodeHandle(object)
 	if err != nil {
 		return nfsv4.NFS4ERR_BADHANDLE
 	}
-	if kind == tree.HandleCreated {
-		return nfsv4.NFS4ERR_STALE
-	}
 	h := &handle{id: id}
 	e, status := c.resolve(h)
-	if status != nfsv4.NFS4_OK || e.Junction() {
+	if status != nfsv4.NFS4_OK || e.Junction() != (kind == tree.HandleCreated) {
 		return nfsv4.NFS4ERR_STALE
+	}
+	if kind == tree.HandleCreated {
+		h = unentered(e)
 	}
 	c.current = h
 	return nfsv4.NFS4_OK
@@ -113,7 +112,7 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 		return session.Fail(op, status)
 	}
 	kind := tree.HandleDirectory
-	if c.current.created != nil {
+	if c.current.unentered != nil {
 		kind = tree.HandleCreated
 	}
 	return &nfsv4.NfsResop4_OP_GETFH{Opgetfh: &nfsv4.Getfh4res_NFS4_OK{
@@ -127,6 +126,10 @@ func (c *compound) lookup(name string) nfsv4.Nfsstat4 {
 	e, status := c.child(name)
 	if status != nfsv4.NFS4_OK {
 		return status
+	}
+	if e.Junction() && c.h.fresh.has(c.caller.Addr, e.ID) {
+		c.current = unentered(e)
+		return nfsv4.NFS4_OK
 	}
 	if e.Junction() {
 		good := e.Target.Serves && c.h.Reachable(e.Target.Server)

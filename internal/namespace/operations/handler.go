@@ -54,6 +54,7 @@ type Config struct {
 type Handler struct {
 	Config
 	patience patience
+	fresh    fresh
 }
 
 // New makes a Handler.
@@ -72,8 +73,8 @@ func (h *Handler) Begin(_ context.Context, caller rpc.Caller, minorVersion uint3
 // handle is a current or saved file handle.
 type handle struct {
 	id tree.ID
-	// created is set for a junction that this compound made: to this compound it is a plain directory.
-	created *tree.Entry
+	// unentered is set for a junction as its maker sees it before entering it: a directory with all attributes (fresh.go).
+	unentered *tree.Entry
 }
 
 // compound is the state of one compound.
@@ -95,6 +96,10 @@ func (c *compound) Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 }
 
 func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
+	if c.enters(op) {
+		c.h.fresh.remove(c.caller.Addr, c.current.id)
+		return session.Fail(op, nfsv4.NFS4ERR_STALE)
+	}
 	switch o := op.(type) {
 	case *nfsv4.NfsArgop4_OP_GETFH:
 		return c.getfh(o)

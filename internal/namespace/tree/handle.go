@@ -26,9 +26,8 @@ type HandleKind byte
 const (
 	// HandleDirectory is a directory of the namespace.
 	HandleDirectory HandleKind = 0
-	// HandleCreated is given for a directory in the compound that made it, when the directory
-	// is a junction for everybody from then on. Later use of it is stale on purpose:
-	// the client looks the name up again and meets the referral.
+	// HandleCreated is what the maker of a junction gets for it. Its attributes can be read and set through it. Any other
+	// use is stale on purpose: the client looks the name up again and meets the referral.
 	HandleCreated HandleKind = 1
 )
 

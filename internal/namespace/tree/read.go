@@ -50,6 +50,10 @@ func (e *Entry) Name() string {
 // Junction tells whether the entry refers to a data server.
 func (e *Entry) Junction() bool { return e.Target != nil }
 
+// Distributed tells whether the directory has a data server: it is a junction, or was until its Target was
+// taken from the entry for who has just made it.
+func (e *Entry) Distributed() bool { return e.Record != nil && e.Record.Server != "" }
+
 func (t *Tree) entry(n *node) Entry {
 	e := Entry{
 		ID: n.id, Path: n.path, Share: n.share, Rel: n.rel, Record: n.record,
