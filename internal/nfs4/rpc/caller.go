@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
 )
@@ -16,7 +17,19 @@ type Caller struct {
 	GIDs     []uint32
 	// Anonymous is true for AUTH_NONE: UID, GID and GIDs mean nothing then.
 	Anonymous bool
+
+	// Link is the connection that the request came on; nil if there is none, as in tests.
+	Link *Link
+	// Keep asks for memory for a large result before it is made. False: there is none now, and the client
+	// is to ask again later. It is for the goroutine that executes the request; nil: there is always memory.
+	Keep func(bytes int) bool
 }
+
+// Link stands for a connection, whose identity is the pointer's.
+type Link struct{ ended atomic.Bool }
+
+// Ended is true when no further request can come on the connection.
+func (l *Link) Ended() bool { return l.ended.Load() }
 
 // authenticate decodes credentials. Any flavor but AUTH_NONE and AUTH_SYS, so also
 // RPCSEC_GSS, is AUTH_REJECTEDCRED: the credential may be sound but not for this server

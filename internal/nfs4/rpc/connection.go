@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
@@ -21,29 +22,55 @@ const (
 	lingerBytes = 1 << 20
 )
 
-// connection is one TCP connection: one goroutine that reads, one for each request.
+// readBuffer is what every connection has for reading, however idle; most requests fit.
+const readBuffer = 512
+
+// connection is one TCP connection: one goroutine that reads, one for each request that is being executed, and the
+// last of these goes on as the one that writes.
 type connection struct {
-	server  *Server
-	conn    net.Conn
-	address netip.Addr
-	reader  *bufio.Reader
-	slots   chan struct{}
-	pending sync.WaitGroup
-	write   sync.Mutex
-	broken  sync.Once
+	server *Server
+	conn   net.Conn
+	// address is the client's, and client what limits are kept for.
+	address, client netip.Addr
+	link            *Link
+	reader          *bufio.Reader
+	pending         sync.WaitGroup
+	broken          sync.Once
+	gone            atomic.Bool
+	outbox          outbox
+	// stuckSince is when the client last accepted bytes of what is being written, in Unix nanoseconds; 0: nothing is.
+	stuckSince atomic.Int64
+
+	// The rest is guarded by the server's lock.
+	account *account
+	// room is what the reader waits on for the connection's own limits.
+	room      *sync.Cond
+	executing int
+	replies   int
+	// greeted is true after the first whole request; active is when the last one, or the connection, came.
+	greeted bool
+	active  time.Time
+	ending  bool
 }
 
 func newConnection(server *Server, conn net.Conn, address netip.Addr) *connection {
 	return &connection{
-		server: server, conn: conn, address: address, reader: bufio.NewReaderSize(conn, readStep),
-		slots: make(chan struct{}, server.limits.RequestsPerConnection),
+		server: server, conn: conn, address: address, client: Client(address), link: &Link{},
+		reader: bufio.NewReaderSize(conn, readBuffer), room: sync.NewCond(&server.mu), active: time.Now(),
 	}
 }
+
+// ends is true when nothing more is to be read.
+func (c *connection) ends() bool { return c.ending || c.gone.Load() }
 
 // serve reads requests until the client or stopping ends, then waits for those in flight
 // (until requests ends) and closes.
 func (c *connection) serve(stopping, requests context.Context) {
-	defer context.AfterFunc(stopping, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	defer c.link.ended.Store(true)
+	defer context.AfterFunc(stopping, func() {
+		_ = c.conn.SetReadDeadline(time.Unix(1, 0))
+		c.server.end(c)
+	})()
 	err := c.readRequests(stopping, requests)
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), stopping.Err() != nil:
@@ -70,49 +97,40 @@ func (c *connection) serve(stopping, requests context.Context) {
 }
 
 func (c *connection) readRequests(stopping, requests context.Context) error {
-	limits := c.server.limits
+	s := c.server
+	idle := s.limits.Greeting
 	for {
-		if err := c.acquire(stopping); err != nil {
-			return err
+		if !s.awaitRoom(c) {
+			return net.ErrClosed
 		}
-		message, reserved, err := c.readMessage(stopping, limits)
+		message, reserved, err := c.readMessage(stopping, idle)
 		if err != nil {
-			c.server.buffered.Add(-int64(reserved))
-			<-c.slots
+			s.unreserve(c, reserved)
 			return err
 		}
-		select {
-		case c.server.requests <- struct{}{}:
-		case <-stopping.Done():
-			c.server.buffered.Add(-int64(reserved))
-			<-c.slots
-			return stopping.Err()
+		if !s.awaitTurn(c) {
+			s.unreserve(c, reserved)
+			return net.ErrClosed
 		}
-		c.server.inFlight.Add(1)
+		idle = s.limits.Idle
 		c.pending.Go(func() {
-			defer func() {
-				c.server.buffered.Add(-int64(reserved))
-				c.server.inFlight.Add(-1)
-				<-c.server.requests
-				<-c.slots
-			}()
-			c.execute(requests, message)
+			record, kept := c.execute(requests, message)
+			s.unreserve(c, reserved)
+			charge := 0
+			if record != nil {
+				charge = charged(record)
+			}
+			s.executed(c, kept, charge)
+			if record != nil {
+				c.send(record)
+			}
 		})
 	}
 }
 
-// acquire waits until fewer than the permitted number of requests are in flight.
-func (c *connection) acquire(stopping context.Context) error {
-	select {
-	case c.slots <- struct{}{}:
-		return nil
-	case <-stopping.Done():
-		return stopping.Err()
-	}
-}
-
-func (c *connection) readMessage(stopping context.Context, limits Limits) (message []byte, reserved int, err error) {
-	if err := c.deadline(stopping, limits.Idle); err != nil {
+func (c *connection) readMessage(stopping context.Context, idle time.Duration) (message []byte, reserved int, err error) {
+	limits := &c.server.limits
+	if err := c.deadline(stopping, idle); err != nil {
 		return nil, 0, err
 	}
 	if _, err := c.reader.Peek(1); err != nil {
@@ -122,7 +140,7 @@ func (c *connection) readMessage(stopping context.Context, limits Limits) (messa
 		return nil, 0, err
 	}
 	message, err = readRecord(c.reader, limits.MessageBytes, func(bytes int) bool {
-		if !c.server.reserve(bytes) {
+		if !c.server.reserve(c, bytes) {
 			return false
 		}
 		reserved += bytes
@@ -140,27 +158,25 @@ func (c *connection) deadline(stopping context.Context, timeout time.Duration) e
 	return stopping.Err()
 }
 
-func (c *connection) execute(ctx context.Context, message []byte) {
-	record, err := answer(ctx, guarded{c}, Caller{Addr: c.address}, message)
+// execute gives the reply to a message, or nil for none, and the memory that was kept for it.
+func (c *connection) execute(ctx context.Context, message []byte) (record []byte, kept int) {
+	caller := Caller{Addr: c.address, Link: c.link, Keep: func(bytes int) bool {
+		if !c.server.keep(c, bytes) {
+			return false
+		}
+		kept += bytes
+		return true
+	}}
+	record, err := answer(ctx, guarded{c}, caller, message)
 	if err != nil {
 		c.server.log.Debug("A message can't be answered", "client", c.address, "error", err)
 		c.abandon()
-		return
+		return nil, kept
 	}
 	if ctx.Err() != nil {
-		return
+		return nil, kept
 	}
-	c.write.Lock()
-	defer c.write.Unlock()
-	err = c.conn.SetWriteDeadline(time.Now().Add(c.server.limits.Write))
-	if err == nil {
-		_, err = c.conn.Write(record)
-	}
-	if err != nil {
-		// Part of a record may be out: nothing can follow it.
-		c.server.log.Debug("A reply could not be written", "client", c.address, "error", err)
-		c.abandon()
-	}
+	return record, kept
 }
 
 // guarded is the handler, with a panic turned into an error of the one request.
@@ -178,6 +194,8 @@ func (g guarded) Compound(ctx context.Context, caller Caller, args []byte) (resu
 
 // abandon closes at once, without waiting for anything.
 func (c *connection) abandon() {
+	c.gone.Store(true)
+	c.link.ended.Store(true)
 	c.broken.Do(func() { _ = c.conn.Close() })
 }
 

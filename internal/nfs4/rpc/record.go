@@ -66,6 +66,9 @@ func readFragment(r io.Reader, record []byte, size, limit int, reserve func(int)
 	for size > 0 {
 		if len(record) == cap(record) {
 			grown := max(min(2*cap(record), limit), min(readStep, limit))
+			if cap(record) == 0 {
+				grown = min(size, readStep)
+			}
 			if cap(record) > 0 && !reserve(grown-cap(record)) {
 				return record, ErrBusy
 			}

@@ -22,28 +22,26 @@ type Config struct {
 
 // Server answers RPC calls on the connections of a listener.
 type Server struct {
-	handler  Handler
-	limits   Limits
-	log      *slog.Logger
-	requests chan struct{}
-	inFlight atomic.Int64
-	buffered atomic.Int64
+	handler Handler
+	limits  Limits
+	log     *slog.Logger
 	// refused counts refused connections since the last warning, warned is when that was.
 	refused atomic.Int64
 	warned  atomic.Int64
 
-	mu         sync.Mutex
-	total      int
-	perAddress map[netip.Addr]int
+	mu       sync.Mutex
+	accounts map[netip.Addr]*account
+	// What all clients hold together, and how many connections wait for their turn.
+	connections, requests, buffered, replies, waiting int
 }
 
 // Stats are the numbers of the moment.
 type Stats struct {
 	Connections, Addresses int
-	// Requests in flight.
+	// Requests that are being executed.
 	Requests int
-	// BufferBytes are held for requests beyond their first 4 KiB.
-	BufferBytes int
+	// BufferBytes are held for requests beyond their first 4 KiB, ReplyBytes for replies that clients have not taken.
+	BufferBytes, ReplyBytes int
 }
 
 // NewServer makes a server; nothing runs before Serve.
@@ -54,11 +52,10 @@ func NewServer(config Config) *Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		handler:    config.Handler,
-		limits:     limits,
-		log:        log,
-		requests:   make(chan struct{}, limits.Requests),
-		perAddress: map[netip.Addr]int{},
+		handler:  config.Handler,
+		limits:   limits,
+		log:      log,
+		accounts: map[netip.Addr]*account{},
 	}
 }
 
@@ -66,8 +63,13 @@ func NewServer(config Config) *Server {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Connections: s.total, Addresses: len(s.perAddress), Requests: int(s.inFlight.Load()), BufferBytes: int(s.buffered.Load())}
+	return Stats{
+		Connections: s.connections, Addresses: len(s.accounts), Requests: s.requests, BufferBytes: s.buffered, ReplyBytes: s.replies,
+	}
 }
+
+// Limits are those that the server works with.
+func (s *Server) Limits() Limits { return s.limits }
 
 // Serve answers until ctx ends: then it closes the listener, stops reading, lets requests in
 // flight end within Limits.Drain, closes all connections and returns nil. It also closes the
@@ -79,6 +81,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	// end half made because a pod is being replaced.
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	go s.watch(watching)
 	var connections sync.WaitGroup
 	defer connections.Wait()
 	defer stop()
@@ -111,27 +116,31 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		}
 		backoff = 5 * time.Millisecond
 		address := clientAddress(conn)
-		if !s.admit(address) {
+		c := newConnection(s, conn, address)
+		if !s.admit(c) {
 			s.warnOfRefusal(address)
 			_ = conn.Close()
 			continue
 		}
 		connections.Go(func() {
-			defer s.release(address)
-			newConnection(s, conn, address).serve(serving, requests)
+			defer s.release(c)
+			c.serve(serving, requests)
 		})
 	}
 }
 
-func (s *Server) admit(address netip.Addr) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.total >= s.limits.Connections || s.perAddress[address] >= s.limits.ConnectionsPerAddress {
-		return false
+// watch relieves the server of clients that do not read, until all connections have ended.
+func (s *Server) watch(ctx context.Context) {
+	ticker := time.NewTicker(s.limits.Stuck / 2)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.relieve()
+		}
 	}
-	s.total++
-	s.perAddress[address]++
-	return true
 }
 
 // warnOfRefusal writes one line a second at most: whoever is refused may try very often.
@@ -143,22 +152,10 @@ func (s *Server) warnOfRefusal(address netip.Addr) {
 	}
 }
 
-func (s *Server) release(address netip.Addr) {
+func (s *Server) release(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total--
-	if s.perAddress[address]--; s.perAddress[address] == 0 {
-		delete(s.perAddress, address)
-	}
-}
-
-// reserve takes bytes of the common buffer memory, if there are so many.
-func (s *Server) reserve(bytes int) bool {
-	if s.buffered.Add(int64(bytes)) > int64(s.limits.BufferBytes) {
-		s.buffered.Add(-int64(bytes))
-		return false
-	}
-	return true
+	s.leave(c)
 }
 
 func clientAddress(conn net.Conn) netip.Addr {

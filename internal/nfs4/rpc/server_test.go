@@ -52,6 +52,7 @@ const patience = time.Minute
 type running struct {
 	*testing.T
 	*Server
+	address string
 	connect func() (net.Conn, error)
 	stop    context.CancelFunc
 	done    chan error
@@ -70,7 +71,7 @@ func start(t *testing.T, handler Handler, limits Limits) *running {
 func serve(t *testing.T, handler Handler, limits Limits, listener net.Listener, connect func() (net.Conn, error)) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), connect: connect, stop: cancel, done: make(chan error, 1)}
+	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), address: listener.Addr().String(), connect: connect, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- r.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
@@ -92,6 +93,21 @@ func serve(t *testing.T, handler Handler, limits Limits, listener net.Listener, 
 func (r *running) dial() net.Conn {
 	r.Helper()
 	conn, err := r.connect()
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		r.Fatal(err)
+	}
+	return conn
+}
+
+// dialFrom connects to a server on loopback from one of the loopback addresses, each a client of its own.
+func (r *running) dialFrom(address string) net.Conn {
+	r.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	conn, err := dialer.Dial("tcp", r.address)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -144,7 +160,8 @@ func TestRepliesOvertake(t *testing.T) {
 func TestReadingPausesAtTheLimitOfRequests(t *testing.T) {
 	for name, limits := range map[string]Limits{
 		"of a connection":    {RequestsPerConnection: 3},
-		"of all connections": {Requests: 3},
+		"of an address":      {RequestsPerAddress: 3},
+		"of all connections": {Requests: 3, RequestsPerAddress: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGate()
@@ -153,10 +170,15 @@ func TestReadingPausesAtTheLimitOfRequests(t *testing.T) {
 			for i := range uint32(10) {
 				r.send(conn, i, "slow")
 			}
-			for range 10 {
+			for range 3 {
 				<-g.entered
+			}
+			for i := range 10 {
 				g.leave <- struct{}{}
 				r.xid(conn)
+				if i < 7 {
+					<-g.entered
+				}
 			}
 			if g.most != 3 {
 				t.Errorf("%d at once", g.most)
@@ -167,7 +189,7 @@ func TestReadingPausesAtTheLimitOfRequests(t *testing.T) {
 
 func TestLimitsOfConnections(t *testing.T) {
 	for name, limits := range map[string]Limits{
-		"in total":      {Connections: 2},
+		"in total":      {Connections: 2, ConnectionsPerAddress: 2},
 		"of an address": {ConnectionsPerAddress: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +215,7 @@ func TestLimitsOfConnections(t *testing.T) {
 }
 
 func TestConnectionsThatEnd(t *testing.T) {
-	limits := Limits{MessageBytes: 10000, BufferBytes: 5000}
+	limits := Limits{MessageBytes: 10000, BufferBytesPerAddress: 5000}
 	for name, send := range map[string]func(*running, net.Conn){
 		"too large":                func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 10001, nil)) },
 		"beyond the common memory": func(_ *running, conn net.Conn) { _, _ = conn.Write(whole(make([]byte, 9500))) },
