@@ -87,9 +87,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	var connections sync.WaitGroup
 	defer connections.Wait()
 	defer stop()
+	// Connections end after the listener is closed: who comes back at once must meet another server.
+	stopping, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	context.AfterFunc(serving, func() {
 		// The error of a second Close says nothing new.
 		_ = listener.Close()
+		end()
 		timer := time.AfterFunc(s.limits.Drain, abort)
 		context.AfterFunc(requests, func() { timer.Stop() })
 	})
@@ -124,7 +128,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		}
 		connections.Go(func() {
 			defer s.release(c)
-			c.serve(serving, requests)
+			c.serve(stopping, requests)
 		})
 	}
 }
