@@ -31,6 +31,9 @@ type Link struct{ ended atomic.Bool }
 // Ended is true when no further request can come on the connection.
 func (l *Link) Ended() bool { return l.ended.Load() }
 
+// End marks the connection as ended.
+func (l *Link) End() { l.ended.Store(true) }
+
 // authenticate decodes credentials. Any flavor but AUTH_NONE and AUTH_SYS, so also
 // RPCSEC_GSS, is AUTH_REJECTEDCRED: the credential may be sound but not for this server
 // (RFC 5531 section 9), and the Linux client falls back to AUTH_SYS on it.

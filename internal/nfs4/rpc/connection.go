@@ -66,7 +66,7 @@ func (c *connection) ends() bool { return c.ending || c.gone.Load() }
 // serve reads requests until the client or stopping ends, then waits for those in flight
 // (until requests ends) and closes.
 func (c *connection) serve(stopping, requests context.Context) {
-	defer c.link.ended.Store(true)
+	defer c.link.End()
 	defer context.AfterFunc(stopping, func() {
 		_ = c.conn.SetReadDeadline(time.Unix(1, 0))
 		c.server.end(c)
@@ -195,7 +195,7 @@ func (g guarded) Compound(ctx context.Context, caller Caller, args []byte) (resu
 // abandon closes at once, without waiting for anything.
 func (c *connection) abandon() {
 	c.gone.Store(true)
-	c.link.ended.Store(true)
+	c.link.End()
 	c.broken.Do(func() { _ = c.conn.Close() })
 }
 

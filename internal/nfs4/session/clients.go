@@ -1,6 +1,7 @@
 package session
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -29,6 +30,9 @@ type clientRecord struct {
 	principal   principal
 	id          uint64
 	isConfirmed bool
+	// address is where the EXCHANGE_ID came from; place is the client's among the tentative of it.
+	address *addressRecord
+	place   *list.Element
 
 	// renewed is the last SEQUENCE, or the EXCHANGE_ID as long as there was none.
 	renewed  time.Time
@@ -45,20 +49,47 @@ func (c *clientRecord) expired(now time.Time, lease time.Duration) bool {
 	if !c.isConfirmed {
 		return now.Sub(c.renewed) > lease
 	}
+	return !c.busy() && now.Sub(c.renewed) > 2*lease
+}
+
+// busy is true while a request of the client is being executed.
+func (c *clientRecord) busy() bool {
 	for _, session := range c.sessions {
 		if session.inFlight > 0 {
-			return false
+			return true
 		}
 	}
-	return now.Sub(c.renewed) > 2*lease
+	return false
+}
+
+// cached is the bytes of replies that are kept for the client.
+func (c *clientRecord) cached() (bytes int) {
+	for _, session := range c.sessions {
+		for _, slot := range session.slots {
+			if slot != nil {
+				bytes += cap(slot.reply)
+			}
+		}
+	}
+	return bytes
+}
+
+// confirmPlace takes a client out of the tentative of its address.
+func (c *clientRecord) confirmPlace() {
+	if c.place != nil {
+		c.address.tentative.Remove(c.place)
+		c.place = nil
+	}
 }
 
 // drop forgets a client and its sessions.
 func (s *Server) drop(c *clientRecord) {
-	for id := range c.sessions {
-		delete(s.sessions, id)
+	for _, session := range c.sessions {
+		s.retire(session)
 	}
 	delete(s.clients, c.id)
+	delete(c.address.clients, c.id)
+	c.confirmPlace()
 	if s.confirmed[c.owner] == c {
 		delete(s.confirmed, c.owner)
 	}
@@ -68,20 +99,25 @@ func (s *Server) drop(c *clientRecord) {
 }
 
 const (
-	// exchangeFlags are those that a client may set (RFC 8881 section 18.35.3, RFC 7862
-	// section 14.1 for SUPP_FENCE_OPS).
+	// exchangeFlags are those that a client of any minor version may set (RFC 8881 section 18.35.3);
+	// SUPP_FENCE_OPS came with 4.2 (RFC 7862 section 14.1).
 	exchangeFlags = nfsv4.EXCHGID4_FLAG_SUPP_MOVED_REFER | nfsv4.EXCHGID4_FLAG_SUPP_MOVED_MIGR |
-		nfsv4.EXCHGID4_FLAG_SUPP_FENCE_OPS | nfsv4.EXCHGID4_FLAG_BIND_PRINC_STATEID |
-		nfsv4.EXCHGID4_FLAG_MASK_PNFS | nfsv4.EXCHGID4_FLAG_UPD_CONFIRMED_REC_A
+		nfsv4.EXCHGID4_FLAG_BIND_PRINC_STATEID | nfsv4.EXCHGID4_FLAG_MASK_PNFS |
+		nfsv4.EXCHGID4_FLAG_UPD_CONFIRMED_REC_A
 	// serverFlags: no pNFS, but referrals.
 	serverFlags = nfsv4.EXCHGID4_FLAG_USE_NON_PNFS | nfsv4.EXCHGID4_FLAG_SUPP_MOVED_REFER
 )
 
 // exchangeID is RFC 8881 section 18.35; the numbers are the cases of 18.35.4.
-func (s *Server) exchangeID(caller principal, args *nfsv4.ExchangeId4args) (*nfsv4.ExchangeId4resok, nfsv4.Nfsstat4) {
-	if args.EiaFlags&^exchangeFlags != 0 {
+func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.ExchangeId4args) (*nfsv4.ExchangeId4resok, nfsv4.Nfsstat4) {
+	allowed := uint32(exchangeFlags)
+	if minorVersion >= 2 {
+		allowed |= nfsv4.EXCHGID4_FLAG_SUPP_FENCE_OPS
+	}
+	if args.EiaFlags&^allowed != 0 {
 		return nil, nfsv4.NFS4ERR_INVAL
 	}
+	caller := principalOf(from)
 	switch args.EiaStateProtect.(type) {
 	case *nfsv4.StateProtect4A_SP4_NONE:
 	case *nfsv4.StateProtect4A_SP4_SSV:
@@ -126,41 +162,21 @@ func (s *Server) exchangeID(caller principal, args *nfsv4.ExchangeId4args) (*nfs
 	if old := s.tentative[owner]; old != nil {
 		s.drop(old) // 4
 	}
-	if !s.makeRoom() {
-		s.log.Warn("A client was put off: too many clients", "clients", len(s.clients))
+	address := s.addressOf(from)
+	if !s.makeRoom(address) {
+		s.warn("A client was put off: there are too many", "address", address.address, "clientsOfIt", len(address.clients), "inTotal", len(s.clients))
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
 	s.counter++
 	record := &clientRecord{
 		owner: owner, verifier: verifier, principal: caller, id: uint64(s.boot)<<32 | uint64(s.counter),
-		renewed: s.now(), sessions: map[sessionID]*session{},
+		address: address, renewed: s.now(), sessions: map[sessionID]*session{},
 	}
+	record.place = address.tentative.PushBack(record)
+	address.clients[record.id] = record
 	s.clients[record.id] = record
 	s.tentative[owner] = record
 	return s.exchanged(record), nfsv4.NFS4_OK // 1
-}
-
-// makeRoom is true if another client fits, at the cost of the oldest that has not
-// confirmed itself: probes leave such records, and an attacker might.
-func (s *Server) makeRoom() bool {
-	if len(s.clients) < s.limits.Clients {
-		return true
-	}
-	s.expire()
-	if len(s.clients) < s.limits.Clients {
-		return true
-	}
-	var oldest *clientRecord
-	for _, c := range s.tentative {
-		if oldest == nil || c.id < oldest.id {
-			oldest = c
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	s.drop(oldest)
-	return true
 }
 
 func (s *Server) exchanged(c *clientRecord) *nfsv4.ExchangeId4resok {
@@ -190,11 +206,8 @@ func (s *Server) destroyClientID(id uint64) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4_OK
 }
 
-// reclaimComplete is RFC 8881 section 18.51. There is never anything to reclaim here.
-func (s *Server) reclaimComplete(session *session, oneFS bool) nfsv4.Nfsstat4 {
-	if oneFS {
-		return nfsv4.NFS4_OK
-	}
+// reclaimComplete is RFC 8881 section 18.51, for all file systems. There is never anything to reclaim here.
+func (s *Server) reclaimComplete(session *session) nfsv4.Nfsstat4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if session.client.reclaimed {

@@ -105,7 +105,8 @@ func TestExchangeIDRefusesWhatItDoesNotKnow(t *testing.T) {
 	}{
 		"an undefined flag":                   {exchangeID("owner", 1, 0x8), nfsv4.NFS4ERR_INVAL},
 		"CONFIRMED_R, which only servers set": {exchangeID("owner", 1, nfsv4.EXCHGID4_FLAG_CONFIRMED_R), nfsv4.NFS4ERR_INVAL},
-		"all flags of clients":                {exchangeID("owner", 1, 0x107|nfsv4.EXCHGID4_FLAG_MASK_PNFS), nfsv4.NFS4_OK},
+		"all flags of clients":                {exchangeID("owner", 1, 0x103|nfsv4.EXCHGID4_FLAG_MASK_PNFS), nfsv4.NFS4_OK},
+		"SUPP_FENCE_OPS, which 4.1 has not":   {exchangeID("owner", 1, nfsv4.EXCHGID4_FLAG_SUPP_FENCE_OPS), nfsv4.NFS4ERR_INVAL},
 		"SP4_MACH_CRED without RPCSEC_GSS":    {protect(&nfsv4.StateProtect4A_SP4_MACH_CRED{}), nfsv4.NFS4ERR_INVAL},
 		"SP4_SSV":                             {protect(&nfsv4.StateProtect4A_SP4_SSV{}), nfsv4.NFS4ERR_HASH_ALG_UNSUPP},
 		"an owner of 1024 bytes":              {exchangeID(fmt.Sprintf("%01024d", 0), 1, 0), nfsv4.NFS4_OK},
@@ -139,7 +140,7 @@ func TestARestartedClientReplacesItself(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, nfsv4.Nfsstat4_name[test.got], nfsv4.Nfsstat4_name[test.want])
 		}
 	}
-	if got := f.Stats(); got != (session.Stats{Clients: 1, ConfirmedClients: 1, Sessions: 1}) {
+	if got := f.Stats(); got != (session.Stats{Clients: 1, ConfirmedClients: 1, Sessions: 1, CachedBytes: got.CachedBytes}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -172,19 +173,37 @@ func TestDestroyClientID(t *testing.T) {
 	}
 }
 
+// RFC 7862 section 14.1: SUPP_FENCE_OPS came with 4.2.
+func TestFenceOpsInMinorVersion2(t *testing.T) {
+	res, _ := newFixture(t, session.Limits{}).raw(alice, encode(2, exchangeID("owner", 1, nfsv4.EXCHGID4_FLAG_SUPP_FENCE_OPS)))
+	if res.Status != nfsv4.NFS4_OK {
+		t.Error(nfsv4.Nfsstat4_name[res.Status])
+	}
+}
+
 // RFC 8881 section 18.51.
 func TestReclaimComplete(t *testing.T) {
-	f := newFixture(t, session.Limits{})
-	_, id := f.client("owner")
 	all, one := &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}
 	one.OpreclaimComplete.RcaOneFs = true
-	for i, want := range []nfsv4.Nfsstat4{nfsv4.NFS4_OK, nfsv4.NFS4ERR_COMPLETE_ALREADY, nfsv4.NFS4ERR_COMPLETE_ALREADY} {
-		if got := f.status(sequence(id, 0, uint32(i+1)), all); got != want {
-			t.Errorf("RECLAIM_COMPLETE number %d: %v", i+1, nfsv4.Nfsstat4_name[got])
+	f := newFixture(t, session.Limits{})
+	f.handler.noHandle = true
+	_, id := f.client("owner")
+	for i, step := range []struct {
+		name string
+		ops  []nfsv4.NfsArgop4
+		want nfsv4.Nfsstat4
+	}{
+		{"of one file system without a file handle", []nfsv4.NfsArgop4{one}, nfsv4.NFS4ERR_NOFILEHANDLE},
+		{"of one file system", []nfsv4.NfsArgop4{putRoot, one}, nfsv4.NFS4_OK},
+		{"of all", []nfsv4.NfsArgop4{all}, nfsv4.NFS4_OK},
+		{"of all, again", []nfsv4.NfsArgop4{all}, nfsv4.NFS4ERR_COMPLETE_ALREADY},
+		{"of all, once more", []nfsv4.NfsArgop4{putRoot, all}, nfsv4.NFS4ERR_COMPLETE_ALREADY},
+		{"of one file system, afterwards", []nfsv4.NfsArgop4{putRoot, one}, nfsv4.NFS4_OK},
+	} {
+		f.handler.hasHandle = false
+		if got := f.status(append([]nfsv4.NfsArgop4{sequence(id, 0, uint32(i+1))}, step.ops...)...); got != step.want {
+			t.Errorf("%s: %v", step.name, nfsv4.Nfsstat4_name[got])
 		}
-	}
-	if got := f.status(sequence(id, 0, 4), one); got != nfsv4.NFS4_OK {
-		t.Errorf("RECLAIM_COMPLETE of one file system: %v", got)
 	}
 }
 
@@ -200,7 +219,7 @@ func TestSilentClientsAreDropped(t *testing.T) {
 			t.Fatalf("after %v: %v", time.Duration(i+1)*lease/2, got)
 		}
 	}
-	if got := f.Stats(); got != (session.Stats{Clients: 1, ConfirmedClients: 1, Sessions: 1}) {
+	if got := f.Stats(); got != (session.Stats{Clients: 1, ConfirmedClients: 1, Sessions: 1, CachedBytes: got.CachedBytes}) {
 		t.Errorf("%+v", got)
 	}
 	if got := f.status(sequence(silent, 0, 1)); got != nfsv4.NFS4ERR_BADSESSION {
@@ -259,7 +278,7 @@ func TestAnotherServerKnowsNothingOfTheIDs(t *testing.T) {
 }
 
 func TestLimitOfClients(t *testing.T) {
-	f := newFixture(t, session.Limits{Clients: 3})
+	f := newFixture(t, session.Limits{Clients: 3, ClientsPerAddress: 3})
 	f.client("a")
 	f.client("b")
 	for i := range 10 {

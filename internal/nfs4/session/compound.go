@@ -48,7 +48,7 @@ func (s *Server) withoutSession(caller rpc.Caller, d *decoder, h header) nfsv4.N
 		if h.operations > 1 {
 			return Fail(op, nfsv4.NFS4ERR_NOT_ONLY_OP)
 		}
-		return s.stateOperation(principalOf(caller), nil, op)
+		return s.stateOperation(caller, h.minorVersion, op)
 	}
 	return Fail(op, nfsv4.NFS4ERR_OP_NOT_IN_SESSION)
 }
@@ -63,6 +63,7 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	args := &first.(*nfsv4.NfsArgop4_OP_SEQUENCE).Opsequence
 	granted := s.sequence(request{
 		args: args, operations: h.operations, bytes: callHeaderBytes + len(d.args), who: principalOf(caller), rest: d.rest(),
+		link: caller.Link, least: replyHeaderBytes + r.buffer.Len() + sequenceBytes,
 	})
 	switch {
 	case granted.status != nfsv4.NFS4_OK:
@@ -115,6 +116,8 @@ type execution struct {
 	session  *session
 	minor    uint32
 	compound Compound
+	// kept is the memory that was asked for, for the reply.
+	kept int
 }
 
 // next decodes and executes one operation.
@@ -134,6 +137,9 @@ func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsRes
 			return Fail(op, status)
 		}
 	}
+	if !e.room(op, r) {
+		return Fail(op, nfsv4.NFS4ERR_DELAY)
+	}
 	switch op := op.(type) {
 	case *nfsv4.NfsArgop4_OP_SEQUENCE:
 		return Fail(op, nfsv4.NFS4ERR_SEQUENCE_POS)
@@ -146,10 +152,50 @@ func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsRes
 			return Fail(op, nfsv4.NFS4ERR_NOT_ONLY_OP)
 		}
 	}
-	if res := e.server.stateOperation(principalOf(e.caller), e.session, op); res != nil {
+	if res := e.server.stateOperation(e.caller, h.minorVersion, op); res != nil {
 		return res
 	}
+	if op, ok := op.(*nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE); ok {
+		return e.reclaimComplete(op)
+	}
+	if limited(op.GetArgop()) {
+		release, admitted := e.server.beginChange(e.ctx, e.caller)
+		if !admitted {
+			return Fail(op, nfsv4.NFS4ERR_DELAY)
+		}
+		defer release()
+	}
 	return e.do(op)
+}
+
+// room asks for memory for the reply with the result of an operation; listings are cut to what one may have.
+func (e *execution) room(op nfsv4.NfsArgop4, r *reply) bool {
+	needed := r.buffer.Len() + failureBytes
+	if op, ok := op.(*nfsv4.NfsArgop4_OP_READDIR); ok {
+		op.Opreaddir.Maxcount = min(op.Opreaddir.Maxcount, uint32(e.server.limits.ListingBytes))
+		// The entries are in memory beside their encoding.
+		needed += 2 * int(op.Opreaddir.Maxcount)
+	}
+	if e.caller.Keep == nil || needed <= freeBytes+e.kept {
+		return true
+	}
+	more := needed - e.kept
+	if !e.caller.Keep(more) {
+		return false
+	}
+	e.kept += more
+	return true
+}
+
+// reclaimComplete is RFC 8881 section 18.51. For one file system it needs a file handle that says which.
+func (e *execution) reclaimComplete(op *nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE) nfsv4.NfsResop4 {
+	if !op.OpreclaimComplete.RcaOneFs {
+		return Fail(op, e.server.reclaimComplete(e.session))
+	}
+	if StatusOf(e.do(&nfsv4.NfsArgop4_OP_GETFH{})) == nfsv4.NFS4ERR_NOFILEHANDLE {
+		return Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
+	}
+	return Fail(op, nfsv4.NFS4_OK)
 }
 
 // do hands an operation to the handler.
@@ -173,11 +219,11 @@ func (e *execution) do(op nfsv4.NfsArgop4) (res nfsv4.NfsResop4) {
 }
 
 // stateOperation executes the operations on clients and sessions, and gives nil for
-// all others. session is nil for a compound without SEQUENCE.
-func (s *Server) stateOperation(caller principal, session *session, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
+// all others.
+func (s *Server) stateOperation(caller rpc.Caller, minorVersion uint32, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	switch op := op.(type) {
 	case *nfsv4.NfsArgop4_OP_EXCHANGE_ID:
-		result, status := s.exchangeID(caller, &op.OpexchangeId)
+		result, status := s.exchangeID(caller, minorVersion, &op.OpexchangeId)
 		if status != nfsv4.NFS4_OK {
 			return Fail(op, status)
 		}
@@ -185,13 +231,11 @@ func (s *Server) stateOperation(caller principal, session *session, op nfsv4.Nfs
 	case *nfsv4.NfsArgop4_OP_CREATE_SESSION:
 		return s.createSession(caller, &op.OpcreateSession)
 	case *nfsv4.NfsArgop4_OP_DESTROY_SESSION:
-		return Fail(op, s.destroySession(op.OpdestroySession.DsaSessionid))
+		return Fail(op, s.destroySession(op.OpdestroySession.DsaSessionid, caller.Link))
 	case *nfsv4.NfsArgop4_OP_BIND_CONN_TO_SESSION:
-		return s.bindConnection(&op.OpbindConnToSession)
+		return s.bindConnection(&op.OpbindConnToSession, caller.Link)
 	case *nfsv4.NfsArgop4_OP_DESTROY_CLIENTID:
 		return Fail(op, s.destroyClientID(op.OpdestroyClientid.DcaClientid))
-	case *nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE:
-		return Fail(op, s.reclaimComplete(session, op.OpreclaimComplete.RcaOneFs))
 	case *nfsv4.NfsArgop4_OP_BACKCHANNEL_CTL:
 		// RFC 8881 section 18.33: it would matter to a back channel, and there is none.
 		return Fail(op, nfsv4.NFS4_OK)

@@ -92,19 +92,23 @@ func TestOperationsWithoutSequence(t *testing.T) {
 		op   nfsv4.NfsOpnum4
 		want nfsv4.Nfsstat4
 	}{
-		"an ordinary operation":          {encode(1, putRoot), nfsv4.OP_PUTROOTFH, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
-		"RECLAIM_COMPLETE":               {encode(1, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}), nfsv4.OP_RECLAIM_COMPLETE, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
-		"EXCHANGE_ID and more":           {encode(1, exchangeID("o", 1, 0), putRoot), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_NOT_ONLY_OP},
-		"CREATE_SESSION and more":        {encode(1, createSession(1, 1), putRoot), nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_NOT_ONLY_OP},
-		"DESTROY_SESSION and more":       {encode(1, destroySession(sessionID{}), putRoot), nfsv4.OP_DESTROY_SESSION, nfsv4.NFS4ERR_NOT_ONLY_OP},
-		"DESTROY_CLIENTID and more":      {encode(1, destroyClient(1), putRoot), nfsv4.OP_DESTROY_CLIENTID, nfsv4.NFS4ERR_NOT_ONLY_OP},
-		"not an operation":               {slicesConcat(opaque(""), words(1, 1, 2)), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
-		"OP_ILLEGAL itself":              {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_ILLEGAL))), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
-		"an operation of 4.2 in 4.1":     {encode(1, &nfsv4.NfsArgop4_OP_SEEK{}), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
-		"an operation of 4.2 in 4.2":     {encode(2, &nfsv4.NfsArgop4_OP_SEEK{}), nfsv4.OP_SEEK, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
-		"an operation of 4.0 (17)":       {encode(1, &nfsv4.NfsArgop4_OP_RENEW{}), nfsv4.OP_RENEW, nfsv4.NFS4ERR_NOTSUPP},
-		"EXCHANGE_ID cut off (15.1.1.1)": {encode(1, exchangeID("o", 1, 0))[:30], nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
-		"EXCHANGE_ID with a long owner":  {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_EXCHANGE_ID), 0, 0), opaque(strings.Repeat("o", 1025)), words(0, 0, 0)), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
+		"an ordinary operation":                          {encode(1, putRoot), nfsv4.OP_PUTROOTFH, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
+		"RECLAIM_COMPLETE":                               {encode(1, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}), nfsv4.OP_RECLAIM_COMPLETE, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
+		"EXCHANGE_ID and more":                           {encode(1, exchangeID("o", 1, 0), putRoot), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_NOT_ONLY_OP},
+		"CREATE_SESSION and more":                        {encode(1, createSession(1, 1), putRoot), nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_NOT_ONLY_OP},
+		"DESTROY_SESSION and more":                       {encode(1, destroySession(sessionID{}), putRoot), nfsv4.OP_DESTROY_SESSION, nfsv4.NFS4ERR_NOT_ONLY_OP},
+		"DESTROY_CLIENTID and more":                      {encode(1, destroyClient(1), putRoot), nfsv4.OP_DESTROY_CLIENTID, nfsv4.NFS4ERR_NOT_ONLY_OP},
+		"not an operation":                               {slicesConcat(opaque(""), words(1, 1, 2)), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
+		"OP_ILLEGAL itself":                              {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_ILLEGAL))), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
+		"an operation of 4.2 in 4.1":                     {encode(1, &nfsv4.NfsArgop4_OP_SEEK{}), nfsv4.OP_ILLEGAL, nfsv4.NFS4ERR_OP_ILLEGAL},
+		"an operation of 4.2 in 4.2":                     {encode(2, &nfsv4.NfsArgop4_OP_SEEK{}), nfsv4.OP_SEEK, nfsv4.NFS4ERR_OP_NOT_IN_SESSION},
+		"an operation of 4.0 (17)":                       {encode(1, &nfsv4.NfsArgop4_OP_RENEW{}), nfsv4.OP_RENEW, nfsv4.NFS4ERR_NOTSUPP},
+		"EXCHANGE_ID cut off (15.1.1.1)":                 {encode(1, exchangeID("o", 1, 0))[:30], nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
+		"EXCHANGE_ID with a long owner":                  {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_EXCHANGE_ID), 0, 0), opaque(strings.Repeat("o", 1025)), words(0, 0, 0)), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
+		"EXCHANGE_ID with two implementations (18.35.1)": {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_EXCHANGE_ID), 0, 0), opaque("o"), words(0, 0, 2)), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
+		"EXCHANGE_ID with an unknown protection":         {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_EXCHANGE_ID), 0, 0), opaque("o"), words(0, 7, 0)), nfsv4.OP_EXCHANGE_ID, nfsv4.NFS4ERR_BADXDR},
+		"CREATE_SESSION with two RDMA depths (18.36.1)":  {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_CREATE_SESSION)), make([]byte, 8+4+4+6*4), words(2, 1, 1), make([]byte, 60)), nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_BADXDR},
+		"BIND_CONN_TO_SESSION with a flag that is 2":     {slicesConcat(opaque(""), words(1, 1, uint32(nfsv4.OP_BIND_CONN_TO_SESSION)), make([]byte, 16), words(1, 2)), nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_BADXDR},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, session.Limits{})

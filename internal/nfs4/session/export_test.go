@@ -4,7 +4,7 @@ package session
 func (s *Server) SetSlotSequence(id sessionID, number, sequence uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slot := &s.sessions[id].slots[number]
+	slot := s.sessions[id].slot(number)
 	slot.sequence, slot.used = sequence, true
 }
 

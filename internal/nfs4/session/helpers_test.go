@@ -39,6 +39,8 @@ type handler struct {
 	creates int
 	// entered and leave, if set, hold each CREATE.
 	entered, leave chan struct{}
+	// noHandle makes GETFH fail before a PUTROOTFH, instead of panicking always.
+	noHandle, hasHandle bool
 }
 
 func (h *handler) Begin(context.Context, rpc.Caller, uint32) session.Compound { return h }
@@ -61,10 +63,19 @@ func (h *handler) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 			Resok4: nfsv4.Readlink4resok{Link: bytes.Repeat([]byte{'x'}, 5000)},
 		}}
 	case *nfsv4.NfsArgop4_OP_GETFH:
+		if h.noHandle && !h.hasHandle {
+			return session.Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
+		}
+		if h.noHandle {
+			return session.Fail(op, nfsv4.NFS4_OK)
+		}
 		panic("a mistake in the handler")
 	case *nfsv4.NfsArgop4_OP_SAVEFH:
 		return nil
 	case *nfsv4.NfsArgop4_OP_PUTROOTFH:
+		if h.noHandle {
+			h.hasHandle = true
+		}
 		return session.Fail(op, nfsv4.NFS4_OK)
 	}
 	return session.Fail(op, nfsv4.NFS4ERR_NOTSUPP)
@@ -82,6 +93,9 @@ const lease = 10 * time.Second
 
 func newFixture(t *testing.T, limits session.Limits) *fixture {
 	t.Helper()
+	if limits.ChangesPerSecond == 0 {
+		limits.ChangesPerSecond, limits.ChangeBurst, limits.ChangesPerAddress = 1000, 1000, 64
+	}
 	f := &fixture{T: t, handler: &handler{}, clock: &clock{now: time.Unix(1_000_000, 0)}}
 	s, err := session.New(session.Config{
 		Handler: f.handler, Owner: "owner", Scope: "scope", Lease: lease, Limits: limits, Now: f.clock.Now,

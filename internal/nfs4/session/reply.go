@@ -16,6 +16,10 @@ const (
 	callHeaderBytes = 40
 	// failureBytes holds the failure of any operation.
 	failureBytes = 64
+	// sequenceBytes is the result of a SEQUENCE.
+	sequenceBytes = 4 + 4 + nfsv4.NFS4_SESSIONID_SIZE + 5*4
+	// freeBytes is what every reply may have without asking for memory.
+	freeBytes = 8 << 10
 	// changeBytes holds the result of any operation that changes something.
 	changeBytes = 512
 )

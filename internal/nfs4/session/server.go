@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"hash/maphash"
 	"io"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -16,7 +18,8 @@ import (
 type Config struct {
 	Handler Handler
 	// Owner and Scope are the server owner's major ID and the server scope (RFC 8881
-	// section 2.10.4), each of 1 to 1024 bytes. Clients take servers of the same owner for one.
+	// section 2.10.4), each of 1 to 1024 bytes. Clients take servers of the same owner for one, which have the same
+	// client IDs: no two servers may share an owner.
 	Owner, Scope string
 	// Lease is how long a client may be silent; default 60 s. It must be what the Handler
 	// gives as the attribute lease_time. Clients are dropped after twice that.
@@ -29,12 +32,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Limits is what clients may make the server hold. The zero value of a field means its default.
+// Limits is what clients may make the server hold. The zero value of a field means its default. At a limit a newcomer takes
+// the place of a client of the address that holds most, or is put off (NFS4ERR_DELAY).
 type Limits struct {
-	// Clients with a confirmed or unconfirmed client ID; default 4096.
-	Clients int
-	// Sessions of all clients; default 4096.
-	Sessions int
+	// Clients with a confirmed or unconfirmed client ID, in total and of one address; default 2048 and a quarter of Clients.
+	Clients, ClientsPerAddress int
+	// Sessions of all clients and of those of one address; default 2048 and a quarter of Sessions.
+	Sessions, SessionsPerAddress int
 	// SessionsPerClient; default 16.
 	SessionsPerClient int
 	// Slots of a session; default and most 64.
@@ -47,6 +51,13 @@ type Limits struct {
 	// CachedResponseBytes is kept for each slot; default 2 KiB, enough for every
 	// operation that changes something.
 	CachedResponseBytes int
+	// CachedBytes is kept for all slots; default 16 MiB.
+	CachedBytes int
+	// ListingBytes is the most that one READDIR gives, whatever the client asks for; default 128 KiB.
+	ListingBytes int
+	// ChangesPerSecond is how often one address may make, remove, rename or change directories, ChangeBurst how
+	// many times more at once, and ChangesPerAddress how many at a time; default 50, 250 and 16.
+	ChangesPerSecond, ChangeBurst, ChangesPerAddress int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -54,19 +65,26 @@ func (l Limits) withDefaults() Limits {
 		value  *int
 		preset int
 	}{
-		{&l.Clients, 4096},
-		{&l.Sessions, 4096},
+		{&l.Clients, 2048},
+		{&l.Sessions, 2048},
 		{&l.SessionsPerClient, 16},
 		{&l.Slots, maxSlots},
 		{&l.Operations, 64},
 		{&l.RequestBytes, 256 << 10},
 		{&l.ResponseBytes, 256 << 10},
 		{&l.CachedResponseBytes, 2 << 10},
+		{&l.CachedBytes, 16 << 20},
+		{&l.ListingBytes, 128 << 10},
+		{&l.ChangesPerSecond, 50},
+		{&l.ChangeBurst, 250},
+		{&l.ChangesPerAddress, 16},
 	} {
 		if *field.value <= 0 {
 			*field.value = field.preset
 		}
 	}
+	l.ClientsPerAddress = cmp.Or(l.ClientsPerAddress, quarter(l.Clients))
+	l.SessionsPerAddress = cmp.Or(l.SessionsPerAddress, quarter(l.Sessions))
 	l.Slots = min(l.Slots, maxSlots)
 	return l
 }
@@ -98,12 +116,17 @@ type Server struct {
 	confirmed  map[string]*clientRecord
 	tentative  map[string]*clientRecord
 	sessions   map[sessionID]*session
+	addresses  map[netip.Addr]*addressRecord
+	cached     int
 	lastExpiry time.Time
+	warned     time.Time
 }
 
 // Stats are the numbers of the moment.
 type Stats struct {
 	Clients, ConfirmedClients, Sessions int
+	// CachedBytes are kept for retries.
+	CachedBytes int
 }
 
 // New makes a server with no clients.
@@ -113,7 +136,7 @@ func New(config Config) (*Server, error) {
 		limits: config.Limits.withDefaults(), now: config.Now, random: config.Random, log: config.Logger,
 		hash:    maphash.MakeSeed(),
 		clients: map[uint64]*clientRecord{}, confirmed: map[string]*clientRecord{}, tentative: map[string]*clientRecord{},
-		sessions: map[sessionID]*session{},
+		sessions: map[sessionID]*session{}, addresses: map[netip.Addr]*addressRecord{},
 	}
 	for name, id := range map[string][]byte{"owner": s.owner, "scope": s.scope} {
 		if len(id) == 0 || len(id) > opaqueLimit {
@@ -146,11 +169,14 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
+// Limits are those that the server works with.
+func (s *Server) Limits() Limits { return s.limits }
+
 // Stats returns the numbers of the moment.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Clients: len(s.clients), ConfirmedClients: len(s.confirmed), Sessions: len(s.sessions)}
+	return Stats{Clients: len(s.clients), ConfirmedClients: len(s.confirmed), Sessions: len(s.sessions), CachedBytes: s.cached}
 }
 
 // Expire drops clients whose lease is over. It is also done as requests come in, so
@@ -171,6 +197,22 @@ func (s *Server) expire() {
 			s.log.Debug("A client's lease is over", "clientid", c.id, "confirmed", c.isConfirmed)
 			s.drop(c)
 		}
+	}
+	s.forget()
+}
+
+// expireNow is expire for when room is needed, at most once a second.
+func (s *Server) expireNow() {
+	if s.now().Sub(s.lastExpiry) >= time.Second {
+		s.expire()
+	}
+}
+
+// warn writes one line a second at most: whoever is put off tries again and again.
+func (s *Server) warn(text string, what ...any) {
+	if now := s.now(); now.Sub(s.warned) >= time.Second {
+		s.warned = now
+		s.log.Warn(text, what...)
 	}
 }
 

@@ -4,17 +4,24 @@ import (
 	"io"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
 
 type sessionID = [nfsv4.NFS4_SESSIONID_SIZE]byte
 
 // session is a fore channel with its slots. There is no back channel: nothing is delegated.
 type session struct {
-	id       sessionID
-	client   *clientRecord
-	fore     nfsv4.ChannelAttrs4
-	slots    []slot
+	id     sessionID
+	client *clientRecord
+	fore   nfsv4.ChannelAttrs4
+	// slots are made when they are first used.
+	slots    []*slot
 	inFlight int
+	// gone is true once the session is no longer among the server's.
+	gone bool
+	// links are the connections that are associated with the session.
+	links links
 }
 
 const (
@@ -26,7 +33,7 @@ const (
 )
 
 // createSession is RFC 8881 section 18.36; the steps are those of 18.36.4.
-func (s *Server) createSession(caller principal, args *nfsv4.CreateSession4args) nfsv4.NfsResop4 {
+func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) nfsv4.NfsResop4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireSometimes()
@@ -47,22 +54,30 @@ func (s *Server) createSession(caller principal, args *nfsv4.CreateSession4args)
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_SEQ_MISORDERED)
 	}
 	// 3. Client ID confirmation. A foreign principal must not use up the sequence ID.
-	if c.principal != caller && !c.isConfirmed {
+	if c.principal != principalOf(from) && !c.isConfirmed {
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_CLID_INUSE)
 	}
 	// 4. Session creation. The Linux client counts its sequence ID up on any answer
-	// but NFS4ERR_DELAY, so errors take the slot too.
-	result := s.makeSession(c, args)
+	// but NFS4ERR_DELAY, so all other errors take the slot too.
+	result, made := s.makeSession(c, args)
+	if StatusOf(result) == nfsv4.NFS4ERR_DELAY {
+		return result
+	}
+	if made != nil {
+		made.links.bind(from.Link)
+	}
 	c.lastSequence++
 	c.lastResult = result
 	return result
 }
 
-func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) nfsv4.NfsResop4 {
+func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) (nfsv4.NfsResop4, *session) {
 	fore, status := s.negotiate(args)
-	if status == nfsv4.NFS4_OK && (len(s.sessions) >= s.limits.Sessions || len(c.sessions) >= s.limits.SessionsPerClient) {
-		s.log.Warn("A session was refused: too many sessions", "clientid", c.id, "ofClient", len(c.sessions), "inTotal", len(s.sessions))
-		status = nfsv4.NFS4ERR_NOSPC
+	// NFS4ERR_NOSPC, which the RFC has for this, makes a client's mount fail; there is room again in a while.
+	if status == nfsv4.NFS4_OK && (len(c.sessions) >= s.limits.SessionsPerClient || !s.makeRoomForSession(c.address)) {
+		s.warn("A session was put off: there are too many", "address", c.address.address, "ofClient", len(c.sessions),
+			"ofAddress", c.address.sessions, "inTotal", len(s.sessions))
+		status = nfsv4.NFS4ERR_DELAY
 	}
 	var id sessionID
 	if status == nfsv4.NFS4_OK {
@@ -72,11 +87,12 @@ func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) nf
 		}
 	}
 	if status != nfsv4.NFS4_OK {
-		return FailNumber(nfsv4.OP_CREATE_SESSION, status)
+		return FailNumber(nfsv4.OP_CREATE_SESSION, status), nil
 	}
 	s.confirm(c)
-	made := &session{id: id, client: c, fore: fore, slots: make([]slot, fore.CaMaxrequests)}
+	made := &session{id: id, client: c, fore: fore, slots: make([]*slot, fore.CaMaxrequests)}
 	s.sessions[id] = made
+	c.address.sessions++
 	c.sessions[id] = made
 	back := args.CsaBackChanAttrs
 	back.CaRdmaIrd = nil
@@ -84,7 +100,7 @@ func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) nf
 		// Flags: not persistent, no back channel, no RDMA.
 		CsrSessionid: id, CsrSequence: args.CsaSequence, CsrFlags: 0,
 		CsrForeChanAttrs: fore, CsrBackChanAttrs: back,
-	}}}
+	}}}, made
 }
 
 // confirm makes a record the one of its owner: an older one was of the client
@@ -98,6 +114,7 @@ func (s *Server) confirm(c *clientRecord) {
 		s.drop(old)
 	}
 	delete(s.tentative, c.owner)
+	c.confirmPlace()
 	c.isConfirmed = true
 	s.confirmed[c.owner] = c
 }
@@ -122,32 +139,37 @@ func (s *Server) negotiate(args *nfsv4.CreateSession4args) (nfsv4.ChannelAttrs4,
 	return granted, nfsv4.NFS4_OK
 }
 
-// destroySession is RFC 8881 section 18.37. With SP4_NONE anyone who knows the
-// ID may do it, and only the client does: it is random.
-func (s *Server) destroySession(id sessionID) nfsv4.Nfsstat4 {
+// destroySession is RFC 8881 section 18.37. It must come on a connection that is associated with the session. A client
+// that lost the one it made the session on may use any: it could associate that with a SEQUENCE first,
+// and Linux does not, but waits 10 s for its client ID to be free when it is refused.
+func (s *Server) destroySession(id sessionID, link *rpc.Link) nfsv4.Nfsstat4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	doomed := s.sessions[id]
-	if doomed == nil {
+	switch {
+	case doomed == nil:
 		return nfsv4.NFS4ERR_BADSESSION
+	case doomed.links.foreign(link):
+		return nfsv4.NFS4ERR_CONN_NOT_BOUND_TO_SESSION
 	}
-	delete(s.sessions, id)
-	delete(doomed.client.sessions, id)
+	s.retire(doomed)
 	return nfsv4.NFS4_OK
 }
 
 // bindConnection is RFC 8881 section 18.34. With SP4_NONE every connection that sends a
-// SEQUENCE is bound by that (section 2.10.3.1), so there is nothing to remember.
-func (s *Server) bindConnection(args *nfsv4.BindConnToSession4args) nfsv4.NfsResop4 {
+// SEQUENCE is bound by that, too (section 2.10.3.1).
+func (s *Server) bindConnection(args *nfsv4.BindConnToSession4args, link *rpc.Link) nfsv4.NfsResop4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	session := s.sessions[args.BctsaSessid]
 	switch {
-	case s.sessions[args.BctsaSessid] == nil:
+	case session == nil:
 		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_BADSESSION)
 	case args.BctsaDir != nfsv4.CDFC4_FORE && args.BctsaDir != nfsv4.CDFC4_FORE_OR_BOTH:
 		// The answer would have to be a back channel, and there is none.
 		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_INVAL)
 	}
+	session.links.bind(link)
 	return &nfsv4.NfsResop4_OP_BIND_CONN_TO_SESSION{OpbindConnToSession: &nfsv4.BindConnToSession4res_NFS4_OK{
 		BctsrResok4: nfsv4.BindConnToSession4resok{BctsrSessid: args.BctsaSessid, BctsrDir: nfsv4.CDFS4_FORE},
 	}}

@@ -102,23 +102,24 @@ func TestCreateSessionSequence(t *testing.T) {
 	}
 }
 
+// A client that there is no room for is put off: NFS4ERR_NOSPC would fail its mount, and its sequence ID stays as it is.
 func TestLimitsOfSessions(t *testing.T) {
-	f := newFixture(t, session.Limits{Sessions: 3, SessionsPerClient: 2})
+	f := newFixture(t, session.Limits{Sessions: 3, SessionsPerAddress: 3, SessionsPerClient: 2})
 	id, first := f.client("a")
-	for i, want := range []nfsv4.Nfsstat4{nfsv4.NFS4_OK, nfsv4.NFS4ERR_NOSPC} {
+	for i, want := range []nfsv4.Nfsstat4{nfsv4.NFS4_OK, nfsv4.NFS4ERR_DELAY} {
 		if got := f.status(createSession(id, uint32(i+2))); got != want {
 			t.Errorf("session %d of one client: %v", i+2, nfsv4.Nfsstat4_name[got])
 		}
 	}
 	f.client("b")
 	third := exchanged(t, f.send(alice, exchangeID("c", 1, 0)))
-	if got := f.status(createSession(third.EirClientid, 1)); got != nfsv4.NFS4ERR_NOSPC {
+	if got := f.status(createSession(third.EirClientid, 1)); got != nfsv4.NFS4ERR_DELAY {
 		t.Errorf("a fourth session: %v", nfsv4.Nfsstat4_name[got])
 	}
 	if got := f.status(destroySession(first)); got != nfsv4.NFS4_OK {
 		t.Fatal(got)
 	}
-	created(t, f.send(alice, createSession(third.EirClientid, 2)))
+	created(t, f.send(alice, createSession(third.EirClientid, 1)))
 }
 
 // RFC 8881 section 18.37.

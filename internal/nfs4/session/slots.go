@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
 
 // slot is one entry of a session's reply cache (RFC 8881 section 2.10.6.1).
@@ -27,6 +29,9 @@ type request struct {
 	// bytes is the size with an RPC header of the least size.
 	bytes int
 	who   principal
+	link  *rpc.Link
+	// least is the size of the reply with the SEQUENCE alone and an RPC header.
+	least int
 	// rest is everything after the SEQUENCE operation: a retry may differ in the
 	// SEQUENCE itself, where the Linux client writes its highest slot of the moment.
 	rest []byte
@@ -40,6 +45,8 @@ type outcome struct {
 	slot     *slot
 	replay   []byte
 	uncached bool
+	// asked is true if the client asked to keep the reply.
+	asked bool
 }
 
 // sequence is RFC 8881 section 18.46, up to where the request gets its slot.
@@ -64,8 +71,12 @@ func (s *Server) sequence(r request) outcome {
 		return outcome{status: nfsv4.NFS4ERR_BADSLOT}
 	case uint64(r.args.SaHighestSlotid) >= uint64(len(session.slots)):
 		return outcome{status: nfsv4.NFS4ERR_BAD_HIGH_SLOT}
+	case r.args.SaCachethis && r.least > int(session.fore.CaMaxresponsesizeCached):
+		// Section 18.46.3: not even the SEQUENCE would fit.
+		return outcome{status: nfsv4.NFS4ERR_REP_TOO_BIG_TO_CACHE}
 	}
-	slot := &session.slots[r.args.SaSlotid]
+	session.links.use(r.link)
+	slot := session.slot(r.args.SaSlotid)
 	repeated := slot.used && r.args.SaSequenceid == slot.sequence
 	switch {
 	case repeated && slot.inFlight:
@@ -82,8 +93,17 @@ func (s *Server) sequence(r request) outcome {
 	session.client.renewed = s.now()
 	session.inFlight++
 	slot.used, slot.inFlight, slot.sequence = true, true, r.args.SaSequenceid
-	slot.who, slot.what, slot.reply = r.who, what, nil
-	return outcome{session: session, slot: slot}
+	slot.who, slot.what = r.who, what
+	s.setReply(session, slot, nil)
+	return outcome{session: session, slot: slot, asked: r.args.SaCachethis}
+}
+
+// slot is a slot of the session, made when it is first used.
+func (s *session) slot(number uint32) *slot {
+	if s.slots[number] == nil {
+		s.slots[number] = &slot{}
+	}
+	return s.slots[number]
 }
 
 // finish gives the slot back, with the reply if it is to be kept.
@@ -95,7 +115,7 @@ func (s *Server) finish(o outcome, reply []byte) {
 	o.slot.inFlight = false
 	if len(reply)+replyHeaderBytes <= s.limits.CachedResponseBytes {
 		// A copy has no more memory than it needs, for as long as the slot is not used.
-		o.slot.reply = bytes.Clone(reply)
+		s.keepReply(o, bytes.Clone(reply))
 	}
 }
 

@@ -1,0 +1,182 @@
+package session
+
+import (
+	"cmp"
+	"container/list"
+	"net/netip"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+)
+
+// addressRecord is what the clients of one network address hold. The server's lock guards it.
+type addressRecord struct {
+	address netip.Addr
+	clients map[uint64]*clientRecord
+	// tentative are the clients that have not confirmed themselves, the oldest first.
+	tentative *list.List
+	sessions  int
+	// cached is the bytes of replies that are kept for retries.
+	cached int
+	// changes is the rate of changes, running has an element for each that is being done, waiting is how many are to be.
+	changes *rate.Limiter
+	running chan struct{}
+	waiting int
+}
+
+// addressOf is the record of a caller's address, made if there is none.
+func (s *Server) addressOf(caller rpc.Caller) *addressRecord {
+	address := rpc.Client(caller.Addr)
+	a := s.addresses[address]
+	if a == nil {
+		a = &addressRecord{
+			address: address, clients: map[uint64]*clientRecord{}, tentative: list.New(),
+			changes: rate.NewLimiter(rate.Limit(s.limits.ChangesPerSecond), s.limits.ChangeBurst),
+			running: make(chan struct{}, s.limits.ChangesPerAddress),
+		}
+		s.addresses[address] = a
+	}
+	return a
+}
+
+// forget drops the records of addresses that hold nothing and have not changed anything for a while.
+func (s *Server) forget() {
+	for address, a := range s.addresses {
+		if len(a.clients) == 0 && len(a.running) == 0 && a.waiting == 0 && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
+			delete(s.addresses, address)
+		}
+	}
+}
+
+// makeRoom is true if another client of the address fits. At the limit of the address the oldest of its clients that
+// has not confirmed itself goes; at the limit of all, one of the address that has most. Clients that are dropped
+// recover by themselves: they have no state here. False means that the newcomer is put off.
+func (s *Server) makeRoom(a *addressRecord) bool {
+	if len(a.clients) < s.limits.ClientsPerAddress && len(s.clients) < s.limits.Clients {
+		return true
+	}
+	s.expireNow()
+	switch {
+	case len(a.clients) >= s.limits.ClientsPerAddress:
+		return s.evict(a, s.lease)
+	case len(s.clients) >= s.limits.Clients:
+		return s.evictFor(len(a.clients), func(other *addressRecord) int { return len(other.clients) })
+	}
+	return true
+}
+
+// makeRoomForSession is makeRoom for sessions.
+func (s *Server) makeRoomForSession(a *addressRecord) bool {
+	if a.sessions < s.limits.SessionsPerAddress && len(s.sessions) < s.limits.Sessions {
+		return true
+	}
+	s.expireNow()
+	switch {
+	case a.sessions >= s.limits.SessionsPerAddress:
+		return s.evictSession(a, s.lease)
+	case len(s.sessions) >= s.limits.Sessions:
+		most := s.most(func(other *addressRecord) int { return other.sessions })
+		return most.sessions > a.sessions+1 && s.evictSession(most, 0)
+	}
+	return true
+}
+
+// most is the address that holds most.
+func (s *Server) most(held func(*addressRecord) int) (most *addressRecord) {
+	for _, a := range s.addresses {
+		if most == nil || held(a) > held(most) {
+			most = a
+		}
+	}
+	return most
+}
+
+// evictFor drops a client of the address that holds most, if that is more than the newcomer's address holds, or
+// else any that has not confirmed itself or is silent.
+func (s *Server) evictFor(holds int, held func(*addressRecord) int) bool {
+	if most := s.most(held); held(most) > holds+1 && s.evict(most, 0) {
+		return true
+	}
+	for _, a := range s.addresses {
+		if s.evict(a, s.lease) {
+			return true
+		}
+	}
+	return false
+}
+
+// evict drops the oldest client of the address that has not confirmed itself, or else the one that was silent
+// longest, if that is longer than the time given. A client with a request in flight stays.
+func (s *Server) evict(a *addressRecord, silentFor time.Duration) bool {
+	if front := a.tentative.Front(); front != nil {
+		s.drop(front.Value.(*clientRecord))
+		return true
+	}
+	return s.evictSilent(a, silentFor, func(*clientRecord) bool { return true })
+}
+
+// evictSession is evict for the sake of sessions.
+func (s *Server) evictSession(a *addressRecord, silentFor time.Duration) bool {
+	return s.evictSilent(a, silentFor, func(c *clientRecord) bool { return len(c.sessions) > 0 })
+}
+
+func (s *Server) evictSilent(a *addressRecord, silentFor time.Duration, eligible func(*clientRecord) bool) bool {
+	var victim *clientRecord
+	for _, c := range a.clients {
+		if c.isConfirmed && !c.busy() && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
+			victim = c
+		}
+	}
+	if victim == nil || s.now().Sub(victim.renewed) < silentFor {
+		return false
+	}
+	s.log.Debug("A client gives its place to another", "clientid", victim.id, "address", a.address, "clientsOfIt", len(a.clients))
+	s.drop(victim)
+	return true
+}
+
+// keepReply puts a reply in its slot for retries. Replies that the client did not ask to keep are kept while there
+// is memory to spare. For those it asked for memory is made: a silent client of the address with most goes.
+func (s *Server) keepReply(o outcome, reply []byte) {
+	a := o.session.client.address
+	size := cap(reply)
+	if !o.asked && (s.cached+size > s.limits.CachedBytes/2 || a.cached+size > s.limits.CachedBytes/8) {
+		return
+	}
+	for s.cached+size > s.limits.CachedBytes {
+		most := s.most(func(other *addressRecord) int { return other.cached })
+		if !s.evictSilent(most, 0, func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }) {
+			break
+		}
+	}
+	s.setReply(o.session, o.slot, reply)
+}
+
+// setReply replaces the reply that a slot has.
+func (s *Server) setReply(session *session, slot *slot, reply []byte) {
+	if session.gone {
+		return
+	}
+	more := cap(reply) - cap(slot.reply)
+	s.cached += more
+	session.client.address.cached += more
+	slot.reply = reply
+}
+
+// retire takes what a session holds out of the sums.
+func (s *Server) retire(doomed *session) {
+	for _, slot := range doomed.slots {
+		if slot != nil {
+			s.setReply(doomed, slot, nil)
+		}
+	}
+	doomed.gone = true
+	doomed.client.address.sessions--
+	delete(s.sessions, doomed.id)
+	delete(doomed.client.sessions, doomed.id)
+}
+
+// quarter is the default part of a limit for one address.
+func quarter(whole int) int { return cmp.Or((whole+3)/4, 1) }
