@@ -17,7 +17,7 @@ type Options struct {
 	FileServer, KubeNamespace string
 	// Replica names this namespace server among those of the FileServer: the pod's name.
 	Replica string
-	// Identity is the server owner and scope. Empty: made from the FileServer's UID, which the
+	// Identity is the server scope, and with the replica's name the server owner. Empty: made from the FileServer's UID, which the
 	// DataServer records have; then nothing is served before the first of them exists.
 	Identity string
 	// Listen and Manager are the addresses for NFS and for probes and metrics.
@@ -45,10 +45,13 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultLease         = 60 * time.Second
-	DefaultLinger        = 1 * time.Second
-	DefaultChanges       = 64
-	DefaultChangeTimeout = 12 * time.Second
+	DefaultLease   = 60 * time.Second
+	DefaultLinger  = 1 * time.Second
+	DefaultChanges = 64
+	// DefaultChangesPerSecond is for one client address: each change is an object in the API and a call to a data
+	// server. One unprivileged user made 230 a second before there was a limit.
+	DefaultChangesPerSecond = 50
+	DefaultChangeTimeout    = 12 * time.Second
 )
 
 // messageBytes is the size of the largest request and response. Nothing so large is ever needed here, but a Linux
@@ -72,6 +75,9 @@ func (o *Options) complete() error {
 	setDefault(&o.RPC.MessageBytes, messageBytes)
 	setDefault(&o.Sessions.RequestBytes, messageBytes)
 	setDefault(&o.Sessions.ResponseBytes, messageBytes)
+	setDefault(&o.Sessions.ChangesPerSecond, DefaultChangesPerSecond)
+	setDefault(&o.Sessions.ChangeBurst, 5*o.Sessions.ChangesPerSecond)
+	setDefault(&o.Sessions.ChangesPerAddress, max(1, o.Changes/4))
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

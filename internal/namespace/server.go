@@ -141,7 +141,9 @@ func (s *server) nfs(ctx context.Context) error {
 		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation,
 	})
 	sessions, err := session.New(session.Config{
-		Handler: handler, Owner: identity, Scope: identity, Lease: s.Lease, Limits: s.Sessions, Now: s.Clock.Now, Logger: s.Log,
+		// Clients take servers of one owner for one server with the same client IDs (RFC 8881 section 2.10.5), and replicas
+		// share none. The scope is the same: it is about file handles, and these are.
+		Handler: handler, Owner: identity + "/" + s.Replica, Scope: identity, Lease: s.Lease, Limits: s.Sessions, Now: s.Clock.Now, Logger: s.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("prepare NFS sessions: %w", err)
@@ -177,7 +179,7 @@ func (s *server) complete(ctx context.Context) error {
 	return nil
 }
 
-// identity is the server's owner and scope.
+// identity is the server's scope, and with its name its owner.
 func (s *server) identity(ctx context.Context) (string, error) {
 	if s.Identity != "" {
 		return s.Identity, nil

@@ -76,8 +76,8 @@ func ExportDirectory(volumesRoot, share string, volume int32) string {
 	return path.Join(volumesRoot, strconv.Itoa(int(volume)), share)
 }
 
-// NamespaceServerIdentity is the server owner and scope (RFC 8881 section 2.10.4) of a
-// FileServer's namespace servers. It must differ from every data server's, or clients
+// NamespaceServerIdentity is the server scope (RFC 8881 section 2.10.4) of a FileServer's namespace
+// servers, and the first part of each one's server owner. It must differ from every data server's, or clients
 // would take them for one server and trunk.
 func NamespaceServerIdentity(fileServerUID string) string { return fileServerUID + "-namespace" }
 

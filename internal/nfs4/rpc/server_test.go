@@ -71,7 +71,10 @@ func start(t *testing.T, handler Handler, limits Limits) *running {
 func serve(t *testing.T, handler Handler, limits Limits, listener net.Listener, connect func() (net.Conn, error)) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), address: listener.Addr().String(), connect: connect, stop: cancel, done: make(chan error, 1)}
+	r := &running{T: t, Server: NewServer(Config{Handler: handler, Limits: limits}), connect: connect, stop: cancel, done: make(chan error, 1)}
+	if listener.Addr() != nil {
+		r.address = listener.Addr().String()
+	}
 	go func() { r.done <- r.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()

@@ -42,12 +42,12 @@ func startInBubble(t *testing.T, limits Limits) *running {
 }
 
 func TestSilentConnectionsEndAfterTheirTime(t *testing.T) {
-	const idle, receive = 15 * time.Second, 10 * time.Second
+	const greeting, idle, receive = 5 * time.Second, 15 * time.Second, 10 * time.Second
 	for name, tc := range map[string]struct {
 		send func(*running, net.Conn)
 		want time.Duration
 	}{
-		"silent from the start":  {func(*running, net.Conn) {}, idle},
+		"silent from the start":  {func(*running, net.Conn) {}, greeting},
 		"silent after a request": {func(r *running, conn net.Conn) { r.send(conn, 1, "echo"); r.xid(conn) }, idle},
 		"silent within a request": {
 			func(_ *running, conn net.Conn) { _, _ = conn.Write(fragment(true, 100, []byte("abc"))) }, receive,
@@ -62,7 +62,7 @@ func TestSilentConnectionsEndAfterTheirTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := startInBubble(t, Limits{Idle: idle, Receive: receive})
+				r := startInBubble(t, Limits{Greeting: greeting, Idle: idle, Receive: receive})
 				conn, began := r.dial(), time.Now()
 				tc.send(r, conn)
 				if !ended(conn) {

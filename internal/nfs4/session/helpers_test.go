@@ -93,9 +93,6 @@ const lease = 10 * time.Second
 
 func newFixture(t *testing.T, limits session.Limits) *fixture {
 	t.Helper()
-	if limits.ChangesPerSecond == 0 {
-		limits.ChangesPerSecond, limits.ChangeBurst, limits.ChangesPerAddress = 1000, 1000, 64
-	}
 	f := &fixture{T: t, handler: &handler{}, clock: &clock{now: time.Unix(1_000_000, 0)}}
 	s, err := session.New(session.Config{
 		Handler: f.handler, Owner: "owner", Scope: "scope", Lease: lease, Limits: limits, Now: f.clock.Now,

@@ -75,7 +75,6 @@ func (l Limits) withDefaults() Limits {
 		{&l.CachedResponseBytes, 2 << 10},
 		{&l.CachedBytes, 16 << 20},
 		{&l.ListingBytes, 128 << 10},
-		{&l.ChangesPerSecond, 50},
 		{&l.ChangeBurst, 250},
 		{&l.ChangesPerAddress, 16},
 	} {
