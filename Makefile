@@ -76,6 +76,10 @@ test-integration: packages ## On a real API server and etcd (envtest)
 test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUSTER=yes KUBECONFIG=…
 	hack/test.sh e2e
 
+.PHONY: test-kernels
+test-kernels: packages ## Everyday commands on NFS clients of Linux 5.10, 6.1, 6.12 and the lab's kernel; HOWDAH_KERNELS="6.1" for one
+	hack/test-kernels.sh
+
 .PHONY: test-race
 test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement

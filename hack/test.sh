@@ -24,10 +24,10 @@ testrun=$(hack/tools/build.sh testrun) || exit 1
 # Which packages are integration tests is not a matter of folders: those that import envtest are.
 integration_packages() {
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk '$1 !~ "/test/e2e" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ {print $1}'
+    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ {print $1}'
 }
 unit_packages() {
-  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v /test/e2e |
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels |
     grep -vxFf <(integration_packages; echo none)
 }
 

@@ -243,6 +243,22 @@ func assets(args []string) error {
 	})
 }
 
+func clients(args []string) error {
+	flags, _ := newFlags("clients")
+	_ = flags.Parse(args)
+	return openCache(cache.Machines, func(c *cache.Cache) error {
+		if err := c.InstallPackages(); err != nil {
+			return err
+		}
+		dir, err := c.Clients()
+		if err != nil {
+			return err
+		}
+		fmt.Println(dir)
+		return nil
+	})
+}
+
 // images builds the project's images and prints their archives, one a line, or
 // the folder of one that it unpacks.
 func images(args []string) error {

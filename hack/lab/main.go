@@ -28,6 +28,7 @@ const usage = `Usage: lab COMMAND [flags]
   build      fill the cache
   assets     build what envtest needs and print the folder
   images     build the project's images into the cache
+  clients    make a root file system with kernels of several versions for NFS clients and print the folder
 
 Each command says more with -h.
 `
@@ -64,6 +65,7 @@ func dispatch(args []string) error {
 	commands := map[string]func([]string) error{
 		"up": up, "down": down, "env": env, "status": status, "load": load, "exec": execute,
 		"kill-node": killNode, "start-node": startNode, "build": build, "assets": assets, "images": images,
+		"clients":          clients,
 		lab.ForwardCommand: func([]string) error { return lab.Forward() },
 		uml.RunCommand:     func(rest []string) error { return uml.Become(rest[0]) },
 	}

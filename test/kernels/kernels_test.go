@@ -1,0 +1,30 @@
+package kernels
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestKernels is one test, because all its parts share the world: starting it takes longer than most of them.
+func TestKernels(t *testing.T) {
+	w := newWorld(t)
+	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
+}
+
+// onEveryKernel runs a part of the tests on each client.
+func (w *world) onEveryKernel(t *testing.T, test func(t *testing.T, c *kernelClient)) {
+	for _, c := range w.clients {
+		t.Run("Linux "+c.kernel, func(t *testing.T) { test(t, c) })
+	}
+}
+
+// mount mounts a path of the front door at /mnt/share, until the test ends.
+func (c *kernelClient) mount(t *testing.T, path, options string) {
+	t.Helper()
+	c.must(t, fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s %s:%s /mnt/share", options, frontDoor, path))
+	t.Cleanup(func() {
+		if r := c.run(t, "cd /; umount -i -l /mnt/share"); r.code != 0 {
+			t.Errorf("unmounting: %s", r.output)
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package kernels
+
+import (
+	"crypto/rand"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+const (
+	owners        = 2
+	fileServer    = "fs"
+	kubeNamespace = "default"
+	// comeUp is how long an owner or a namespace server may take.
+	comeUp = 2 * time.Minute
+)
+
+// world is a FileServer without an operator: the test itself writes what the operator would.
+type world struct {
+	t       *testing.T
+	api     client.Client
+	clients []*kernelClient
+	scratch string
+	// binary is howdah, ganesha a Debian root with nfs-ganesha, root the clients' root with the kernels.
+	binary, ganesha, root string
+	kubeconfig            string
+	owners                [owners]*exec.Cmd
+}
+
+// needed is an environment variable that hack/test-kernels.sh sets.
+func needed(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: run hack/test-kernels.sh", name)
+	}
+	return value
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, binary: needed(t, "HOWDAH_BINARY"), ganesha: needed(t, "HOWDAH_GANESHA_ROOT"), root: needed(t, "HOWDAH_CLIENTS_ROOT"),
+	}
+	// Not t.TempDir: ganesha does not export file systems of type tmpfs, which /tmp may be.
+	scratch, err := os.MkdirTemp("/var/tmp", "howdah-kernels-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.scratch = scratch
+	t.Cleanup(func() {
+		if err := os.RemoveAll(scratch); err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
+	})
+	versions := kernels(t, w.root)
+	layNetwork(t, owners, len(versions))
+	w.startAPI()
+	for i := range owners {
+		w.declareOwner(i)
+		w.makeFolder(i)
+		w.startOwner(i)
+	}
+	w.startFrontDoor()
+	for i, version := range versions {
+		w.clients = append(w.clients, bootClient(t, w.root, version, i, scratch))
+	}
+	return w
+}
+
+func (w *world) startAPI() {
+	w.t.Helper()
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 3 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	server := environment.ControlPlane.GetAPIServer()
+	server.SecureServing.Address, server.SecureServing.Port = testAddress, "6443"
+	config, err := environment.Start()
+	w.t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			w.t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.kubeconfig = filepath.Join(w.scratch, "kubeconfig")
+	if err := os.WriteFile(w.kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, internalv1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if w.api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// program starts a program of the test, with a log that is shown if the test fails. It ends with the test.
+func (w *world) program(log string, attributes *syscall.SysProcAttr, env []string, args ...string) *exec.Cmd {
+	w.t.Helper()
+	path := filepath.Join(w.scratch, log+".log")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	command := exec.Command(args[0], args[1:]...)
+	command.Env = append(os.Environ(), env...)
+	command.Stdout, command.Stderr, command.SysProcAttr = file, file, attributes
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if text, err := os.ReadFile(path); w.t.Failed() && err == nil {
+			w.t.Logf("the end of %s's log:\n%s", log, text[max(0, len(text)-4000):])
+		}
+	})
+	return command
+}
+
+// ownerFolder has what a data server keeps when it is started again.
+func (w *world) ownerFolder(i int) string {
+	return filepath.Join(w.scratch, naming.DataServer(fileServer, int32(i)))
+}
+
+func (w *world) makeFolder(i int) {
+	w.t.Helper()
+	if err := os.MkdirAll(w.ownerFolder(i), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	host(w.t, "cp %s %s/kubeconfig", w.kubeconfig, w.ownerFolder(i))
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // It never fails.
+	if err := os.WriteFile(filepath.Join(w.ownerFolder(i), "handle-key"), key, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// startOwner starts a data server's instance manager in its network namespace.
+func (w *world) startOwner(i int) {
+	w.t.Helper()
+	name, folder := naming.DataServer(fileServer, int32(i)), w.ownerFolder(i)
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.owners[i] = w.program(name, &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL,
+	}, []string{envStage + "=" + stageOwner, "POD_IP=" + ownerAddress(i)},
+		"ip", "netns", "exec", ownerNetwork(i), self, name, w.ganesha, folder)
+}
+
+func (w *world) startFrontDoor() {
+	w.t.Helper()
+	w.program("front-door", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
+		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "front-door",
+		"--listen", frontDoor+":2049", "--manager", frontDoor+":9588", "--lease", "10s")
+	w.eventually("the front door is ready", func() bool {
+		res, err := http.Get("http://" + frontDoor + ":9588/readyz")
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+}
+
+func (w *world) declareOwner(i int) {
+	w.t.Helper()
+	w.create(&internalv1.DataServer{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: kubeNamespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
+		},
+		Spec: internalv1.DataServerSpec{
+			FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: ownerAddress(i), ServerScope: "kernels",
+			LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1, NamespaceServers: []string{testAddress, frontDoor},
+		},
+	})
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	if err := w.api.Create(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// everybody is the access rule of shares that say nothing else.
+var everybody = []v1alpha1.AccessRule{{Clients: []string{clientsRange}}}
+
+// share makes a share on all owners, and waits until they serve it.
+func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpec)) {
+	w.t.Helper()
+	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: name}}
+	s.Spec = v1alpha1.FileShareSpec{
+		FileServerRef: v1alpha1.FileServerReference{Name: fileServer}, Path: "/" + name, Depth: depth, Mode: "0777",
+	}
+	if edit != nil {
+		edit(&s.Spec)
+	}
+	w.create(s)
+	for i := range owners {
+		w.editOwner(i, func(spec *internalv1.DataServerSpec) {
+			root := int64(0)
+			spec.Exports = append(spec.Exports, internalv1.ShareExport{
+				ShareName: name, UID: &root, GID: &root, Mode: "0777", Access: everybody,
+			})
+		})
+	}
+	w.eventually("the owners serve "+name, func() bool {
+		for i := range owners {
+			if !w.serves(i, name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (w *world) owner(i int) *internalv1.DataServer {
+	w.t.Helper()
+	o := &internalv1.DataServer{}
+	key := client.ObjectKey{Namespace: kubeNamespace, Name: naming.DataServer(fileServer, int32(i))}
+	if err := w.api.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+func (w *world) serves(i int, share string) bool {
+	for _, e := range w.owner(i).Status.Exports {
+		if e.ShareName == share {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) editOwner(i int, edit func(*internalv1.DataServerSpec)) {
+	w.t.Helper()
+	o := w.owner(i)
+	before := o.DeepCopy()
+	edit(&o.Spec)
+	if err := w.api.Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) eventually(what string, is func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(comeUp)
+	for !is() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it did not come to pass in %v that %s", comeUp, what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
