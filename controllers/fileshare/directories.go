@@ -95,6 +95,11 @@ func planDirectories(o *observed) directoryPlan {
 	}
 	plan.forget = slices.Clone(o.strangers)
 	for _, path := range slices.Sorted(maps.Keys(o.records)) {
+		if path == tree.RootPath && o.share.Spec.Layout == v1alpha1.LayoutSingle && ownerOf(o.records[path]) == nil {
+			// It has what clients set for the root of an earlier share, which was spread: the name is needed for the owner.
+			plan.forget = append(plan.forget, o.records[path])
+			continue
+		}
 		if isRetained(o.records[path]) {
 			plan.revive(o, o.records[path])
 			continue

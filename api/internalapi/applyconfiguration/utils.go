@@ -32,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServedExport"):
 		return &internalapiv1alpha1.ServedExportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttributes"):
+		return &internalapiv1alpha1.ShareAttributesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectory"):
 		return &internalapiv1alpha1.ShareDirectoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectorySpec"):

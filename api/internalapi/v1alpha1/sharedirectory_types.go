@@ -33,6 +33,7 @@ type ShareDirectory struct {
 // ShareDirectorySpec is one directory of a share.
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.fileShareRef == oldSelf.fileShareRef && self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef, fileShareRef and path can't be changed: the object's name is made from them"
 // +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) == has(self.volume)",message="dataServerRef and volume go together"
+// +kubebuilder:validation:XValidation:rule="has(self.identity) == has(oldSelf.identity) && (!has(self.identity) || self.identity == oldSelf.identity)",message="identity can't be changed: clients' file handles are made from it"
 type ShareDirectorySpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -43,7 +44,8 @@ type ShareDirectorySpec struct {
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
 	// path is the directory's path below the share's root, without a leading slash;
-	// "." is the root of a share of layout Single. Names are any that NFS clients may give.
+	// "." is the share's root: a junction if the share's layout is Single, else there once a client changed the root's
+	// attributes or removed something from it. Names are any that NFS clients may give.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self == '.' || !self.split('/').exists(e, e == '' || e == '.' || e == '..')",message="path must be relative, without empty, '.' or '..' elements"
@@ -61,19 +63,26 @@ type ShareDirectorySpec struct {
 	// +optional
 	Volume *int32 `json:"volume,omitempty"`
 
-	// uid is the numeric user id that the directory was made with.
+	// identity is what the directory's file handle is made from, if the directory is older than this object: it was renamed.
+	// Unset: the object's UID.
+	// +kubebuilder:validation:MinLength=16
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Identity string `json:"identity,omitempty"`
+
+	// uid is the numeric user id of the owner. Of a directory that a data server owns it is the one that it was made with.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	UID *int64 `json:"uid,omitempty"`
 
-	// gid is the numeric group id that the directory was made with.
+	// gid is the numeric group id, as with uid.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	GID *int64 `json:"gid,omitempty"`
 
-	// mode is the permission that the directory was made with, in octal.
+	// mode is the permission in octal, as with uid.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
@@ -88,9 +97,34 @@ type ShareDirectorySpec struct {
 	// +optional
 	RenamedFrom string `json:"renamedFrom,omitempty"`
 
+	// shareAttributes are, in the root of a share that is not of layout Single, what the share's own spec said when a client
+	// changed the root's. As long as the share still says the same, uid, gid and mode here count; after that, what it says.
+	// +optional
+	ShareAttributes ShareAttributes `json:"shareAttributes,omitempty,omitzero"`
+
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
 	// +optional
 	Removal DirectoryRemoval `json:"removal,omitempty"`
+}
+
+// ShareAttributes are the attributes that a FileShare gives its root.
+type ShareAttributes struct {
+	// uid is the numeric user id.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	// +required
+	UID *int64 `json:"uid,omitempty"`
+	// gid is the numeric group id.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	// +required
+	GID *int64 `json:"gid,omitempty"`
+	// mode is the permission in octal.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
+	// +required
+	Mode string `json:"mode,omitempty"`
 }
 
 // DirectoryRemoval says when a directory is to be removed.
@@ -107,6 +141,25 @@ type ShareDirectoryStatus struct {
 	// owns it, else Ready (what exists in the namespace only exists with this object).
 	// +optional
 	State DirectoryState `json:"state,omitempty"`
+
+	// observedGeneration is the generation whose uid, gid and mode the copies have that data servers keep of a directory
+	// above the share's depth. Unset: the first.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+
+	// modifiedTime is when something in the directory was last made, removed or renamed, or what a client set it to. What
+	// was made in it after changedTime counts, too. Unset: when this object was made.
+	// +optional
+	ModifiedTime *metav1.MicroTime `json:"modifiedTime,omitempty"`
+
+	// changedTime is when the directory's attributes last changed. Unset: when this object was made.
+	// +optional
+	ChangedTime *metav1.MicroTime `json:"changedTime,omitempty"`
+
+	// accessedTime is what a client set it to. Unset: as modifiedTime.
+	// +optional
+	AccessedTime *metav1.MicroTime `json:"accessedTime,omitempty"`
 
 	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
 	// +optional

@@ -51,6 +51,8 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 	case internalv1.DirectoryReady:
 		if record.Spec.Removal == internalv1.RemovalWhenEmpty {
 			err = k.removeWhenEmpty(ctx, t, share, record)
+		} else if !r.ToldOwners {
+			err = k.completeTelling(ctx, share, record)
 		}
 	case internalv1.DirectoryCreating:
 		err = k.completeCreating(ctx, share, record)
@@ -90,6 +92,18 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 	return k.setState(ctx, record, internalv1.DirectoryReady)
 }
 
+// completeTelling tells the data servers owner, group and mode of a directory of the namespace. Those that do not serve the
+// share are told when they do.
+func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
+	all, err := k.tellOwners(ctx, share, record)
+	if err != nil || !all {
+		return err
+	}
+	var patch statusPatch
+	patch.Status.ObservedGeneration = &record.Generation
+	return k.patchStatus(ctx, record, patch)
+}
+
 // completeRemoving drops the record of a directory that is gone, and takes back a removal that
 // is not done.
 func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
@@ -99,6 +113,7 @@ func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record
 		return err
 	}
 	if gone {
+		k.emptyingOf(ctx, share, r)
 		return k.drop(ctx, record)
 	}
 	return k.setState(ctx, record, internalv1.DirectoryReady)
@@ -123,6 +138,7 @@ func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share,
 	case err != nil:
 		return err
 	case removed:
+		k.emptyingOf(ctx, share, tree.NewRecord(record))
 		return k.drop(ctx, record)
 	}
 	k.againLater(t)
@@ -187,6 +203,8 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 	}
 	old, err := k.get(ctx, r.Share, r.RenamedFrom)
 	if err == nil && old.Spec.DataServerRef.Name == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
+		record.Status.ModifiedTime, record.Status.ChangedTime = old.Status.ModifiedTime, old.Status.ChangedTime
+		record.Status.AccessedTime = old.Status.AccessedTime
 		err = k.drop(ctx, old)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -153,7 +153,7 @@ func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
 		return retryRemoval - k.Clock.Since(k.seen[t].since)
-	case r.State == internalv1.DirectoryReady, r.State == internalv1.DirectoryCreating && r.MadeBy == "":
+	case r.State == internalv1.DirectoryReady && r.RemoveWhenEmpty, r.State == internalv1.DirectoryCreating && r.MadeBy == "":
 		return 0 // no client is at it
 	}
 	return abandonedAfter - k.Clock.Since(k.seen[t].since)
@@ -179,7 +179,7 @@ func (k *Keeper) ServerChanged(name string) {
 	for _, share := range k.Tree.Shares() {
 		k.lookFor(share, server)
 	}
-	k.resume(func(r *tree.Record) bool { return r.Server == name && server.Serves[r.Share] })
+	k.resume(func(r *tree.Record) bool { return (r.Server == name || !r.ToldOwners) && server.Serves[r.Share] })
 }
 
 // ShareChanged is to be called after the tree has a new state of a share.
@@ -210,7 +210,9 @@ func (k *Keeper) resume(matches func(*tree.Record) bool) {
 }
 
 // scanStamp is what a scan for directories of a share depends on: another share, or more room in it, is another scan.
-func scanStamp(share *tree.Share) string { return fmt.Sprintf("%s %d", share.UID, share.MaxDirectories) }
+func scanStamp(share *tree.Share) string {
+	return fmt.Sprintf("%s %d", share.UID, share.MaxDirectories)
+}
 
 // lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
 func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {

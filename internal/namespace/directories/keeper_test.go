@@ -152,6 +152,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 		},
 		"a directory above the depth goes from the owner, too": {
 			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above)}, onOwner: []string{""},
+			want: []string{". Ready"}, // the root keeps when that was
 		},
 		"a directory above the depth stays while something is below": {
 			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above), left("p/a", ready)}, onOwner: []string{"a"},

@@ -264,6 +264,14 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
 		return fmt.Errorf("make %s above the directory: %w", rel, err)
 	}
+	// A client that changed them meanwhile found nothing to change on this data server yet.
+	if now, ok := s.Tree.Record(share.Name, rel); ok && err == nil && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
+		path := tree.ExportPath(share.Name, volume, rel)
+		err := s.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &now.Owner, Group: &now.Group, Mode: &now.Mode})
+		if err != nil {
+			return fmt.Errorf("set owner and mode of %s above the directory: %w", rel, err)
+		}
+	}
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -37,6 +39,9 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	}
 	spec := old.Spec
 	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
+	if spec.Identity == "" {
+		spec.Identity = string(old.UID)
+	}
 	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
 	next, status := s.claim(ctx, entry.Share, rel, spec)
 	if status != nfsv4.NFS4_OK {
@@ -57,6 +62,10 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		}
 		return status
 	}
+	s.emptying(ctx, &entry)
+	// What is in it did not change: it keeps its time.
+	next.Status.ModifiedTime, next.Status.ChangedTime = ptr.To(metav1.NewMicroTime(entry.Modified.UTC())), ptr.To(metav1.NewMicroTime(s.Clock.Now().UTC()))
+	next.Status.AccessedTime = old.Status.AccessedTime
 	if err := s.drop(ctx, old); err != nil {
 		return s.status("rename "+entry.Path, err)
 	}

@@ -36,6 +36,7 @@ func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 		// Without an answer nobody knows whether it is gone: the keeper looks.
 		return s.status("rmdir "+entry.Path, err)
 	}
+	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, record); err != nil {
 		return s.status("rmdir "+entry.Path, err)
 	}
@@ -82,6 +83,7 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 		}
 		return status
 	}
+	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, record); err != nil {
 		return s.status("rmdir "+entry.Path, err)
 	}

@@ -27,6 +27,7 @@ type Owners interface {
 	Mkdir(ctx context.Context, address, path string, creds nfs.Credentials, opts nfs.MkdirOptions) error
 	Rmdir(ctx context.Context, address, path string, creds nfs.Credentials) error
 	Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error
+	SetAttributes(ctx context.Context, address, path string, creds nfs.Credentials, settings nfs.Settings) error
 	Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error)
 	ReadDir(ctx context.Context, address, path string, creds nfs.Credentials) ([]nfs.DirEntry, error)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -47,7 +48,7 @@ var attributes = []attribute{
 	{nfsv4.FATTR4_LEASE_TIME, func(w *values, h *Handler, _ *tree.Entry) { w.u32(h.LeaseSeconds) }},
 	{nfsv4.FATTR4_RDATTR_ERROR, func(w *values, _ *Handler, e *tree.Entry) { w.rdattrError(e) }},
 	{nfsv4.FATTR4_ACLSUPPORT, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(0) }},
-	{nfsv4.FATTR4_CANSETTIME, no},
+	{nfsv4.FATTR4_CANSETTIME, yes},
 	{nfsv4.FATTR4_CASE_INSENSITIVE, no},
 	{nfsv4.FATTR4_CASE_PRESERVING, yes},
 	{nfsv4.FATTR4_CHOWN_RESTRICTED, yes},
@@ -72,10 +73,10 @@ var attributes = []attribute{
 	{nfsv4.FATTR4_SPACE_FREE, free},
 	{nfsv4.FATTR4_SPACE_TOTAL, func(w *values, h *Handler, _ *tree.Entry) { w.u64(uint64(h.Tree.Space().Total)) }},
 	{nfsv4.FATTR4_SPACE_USED, func(w *values, _ *Handler, _ *tree.Entry) { w.u64(directorySize) }},
-	{nfsv4.FATTR4_TIME_ACCESS, modified},
-	{nfsv4.FATTR4_TIME_DELTA, func(w *values, _ *Handler, _ *tree.Entry) { w.time(1) }},
-	{nfsv4.FATTR4_TIME_METADATA, modified},
-	{nfsv4.FATTR4_TIME_MODIFY, modified},
+	{nfsv4.FATTR4_TIME_ACCESS, func(w *values, _ *Handler, e *tree.Entry) { w.time(e.Accessed) }},
+	{nfsv4.FATTR4_TIME_DELTA, func(w *values, _ *Handler, _ *tree.Entry) { w.time(timeDelta) }},
+	{nfsv4.FATTR4_TIME_METADATA, func(w *values, _ *Handler, e *tree.Entry) { w.time(e.Changed) }},
+	{nfsv4.FATTR4_TIME_MODIFY, func(w *values, _ *Handler, e *tree.Entry) { w.time(e.Modified) }},
 	{nfsv4.FATTR4_MOUNTED_ON_FILEID, func(w *values, _ *Handler, e *tree.Entry) { w.u64(e.ID.FileID()) }},
 	{nfsv4.FATTR4_SUPPATTR_EXCLCREAT, func(w *values, _ *Handler, _ *tree.Entry) { w.bitmap(nil) }},
 	{nfsv4.FATTR4_CHANGE_ATTR_TYPE, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(changeTypeUndefined) }},
@@ -83,8 +84,6 @@ var attributes = []attribute{
 
 func yes(w *values, _ *Handler, _ *tree.Entry) { w.u32(1) }
 func no(w *values, _ *Handler, _ *tree.Entry)  { w.u32(0) }
-
-func modified(w *values, _ *Handler, e *tree.Entry) { w.time(e.Modified.Unix()) }
 
 func free(w *values, h *Handler, _ *tree.Entry) {
 	space := h.Tree.Space()
@@ -107,6 +106,7 @@ func init() {
 				supportedBitmaps[minor] = setBit(supportedBitmaps[minor], a.number)
 			}
 		}
+		supportedBitmaps[minor] = union(supportedBitmaps[minor], settableAttributes)
 	}
 }
 
@@ -169,10 +169,13 @@ func (w *values) opaque(b []byte) {
 
 func (w *values) text(s string) { w.opaque([]byte(s)) }
 
-func (w *values) time(seconds int64) {
-	w.u64(uint64(seconds))
-	w.u32(0)
+func (w *values) time(t time.Time) {
+	w.u64(uint64(t.Unix()))
+	w.u32(uint32(t.Nanosecond()))
 }
+
+// timeDelta is the granularity of times: the API writes microseconds.
+var timeDelta = time.Unix(0, int64(time.Microsecond))
 
 func (w *values) bitmap(m []uint32) {
 	w.u32(uint32(len(m)))

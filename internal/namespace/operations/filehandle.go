@@ -95,7 +95,10 @@ func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
 	}
 	h := &handle{id: id}
 	e, status := c.resolve(h)
-	if status != nfsv4.NFS4_OK || e.Junction() != (kind == tree.HandleCreated) {
+	switch {
+	case status != nfsv4.NFS4_OK && c.h.Tree.Moving(id):
+		return nfsv4.NFS4ERR_DELAY
+	case status != nfsv4.NFS4_OK || e.Junction() != (kind == tree.HandleCreated):
 		return nfsv4.NFS4ERR_STALE
 	}
 	if kind == tree.HandleCreated {

@@ -20,6 +20,8 @@ type Mutator interface {
 	Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4
 	// Rename gives a directory another name, in the same or another directory of its share.
 	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
+	// SetAttributes sets what is set in the settings. Those of a distributed directory are its owner's to set and to refuse.
+	SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4
 }
 
 // MkdirRequest asks for a directory.
@@ -119,6 +121,8 @@ func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 		return c.remove(ctx, o)
 	case *nfsv4.NfsArgop4_OP_RENAME:
 		return c.rename(ctx, o)
+	case *nfsv4.NfsArgop4_OP_SETATTR:
+		return c.setattr(ctx, o)
 	}
 	return session.Fail(op, c.status(op))
 }

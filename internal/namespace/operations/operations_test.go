@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/google/go-cmp/cmp"
@@ -194,8 +195,31 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.16 OPEN of a directory that must not be there":                 {alice, at("/open", open("plain", guarded)), nfsv4.NFS4ERR_EXIST},
 		"18.16 OPEN of the current file handle":                            {alice, at("/open", &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{Openhow: plain, Claim: &nfsv4.OpenClaim4_CLAIM_FH{}}}), nfsv4.NFS4ERR_ISDIR},
 		"18.16 OPEN to reclaim":                                            {alice, at("/open", &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{Openhow: plain, Claim: &nfsv4.OpenClaim4_CLAIM_PREVIOUS{}}}), nfsv4.NFS4ERR_NO_GRACE},
-		"18.30 SETATTR in a share":                                         {alice, at("/open", &nfsv4.NfsArgop4_OP_SETATTR{}), nfsv4.NFS4ERR_PERM},
-		"18.30 SETATTR outside shares":                                     {alice, at("/", &nfsv4.NfsArgop4_OP_SETATTR{}), nfsv4.NFS4ERR_ROFS},
+		"18.30 SETATTR of nothing":                                         {bob, at("/open/plain", setattr(func(*values) {})), nfsv4.NFS4_OK},
+		"18.30 SETATTR of the mode by the owner":                           {alice, at("/open/plain", setattr(func(w *values) { w.u32(0o700) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4_OK},
+		"18.30 SETATTR of the mode by another":                             {bob, at("/open/plain", setattr(func(w *values) { w.u32(0o700) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4ERR_PERM},
+		"18.30 SETATTR of the mode of a share":                             {rootUser, at("/open", setattr(func(w *values) { w.u32(0o700) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4_OK},
+		"18.30 SETATTR of the mode of a share by a squashed root":          {squashed, at("/limited", setattr(func(w *values) { w.u32(0o700) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4ERR_PERM},
+		"18.30 SETATTR of an impossible mode":                              {alice, at("/open/plain", setattr(func(w *values) { w.u32(0o10000) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4ERR_INVAL},
+		"18.30 SETATTR of the owner by root":                               {rootUser, at("/open/plain", setattr(func(w *values) { w.text("7") }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4_OK},
+		"18.30 SETATTR of the owner by the owner":                          {alice, at("/open/plain", setattr(func(w *values) { w.text("7") }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4ERR_PERM},
+		"18.30 SETATTR of an owner that is no number":                      {rootUser, at("/open/plain", setattr(func(w *values) { w.text("joe") }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4ERR_BADOWNER},
+		"18.30 SETATTR of times by the owner":                              {alice, at("/open/plain", setattr(clientTime(7, 8), nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4_OK},
+		"18.30 SETATTR of times by another":                                {bob, at("/open", setattr(clientTime(7, 8), nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_PERM},
+		"18.30 SETATTR of times to now by who may write":                   {bob, at("/open", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4_OK},
+		"18.30 SETATTR of times to now by who may not":                     {bob, at("/open/plain", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_ACCESS},
+		"18.30 SETATTR of a time with too many nanoseconds":                {alice, at("/open/plain", setattr(clientTime(7, 1e9), nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_INVAL},
+		"18.30 SETATTR of a time in the year 292277026596":                 {alice, at("/open/plain", setattr(clientTime(1<<63-1, 0), nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_INVAL},
+		"18.30 SETATTR of a time of no kind":                               {alice, at("/open/plain", setattr(func(w *values) { w.u32(2) }, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_BADXDR},
+		"18.30 SETATTR of too few values":                                  {alice, at("/open/plain", setattr(func(w *values) { w.u32(1) }, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_BADXDR},
+		"18.30 SETATTR of too many values":                                 {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4ERR_BADXDR},
+		"18.30 SETATTR of the size of a directory":                         {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_SIZE)), nfsv4.NFS4ERR_ISDIR},
+		"18.30 SETATTR of what is only given":                              {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_FILEID)), nfsv4.NFS4ERR_INVAL},
+		"18.30 SETATTR of what nobody knows":                               {alice, at("/open/plain", setattr(func(w *values) { w.u32(1) }, nfsv4.FATTR4_ARCHIVE)), nfsv4.NFS4ERR_ATTRNOTSUPP},
+		"18.30 SETATTR by a client that may only read":                     {reader1, at("/limited", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_ROFS},
+		"18.30 SETATTR outside shares":                                     {rootUser, at("/", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_ROFS},
+		"18.30 SETATTR of a junction is moved":                             {alice, at("/open/plain/junction", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_MOVED},
+		"18.30 SETATTR of what this compound made is its owner's to judge": {alice, at("/open/plain", mkdir("x"), setattr(func(w *values) { w.text("7") }, nfsv4.FATTR4_OWNER)), nfsv4.NFS4_OK},
 		"18.9 LINK in a share":                                             {alice, at("/open", &nfsv4.NfsArgop4_OP_LINK{}), nfsv4.NFS4ERR_NOTSUPP},
 		"18.17 OPENATTR in a share":                                        {alice, at("/open", &nfsv4.NfsArgop4_OP_OPENATTR{}), nfsv4.NFS4ERR_NOTSUPP},
 		"18.22 READ of a directory":                                        {alice, at("/open", &nfsv4.NfsArgop4_OP_READ{}), nfsv4.NFS4ERR_ISDIR},
@@ -217,6 +241,20 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 
 func verify(bit int, value nfsv4.NfsFtype4) nfsv4.NfsArgop4 {
 	return &nfsv4.NfsArgop4_OP_VERIFY{Opverify: nfsv4.Verify4args{ObjAttributes: fattr(func(w *values) { w.u32(uint32(value)) }, bit)}}
+}
+
+func setattr(encode func(*values), bits ...int) nfsv4.NfsArgop4 {
+	return &nfsv4.NfsArgop4_OP_SETATTR{Opsetattr: nfsv4.Setattr4args{ObjAttributes: fattr(encode, bits...)}}
+}
+
+func serverTime(w *values) { w.u32(uint32(nfsv4.SET_TO_SERVER_TIME4)) }
+
+func clientTime(seconds uint64, nanoseconds uint32) func(*values) {
+	return func(w *values) {
+		w.u32(uint32(nfsv4.SET_TO_CLIENT_TIME4))
+		w.u64(seconds)
+		w.u32(nanoseconds)
+	}
 }
 
 func verifyValues(encode func(*values), bit int) nfsv4.NfsArgop4 {
@@ -265,6 +303,27 @@ func TestAttributesOfNFS42AreUnknownInNFS41(t *testing.T) { // RFC 7862 section 
 		if _, status := w.do(alice, at("/open", verifyValues(func(v *values) { v.u32(changeTypeUndefined) }, of42))...); status != wantStatus {
 			t.Errorf("minor version %d: VERIFY: %s", minor, nfs.StatusName(status))
 		}
+	}
+}
+
+func TestWhatSETATTRReadsIsWhatIsSet(t *testing.T) { // RFC 8881 section 18.30.3: attributes in the order of their numbers
+	w := newWorld(t)
+	all := setattr(func(v *values) { v.u32(0o2750); v.text("5"); v.text("123456"); serverTime(v); clientTime(7, 8)(v) },
+		nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP, nfsv4.FATTR4_TIME_ACCESS_SET, nfsv4.FATTR4_TIME_MODIFY_SET)
+	res, status := w.do(rootUser, at("/open/plain", all)...)
+	if status != nfsv4.NFS4_OK {
+		t.Fatal(nfs.StatusName(status))
+	}
+	if got := res[len(res)-1].(*nfsv4.NfsResop4_OP_SETATTR).Opsetattr.Attrsset; !slices.Equal(got, settableAttributes) {
+		t.Errorf("the reply says that %x were set", got)
+	}
+	mode, owner, group := uint32(0o2750), uint32(5), uint32(123456)
+	want := tree.Settings{
+		Mode: &mode, Owner: &owner, Group: &group,
+		Access: &tree.TimeSetting{Now: true}, Modify: &tree.TimeSetting{Time: time.Unix(7, 8).UTC()},
+	}
+	if diff := cmp.Diff([]tree.Settings{want}, w.mutator.set); diff != "" {
+		t.Error(diff)
 	}
 }
 

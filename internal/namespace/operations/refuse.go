@@ -6,14 +6,11 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// refuse is the status of what the namespace does not do: it has no files, and its
-// directories have no attributes to set.
+// refuse is the status of what the namespace does not do: it has no files.
 func (c *compound) refuse(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
 	switch o := op.(type) {
 	case *nfsv4.NfsArgop4_OP_OPEN:
 		return c.open(&o.Opopen)
-	case *nfsv4.NfsArgop4_OP_SETATTR:
-		return c.refuseChange()
 	case *nfsv4.NfsArgop4_OP_READ, *nfsv4.NfsArgop4_OP_WRITE, *nfsv4.NfsArgop4_OP_COMMIT,
 		*nfsv4.NfsArgop4_OP_LOCK, *nfsv4.NfsArgop4_OP_LOCKT, *nfsv4.NfsArgop4_OP_LOCKU:
 		return c.onDirectory(nfsv4.NFS4ERR_ISDIR)

@@ -28,6 +28,7 @@ type mutator struct {
 	status  nfsv4.Nfsstat4
 	version int
 	mkdirs  []MkdirRequest
+	set     []tree.Settings
 }
 
 func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
@@ -53,6 +54,11 @@ func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfs
 	if m.status == nfsv4.NFS4_OK {
 		m.tree.DeleteDirectory(e.Share.Name, e.Rel, e.Record.UID)
 	}
+	return m.status
+}
+
+func (m *mutator) SetAttributes(_ context.Context, e tree.Entry, s tree.Settings, _ tree.Credentials) nfsv4.Nfsstat4 {
+	m.set = append(m.set, s)
 	return m.status
 }
 

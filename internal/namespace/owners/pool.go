@@ -150,6 +150,15 @@ func (p *Pool) Rename(ctx context.Context, address, from, to string, creds nfs.C
 	return c.Rename(ctx, creds, from, to)
 }
 
+// SetAttributes sets attributes of a path.
+func (p *Pool) SetAttributes(ctx context.Context, address, path string, creds nfs.Credentials, settings nfs.Settings) error {
+	c, err := p.client(ctx, address)
+	if err != nil {
+		return err
+	}
+	return c.SetAttributes(ctx, creds, path, settings)
+}
+
 // Stat looks at a path.
 func (p *Pool) Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error) {
 	c, err := p.client(ctx, address)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"strconv"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 )
@@ -41,7 +42,7 @@ func (o *Owner) attributes(p string, request []uint32) nfsv4.Fattr4 {
 	return nfsv4.Fattr4{Attrmask: mask[:], AttrVals: b.Bytes()}
 }
 
-// decode takes mode, owner and group from the attributes of a CREATE.
+// decode takes mode, owner, group and times from the attributes of a CREATE or SETATTR.
 func decode(attrs nfsv4.Fattr4, d Directory) Directory {
 	b := attrs.AttrVals
 	u32 := func() uint32 {
@@ -66,6 +67,18 @@ func decode(attrs nfsv4.Fattr4, d Directory) Directory {
 	}
 	if has(nfsv4.FATTR4_OWNER_GROUP) {
 		d.Group = id()
+	}
+	for _, attribute := range []int{nfsv4.FATTR4_TIME_ACCESS_SET, nfsv4.FATTR4_TIME_MODIFY_SET} {
+		if !has(attribute) {
+			continue
+		}
+		at := time.Unix(1, 0) // the server's time, at any time
+		if u32() == uint32(nfsv4.SET_TO_CLIENT_TIME4) {
+			at = time.Unix(int64(u32())<<32|int64(u32()), int64(u32()))
+		}
+		if attribute == nfsv4.FATTR4_TIME_MODIFY_SET {
+			d.Modified = at
+		}
 	}
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -18,6 +19,8 @@ import (
 // Directory is a directory of an Owner.
 type Directory struct {
 	Owner, Group, Mode uint32
+	// Modified is zero until a client sets it.
+	Modified time.Time
 }
 
 // Owner is a data server.
@@ -102,7 +105,7 @@ func (o *Owner) names(dir string) []string {
 	return out
 }
 
-// Refuse has changes asked about first: op is CREATE, REMOVE or RENAME.
+// Refuse has changes asked about first: op is CREATE, REMOVE, RENAME or SETATTR.
 func (o *Owner) Refuse(f func(op, path string) nfsv4.Nfsstat4) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,6 +160,8 @@ func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 		return c.remove(a)
 	case *nfsv4.NfsArgop4_OP_RENAME:
 		return c.rename(a)
+	case *nfsv4.NfsArgop4_OP_SETATTR:
+		return c.setattr(a)
 	default:
 		return session.Fail(op, nfsv4.NFS4ERR_NOTSUPP)
 	}
@@ -240,6 +245,23 @@ func (c *compound) rename(op *nfsv4.NfsArgop4_OP_RENAME) nfsv4.NfsResop4 {
 		c.o.dirs[p] = d
 	}
 	return &nfsv4.NfsResop4_OP_RENAME{Oprename: &nfsv4.Rename4res_NFS4_OK{}}
+}
+
+// setattr has the part of POSIX that tells who may: the owner and root.
+func (c *compound) setattr(op *nfsv4.NfsArgop4_OP_SETATTR) nfsv4.NfsResop4 {
+	c.o.calls["SETATTR"]++
+	status := nfsv4.NFS4_OK
+	if c.o.refuse != nil {
+		status = c.o.refuse("SETATTR", c.current)
+	}
+	d := c.o.dirs[c.current]
+	if status == nfsv4.NFS4_OK && c.caller.UID != 0 && c.caller.UID != d.Owner {
+		status = nfsv4.NFS4ERR_PERM
+	}
+	if status == nfsv4.NFS4_OK {
+		c.o.dirs[c.current] = decode(op.Opsetattr.ObjAttributes, d)
+	}
+	return session.Fail(op, status)
 }
 
 func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {

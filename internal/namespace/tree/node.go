@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // node is one name of the tree. A node is a directory above the shares (no share),
@@ -38,7 +39,7 @@ func (n *node) junction() bool { return n.record != nil && n.record.Server != ""
 // created is when the directory came to be, in seconds.
 func (n *node) created() int64 {
 	switch {
-	case n.record != nil:
+	case n.record != nil && (n.rel != "" || n.share.Single):
 		return n.record.Created.Unix()
 	case n.share != nil:
 		return n.share.Created.Unix()
@@ -63,8 +64,11 @@ func (n *node) weigh() uint64 {
 func (n *node) change() uint64 {
 	v := n.sum
 	if n.share != nil {
-		owner, group, mode := n.attributes()
-		v ^= uint64(owner)<<32 ^ uint64(group)<<16 ^ uint64(mode) ^ uint64(n.share.Generation)<<48
+		a := n.attributes()
+		v ^= uint64(a.owner)<<32 ^ uint64(a.group)<<16 ^ uint64(a.mode) ^ uint64(n.share.Generation)<<48
+	}
+	if n.record != nil && !n.record.Changed.IsZero() {
+		v += hash64("changed", n.record.Changed.UTC().Format(time.RFC3339Nano))
 	}
 	// The finalizer of splitmix64, so that neighbouring sums don't look alike.
 	v += 0x9e3779b97f4a7c15
@@ -73,15 +77,36 @@ func (n *node) change() uint64 {
 	return v ^ v>>31
 }
 
-// attributes are the owner, group and mode that permission is judged by.
-func (n *node) attributes() (owner, group, mode uint32) {
+// attributes are the owner, group and mode that permission is judged by. What clients gave a share's root holds until
+// the share asks for something else than it did then.
+func (n *node) attributes() attributes {
 	switch {
-	case n.record != nil:
-		return n.record.Owner, n.record.Group, n.record.Mode
+	case n.record != nil && (n.rel != "" || n.share.Single || n.record.share != nil && *n.record.share == n.share.attributes()):
+		return attributes{n.record.Owner, n.record.Group, n.record.Mode}
 	case n.share != nil:
-		return n.share.Owner, n.share.Group, n.share.Mode
+		return n.share.attributes()
 	}
-	return 0, 0, 0o555
+	return attributes{0, 0, 0o555}
+}
+
+// times are when the directory was last modified, changed and accessed. What came into it after the last change that
+// its record knows of is known from its age.
+func (n *node) times() (modified, changed, accessed time.Time) {
+	made, newest := time.Unix(n.created(), 0), time.Unix(n.newest, 0)
+	modified, changed = made, made
+	if r := n.record; r != nil && !r.Changed.IsZero() {
+		changed, accessed = r.Changed, r.Accessed
+		if !r.Modified.IsZero() {
+			modified = r.Modified
+		}
+	}
+	if newest.After(changed) {
+		modified, changed = newest, newest
+	}
+	if accessed.IsZero() {
+		accessed = modified
+	}
+	return modified, changed, accessed
 }
 
 // implied tells whether the node exists only for what is below it.
@@ -240,7 +265,7 @@ func (t *Tree) displace(s *Share, r *Record) {
 		return
 	}
 	n.record = nil
-	if len(n.kids) > 0 {
+	if len(n.kids) > 0 || n.rel == "" && !s.Single {
 		t.reidentify(n)
 		n.reweigh()
 		return

@@ -26,7 +26,8 @@ type Entry struct {
 	Owner, Group, Mode uint32
 	Change             uint64
 	Entries            int
-	Modified           time.Time
+	// Modified, Changed and Accessed are mtime, ctime and atime.
+	Modified, Changed, Accessed time.Time
 }
 
 // Target is where a junction refers to.
@@ -57,9 +58,11 @@ func (e *Entry) Distributed() bool { return e.Record != nil && e.Record.Server !
 func (t *Tree) entry(n *node) Entry {
 	e := Entry{
 		ID: n.id, Path: n.path, Share: n.share, Rel: n.rel, Record: n.record,
-		Change: n.change(), Entries: len(n.order), Modified: time.Unix(max(n.created(), n.newest), 0),
+		Change: n.change(), Entries: len(n.order),
 	}
-	e.Owner, e.Group, e.Mode = n.attributes()
+	e.Modified, e.Changed, e.Accessed = n.times()
+	a := n.attributes()
+	e.Owner, e.Group, e.Mode = a.owner, a.group, a.mode
 	if n.junction() {
 		e.Target = t.target(n.share, n.record)
 	}
@@ -102,6 +105,13 @@ func (t *Tree) At(path string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return t.entry(n), true
+}
+
+// Moving tells whether the directory with an identity is getting another name: for a moment it has none.
+func (t *Tree) Moving(id ID) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.moving[id] != ""
 }
 
 // Parent is the directory above one; false for the root and for what is gone.

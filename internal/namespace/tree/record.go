@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -41,12 +44,21 @@ type Record struct {
 	RemoveWhenEmpty bool
 	// RemovalRefused: it held data when that was tried.
 	RemovalRefused bool
+	// Modified, Changed and Accessed are zero until something set them.
+	Modified, Changed, Accessed time.Time
+	// ToldOwners: the copies that data servers keep of a directory of the namespace have its owner, group and mode.
+	ToldOwners bool
+	// share has the attributes of the FileShare that a root's own replaced.
+	share *attributes
 }
+
+// attributes are those that permission is judged by.
+type attributes struct{ owner, group, mode uint32 }
 
 // NewRecord takes what the tree needs from a ShareDirectory.
 func NewRecord(o *internalv1.ShareDirectory) *Record {
 	r := &Record{
-		Name: o.Name, UID: string(o.UID), Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
+		Name: o.Name, UID: string(o.UID), Identity: o.Spec.Identity, Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
 		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
 		RemovalRefused: o.Status.RemovalRefusedTime != nil,
@@ -62,6 +74,18 @@ func NewRecord(o *internalv1.ShareDirectory) *Record {
 	if o.Spec.GID != nil {
 		r.Group = uint32(*o.Spec.GID)
 	}
+	if a := o.Spec.ShareAttributes; a.UID != nil && a.GID != nil {
+		r.share = &attributes{uint32(*a.UID), uint32(*a.GID), ParseMode(a.Mode)}
+	}
+	for _, t := range []struct {
+		to   *time.Time
+		from *metav1.MicroTime
+	}{{&r.Modified, o.Status.ModifiedTime}, {&r.Changed, o.Status.ChangedTime}, {&r.Accessed, o.Status.AccessedTime}} {
+		if t.from != nil {
+			*t.to = t.from.Time
+		}
+	}
+	r.ToldOwners = r.Server != "" || o.Generation <= max(1, ptr.Deref(o.Status.ObservedGeneration, 0))
 	return r
 }
 
@@ -71,7 +95,9 @@ func (r *Record) Shown() bool {
 }
 
 // Unfinished tells whether somebody has to do something about the directory.
-func (r *Record) Unfinished() bool { return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty }
+func (r *Record) Unfinished() bool {
+	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.ToldOwners
+}
 
 // Depth is the number of levels below the share's root.
 func (r *Record) Depth() int { return Depth(r.Path) }
@@ -85,7 +111,7 @@ func Depth(rel string) int {
 }
 
 // fits tells whether the record is one that its share can have: junctions at the
-// share's depth, plain directories above. Others are not shown.
+// share's depth, plain directories above, the root among them. Others are not shown.
 func (r *Record) fits(s *Share) bool {
 	if s.Single {
 		return r.Path == RootPath && r.Server != ""
@@ -94,7 +120,7 @@ func (r *Record) fits(s *Share) bool {
 	if r.Server != "" {
 		return depth == s.Depth
 	}
-	return depth > 0 && depth < s.Depth
+	return depth < s.Depth
 }
 
 // Server is what the tree needs of a DataServer.

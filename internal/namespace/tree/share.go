@@ -27,9 +27,9 @@ type Share struct {
 	Depth  int
 	// MaxDirectories is how many records the share may have.
 	MaxDirectories int
-	Owner  uint32
-	Group  uint32
-	Mode   uint32
+	Owner          uint32
+	Group          uint32
+	Mode           uint32
 	// Created is the object's creation time; of two shares with conflicting paths the older one counts.
 	Created time.Time
 
@@ -78,6 +78,8 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 	}
 	return s
 }
+
+func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.Mode} }
 
 // newRule parses an access rule. An address that can't be parsed (the schema refuses it) gives nobody access.
 func newRule(r v1alpha1.AccessRule) rule {

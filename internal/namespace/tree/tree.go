@@ -23,6 +23,8 @@ type Tree struct {
 	counts  map[string]map[Slot]int       // directories of a share on a volume
 	servers map[string]*Server
 	gone    tombstones
+	// moving has the records of directories that are getting another name, by the identity that they keep.
+	moving map[ID]string
 }
 
 // Slot is a volume of a data server.
@@ -43,6 +45,7 @@ func New(fileServer string) *Tree {
 		counts:     map[string]map[Slot]int{},
 		servers:    map[string]*Server{},
 		gone:       tombstones{uids: map[string]bool{}},
+		moving:     map[ID]string{},
 	}
 	t.root = &node{path: "/"}
 	t.root.id = t.root.identify()
@@ -147,6 +150,7 @@ func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
 	}
 	paths[r.Path] = r
 	t.count(r, +1)
+	t.follow(r, r.State == internalv1.DirectoryRenaming)
 	s := t.mounted[r.Share]
 	if s == nil {
 		return
@@ -172,8 +176,23 @@ func (t *Tree) DeleteDirectory(share, path, uid string) {
 		delete(t.records, share)
 	}
 	t.count(r, -1)
+	t.follow(r, false)
 	if s := t.mounted[share]; s != nil && r.Shown() {
 		t.displace(s, r)
+	}
+}
+
+// follow notes whether a directory is getting another name.
+func (t *Tree) follow(r *Record, moving bool) {
+	if r.Identity == "" {
+		return
+	}
+	id := recordID(r)
+	switch {
+	case moving:
+		t.moving[id] = r.UID
+	case t.moving[id] == r.UID:
+		delete(t.moving, id)
 	}
 }
 

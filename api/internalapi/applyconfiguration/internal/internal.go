@@ -160,6 +160,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: shareName
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttributes
+  map:
+    fields:
+    - name: gid
+      type:
+        scalar: numeric
+    - name: mode
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectory
   map:
     fields:
@@ -193,6 +205,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: gid
       type:
         scalar: numeric
+    - name: identity
+      type:
+        scalar: string
     - name: mode
       type:
         scalar: string
@@ -205,6 +220,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: renamedFrom
       type:
         scalar: string
+    - name: shareAttributes
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttributes
     - name: uid
       type:
         scalar: numeric
@@ -214,6 +232,18 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareDirectoryStatus
   map:
     fields:
+    - name: accessedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: changedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: modifiedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: observedGeneration
+      type:
+        scalar: numeric
     - name: removalRefusedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -333,6 +363,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsOperationType
   scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:

@@ -18,23 +18,30 @@ type ShareDirectorySpecApplyConfiguration struct {
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
 	// path is the directory's path below the share's root, without a leading slash;
-	// "." is the root of a share of layout Single. Names are any that NFS clients may give.
+	// "." is the share's root: a junction if the share's layout is Single, else there once a client changed the root's
+	// attributes or removed something from it. Names are any that NFS clients may give.
 	Path *string `json:"path,omitempty"`
 	// dataServerRef names the data server that owns the directory. Unset: the directory is above the
 	// share's depth and exists in the namespace only.
 	DataServerRef *DataServerReferenceApplyConfiguration `json:"dataServerRef,omitempty"`
 	// volume is the owner's volume that holds the directory.
 	Volume *int32 `json:"volume,omitempty"`
-	// uid is the numeric user id that the directory was made with.
+	// identity is what the directory's file handle is made from, if the directory is older than this object: it was renamed.
+	// Unset: the object's UID.
+	Identity *string `json:"identity,omitempty"`
+	// uid is the numeric user id of the owner. Of a directory that a data server owns it is the one that it was made with.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id that the directory was made with.
+	// gid is the numeric group id, as with uid.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission that the directory was made with, in octal.
+	// mode is the permission in octal, as with uid.
 	Mode *string `json:"mode,omitempty"`
 	// renamedFrom is the path that the directory had before: it exists under one of the two names until status.state is
 	// Ready. It is in the spec because it must be there from the first write on: without it, a crash would leave a
 	// directory that looks as if it were to be made.
 	RenamedFrom *string `json:"renamedFrom,omitempty"`
+	// shareAttributes are, in the root of a share that is not of layout Single, what the share's own spec said when a client
+	// changed the root's. As long as the share still says the same, uid, gid and mode here count; after that, what it says.
+	ShareAttributes *ShareAttributesApplyConfiguration `json:"shareAttributes,omitempty"`
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
 	Removal *internalapiv1alpha1.DirectoryRemoval `json:"removal,omitempty"`
 }
@@ -85,6 +92,14 @@ func (b *ShareDirectorySpecApplyConfiguration) WithVolume(value int32) *ShareDir
 	return b
 }
 
+// WithIdentity sets the Identity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Identity field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithIdentity(value string) *ShareDirectorySpecApplyConfiguration {
+	b.Identity = &value
+	return b
+}
+
 // WithUID sets the UID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the UID field is set to the value of the last call.
@@ -114,6 +129,14 @@ func (b *ShareDirectorySpecApplyConfiguration) WithMode(value string) *ShareDire
 // If called multiple times, the RenamedFrom field is set to the value of the last call.
 func (b *ShareDirectorySpecApplyConfiguration) WithRenamedFrom(value string) *ShareDirectorySpecApplyConfiguration {
 	b.RenamedFrom = &value
+	return b
+}
+
+// WithShareAttributes sets the ShareAttributes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ShareAttributes field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithShareAttributes(value *ShareAttributesApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
+	b.ShareAttributes = value
 	return b
 }
 

@@ -17,6 +17,16 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	// state tells how far the directory is. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
 	// owns it, else Ready (what exists in the namespace only exists with this object).
 	State *internalapiv1alpha1.DirectoryState `json:"state,omitempty"`
+	// observedGeneration is the generation whose uid, gid and mode the copies have that data servers keep of a directory
+	// above the share's depth. Unset: the first.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// modifiedTime is when something in the directory was last made, removed or renamed, or what a client set it to. What
+	// was made in it after changedTime counts, too. Unset: when this object was made.
+	ModifiedTime *v1.MicroTime `json:"modifiedTime,omitempty"`
+	// changedTime is when the directory's attributes last changed. Unset: when this object was made.
+	ChangedTime *v1.MicroTime `json:"changedTime,omitempty"`
+	// accessedTime is what a client set it to. Unset: as modifiedTime.
+	AccessedTime *v1.MicroTime `json:"accessedTime,omitempty"`
 	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
 	RemovalRefusedTime *v1.Time `json:"removalRefusedTime,omitempty"`
 }
@@ -32,6 +42,38 @@ func ShareDirectoryStatus() *ShareDirectoryStatusApplyConfiguration {
 // If called multiple times, the State field is set to the value of the last call.
 func (b *ShareDirectoryStatusApplyConfiguration) WithState(value internalapiv1alpha1.DirectoryState) *ShareDirectoryStatusApplyConfiguration {
 	b.State = &value
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithObservedGeneration(value int64) *ShareDirectoryStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
+}
+
+// WithModifiedTime sets the ModifiedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ModifiedTime field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithModifiedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+	b.ModifiedTime = &value
+	return b
+}
+
+// WithChangedTime sets the ChangedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ChangedTime field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+	b.ChangedTime = &value
+	return b
+}
+
+// WithAccessedTime sets the AccessedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AccessedTime field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithAccessedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+	b.AccessedTime = &value
 	return b
 }
 

@@ -1,0 +1,275 @@
+package directories
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// SetAttributes implements operations.Mutator. Owner, group and mode of a directory of the namespace are in its record's
+// spec, times in its status. Data servers that have directories below it keep a copy of the directory, by whose permission they
+// judge: they are told. The record is written first, so that the keeper tells those that can't be told now.
+func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
+	ctx, done, ok := s.begin(ctx)
+	if !ok {
+		return nfsv4.NFS4ERR_DELAY
+	}
+	defer done()
+	now, ok := s.Tree.Get(entry.ID)
+	if !ok {
+		return nfsv4.NFS4ERR_STALE
+	}
+	if now.Junction() {
+		return s.setOnOwner(ctx, now, settings, caller)
+	}
+	record, status := s.recordOf(ctx, &now)
+	if status != nfsv4.NFS4_OK {
+		return status
+	}
+	// What the caller may was judged by what the entry was.
+	now, ok = s.Tree.Get(entry.ID)
+	switch {
+	case !ok:
+		return nfsv4.NFS4ERR_STALE
+	case now.Owner != entry.Owner || now.Group != entry.Group || now.Mode != entry.Mode:
+		return nfsv4.NFS4ERR_DELAY
+	}
+	var told *int64
+	if settings.Permissions() {
+		var err error
+		if told, err = s.setPermissions(ctx, &now, record, settings); err != nil {
+			return s.status("set attributes of "+entry.Path, err)
+		}
+	}
+	if err := s.setTimes(ctx, &now, record, settings, told); err != nil {
+		return s.status("set attributes of "+entry.Path, err)
+	}
+	return nfsv4.NFS4_OK
+}
+
+// recordOf is the record of a directory of the namespace. What has none yet gets one.
+func (s *Service) recordOf(ctx context.Context, entry *tree.Entry) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
+	rel := entry.Rel
+	if rel == "" {
+		rel = tree.RootPath
+	}
+	record, err := s.get(ctx, entry.Share.Name, rel)
+	if apierrors.IsNotFound(err) && entry.Record != nil && (rel != tree.RootPath || entry.Distributed()) {
+		s.Tree.DeleteDirectory(entry.Share.Name, entry.Record.Path, entry.Record.UID)
+		return nil, nfsv4.NFS4ERR_STALE
+	}
+	if apierrors.IsNotFound(err) {
+		spec := internalv1.ShareDirectorySpec{UID: ptr.To(int64(entry.Owner)), GID: ptr.To(int64(entry.Group)), Mode: tree.FormatMode(entry.Mode)}
+		if rel == tree.RootPath {
+			spec.ShareAttributes = shareAttributes(entry.Share)
+		}
+		var status nfsv4.Nfsstat4
+		if record, status = s.claim(ctx, entry.Share, rel, spec); status != nfsv4.NFS4_OK {
+			return nil, nfsv4.NFS4ERR_DELAY
+		}
+		if rel != tree.RootPath {
+			// With its record the directory has another handle: the client looks it up again.
+			return nil, nfsv4.NFS4ERR_DELAY
+		}
+		return record, nfsv4.NFS4_OK
+	}
+	switch {
+	case err != nil:
+		return nil, s.status("read the record of "+entry.Path, err)
+	case record.State() != internalv1.DirectoryReady:
+		return nil, nfsv4.NFS4ERR_DELAY
+	}
+	return record, nfsv4.NFS4_OK
+}
+
+// shareAttributes are what a share's spec says of its root.
+func shareAttributes(share *tree.Share) internalv1.ShareAttributes {
+	return internalv1.ShareAttributes{
+		UID: ptr.To(int64(share.Owner)), GID: ptr.To(int64(share.Group)), Mode: tree.FormatMode(share.Mode),
+	}
+}
+
+// setPermissions writes owner, group and mode, and tells the data servers. It gives the generation of the record that all
+// of them know; nil: not all could be told.
+func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, record *internalv1.ShareDirectory, settings tree.Settings) (*int64, error) {
+	next := record.DeepCopy()
+	next.Spec.UID, next.Spec.GID = ptr.To(int64(ptr.Deref(settings.Owner, entry.Owner))), ptr.To(int64(ptr.Deref(settings.Group, entry.Group)))
+	next.Spec.Mode = tree.FormatMode(ptr.Deref(settings.Mode, entry.Mode))
+	if next.Spec.Path == tree.RootPath {
+		next.Spec.ShareAttributes = shareAttributes(entry.Share)
+	}
+	if err := s.Client.Update(ctx, next); err != nil {
+		return nil, fmt.Errorf("set owner and mode of %s: %w", entry.Path, err)
+	}
+	*record = *next
+	s.Tree.SetDirectory(record)
+	all, err := s.tellOwners(ctx, entry.Share, record)
+	if err != nil {
+		s.Log.Info("owner and mode of a directory are left to the keeper to tell the data servers", "path", entry.Path, "error", err)
+	}
+	if err != nil || !all {
+		return nil, nil
+	}
+	return &record.Generation, nil
+}
+
+// tellParallel is how many data servers are told at a time.
+const tellParallel = 8
+
+// tellOwners gives the copies of a directory of the namespace its owner, group and mode. false: some data servers do
+// not serve the share now, and are to be told when they do.
+func (s *Service) tellOwners(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) (all bool, err error) {
+	r := tree.NewRecord(record)
+	settings := nfs.Settings{Owner: &r.Owner, Group: &r.Group, Mode: &r.Mode}
+	all = true
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(tellParallel)
+	for _, server := range s.Tree.Servers() {
+		if server.Address == "" || !server.Serves[share.Name] {
+			all = false
+			continue
+		}
+		if s.Reachable != nil && !s.Reachable(server.Name) {
+			group.Go(func() error { return fmt.Errorf("data server %s does not answer", server.Name) })
+			continue
+		}
+		for volume := range server.Volumes {
+			group.Go(func() error {
+				err := s.Owners.SetAttributes(ctx, server.Address, tree.ExportPath(share.Name, volume, r.Path), root, settings)
+				if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) { // it has nothing below it there
+					return fmt.Errorf("tell data server %s owner and mode of %s: %w", server.Name, r.Path, err)
+				}
+				return nil
+			})
+		}
+	}
+	return all, group.Wait()
+}
+
+// statusPatch is the part of a record's status that setTimes writes, whatever else others write at the same time.
+type statusPatch struct {
+	// Metadata has the object's UID: the API refuses a patch for another.
+	Metadata struct {
+		UID types.UID `json:"uid"`
+	} `json:"metadata"`
+	Status struct {
+		ModifiedTime       *metav1.MicroTime `json:"modifiedTime,omitempty"`
+		ChangedTime        *metav1.MicroTime `json:"changedTime,omitempty"`
+		AccessedTime       *metav1.MicroTime `json:"accessedTime,omitempty"`
+		ObservedGeneration *int64            `json:"observedGeneration,omitempty"`
+	} `json:"status"`
+}
+
+// setTimes writes times that are set, and that the directory changed now. Its changes never go back in time, whatever the clocks say.
+func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, record *internalv1.ShareDirectory, settings tree.Settings, told *int64) error {
+	now := s.Clock.Now()
+	if entry.Changed.After(now) {
+		now = entry.Changed
+	}
+	at := func(t *tree.TimeSetting, otherwise time.Time) *metav1.MicroTime {
+		switch {
+		case t == nil:
+			return ptr.To(metav1.NewMicroTime(otherwise.UTC()))
+		case t.Now:
+			return ptr.To(metav1.NewMicroTime(now.UTC()))
+		}
+		return ptr.To(metav1.NewMicroTime(t.Time.UTC()))
+	}
+	var patch statusPatch
+	patch.Status.ChangedTime = ptr.To(metav1.NewMicroTime(now.UTC()))
+	patch.Status.ModifiedTime = at(settings.Modify, entry.Modified)
+	if settings.Access != nil {
+		patch.Status.AccessedTime = at(settings.Access, entry.Accessed)
+	}
+	patch.Status.ObservedGeneration = told
+	return s.patchStatus(ctx, record, patch)
+}
+
+func (s *Service) patchStatus(ctx context.Context, record *internalv1.ShareDirectory, patch statusPatch) error {
+	patch.Metadata.UID = record.UID
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode a status: %w", err)
+	}
+	if err := s.Client.Status().Patch(ctx, record, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("set times of %s of share %s: %w", record.Spec.Path, record.Spec.FileShareRef.Name, err)
+	}
+	s.Tree.SetDirectory(record)
+	return nil
+}
+
+// emptying notes in a directory that something goes from it: what was made last in it may be what goes, and no time
+// goes back. It is written once a second at the most, in front of the removal.
+func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
+	dir, ok := s.Tree.Parent(gone.ID)
+	if !ok || dir.Share == nil || dir.Record == nil && dir.Rel != "" {
+		return // nothing is known of it, or it goes with the last that is in it
+	}
+	now := s.Clock.Now().Truncate(time.Second)
+	if r := dir.Record; r != nil && !r.Modified.Before(now) {
+		return
+	}
+	record, status := s.recordOf(ctx, &dir)
+	err := errors.New("it is being changed")
+	if status == nfsv4.NFS4_OK {
+		var settings tree.Settings
+		if dir.Modified.Before(s.Clock.Now()) {
+			settings.Modify = &tree.TimeSetting{Now: true}
+		}
+		err = s.setTimes(ctx, &dir, record, settings, nil)
+	}
+	if err != nil {
+		s.Log.Info("the time of a directory was not kept", "path", dir.Path, "error", err)
+	}
+}
+
+// emptyingOf is emptying for what a record stands for.
+func (s *Service) emptyingOf(ctx context.Context, share *tree.Share, r *tree.Record) {
+	if gone, ok := s.Tree.At(share.Path + "/" + r.Path); ok {
+		s.emptying(ctx, &gone)
+	}
+}
+
+// setOnOwner passes attributes of a distributed directory on to its owner, with the caller's credentials. The record
+// is brought up to date for the maker, who sees what it says until it enters the directory.
+func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
+	if entry.Target.Address == "" {
+		return nfsv4.NFS4ERR_DELAY
+	}
+	moment := func(t *tree.TimeSetting) *nfs.TimeSetting {
+		if t == nil {
+			return nil
+		}
+		return &nfs.TimeSetting{Now: t.Now, Time: t.Time}
+	}
+	err := s.Owners.SetAttributes(ctx, entry.Target.Address, entry.Target.Path, credentials(caller), nfs.Settings{
+		Mode: settings.Mode, Owner: settings.Owner, Group: settings.Group, Access: moment(settings.Access), Modify: moment(settings.Modify),
+	})
+	if err != nil {
+		return s.status("set attributes of "+entry.Path, err)
+	}
+	record, status := s.recordOf(ctx, &entry)
+	if status == nfsv4.NFS4_OK && settings.Permissions() {
+		s.adopt(ctx, entry.Target.Address, entry.Target.Path, record)
+	}
+	if status == nfsv4.NFS4_OK {
+		if err := s.setTimes(ctx, &entry, record, settings, nil); err != nil {
+			s.Log.Info("what was set on a directory's owner is not shown before it is entered", "path", entry.Path, "error", err)
+		}
+	}
+	return nfsv4.NFS4_OK
+}
