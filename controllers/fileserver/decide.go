@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,7 +79,7 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 func (o *observed) ownersNeed() int32 {
 	needed := int32(0)
 	for server := range o.directories {
-		if ordinal, ok := ordinalOf(o.fileServer.Name, server); ok {
+		if ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server); ok {
 			needed = max(needed, ordinal+1)
 		}
 	}
@@ -96,7 +95,7 @@ func (o *observed) describeOwners(from int32) string {
 	}
 	var owners []owner
 	for server := range o.directories {
-		if ordinal, ok := ordinalOf(o.fileServer.Name, server); ok && ordinal >= from {
+		if ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server); ok && ordinal >= from {
 			owners = append(owners, owner{ordinal, server})
 		}
 	}
@@ -116,19 +115,6 @@ func (o *observed) describeOwners(from int32) string {
 		described = append(described, text)
 	}
 	return conditions.List(described, maxPaths)
-}
-
-// ordinalOf reads a data server's name backwards.
-func ordinalOf(fileServer, server string) (int32, bool) {
-	digits, ok := strings.CutPrefix(server, fileServer+"-")
-	if !ok {
-		return 0, false
-	}
-	ordinal, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || ordinal < 0 || naming.DataServer(fileServer, int32(ordinal)) != server {
-		return 0, false
-	}
-	return int32(ordinal), true
 }
 
 // countEligible counts the nodes that the scheduler would consider for a data

@@ -3,8 +3,6 @@ package instance
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -52,12 +50,11 @@ func desiredConfig(server *internalv1.DataServer, ids *ledger, where layout) (ga
 
 // serverOwner is the Server_Owner of the record's server; its ordinal is in its name.
 func serverOwner(server *internalv1.DataServer) (string, error) {
-	text, ours := strings.CutPrefix(server.Name, naming.DataServers(server.Spec.FileServerRef.Name)+"-")
-	ordinal, err := strconv.ParseInt(text, 10, 32)
-	if !ours || err != nil || ordinal < 0 {
+	ordinal, ours := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name)
+	if !ours {
 		return "", fmt.Errorf("the record's name %q is not spec.fileServerRef %q with an ordinal", server.Name, server.Spec.FileServerRef.Name)
 	}
-	return naming.DataServerOwner(server.Spec.ServerScope, int32(ordinal)), nil
+	return naming.DataServerOwner(server.Spec.ServerScope, ordinal), nil
 }
 
 // trustedClients are the instance manager, which looks whether exports serve, and the namespace servers, which make directories.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -202,6 +203,16 @@ func mustFailWith(t *testing.T, what string, err error, status nfsv4.Nfsstat4) {
 	}
 }
 
+// mustNotReach fails if the answer is about something in the export: what is not served tells nothing about what is in it, and
+// namespace servers tell one from the other by this.
+func mustNotReach(t *testing.T, export string, err error) {
+	t.Helper()
+	var answer *client.StatusError
+	if !errors.As(err, &answer) || !strings.HasPrefix(export, answer.Path) {
+		t.Errorf("an export that is not served: %v, about %+v", err, answer)
+	}
+}
+
 func runScenarios(t *testing.T) {
 	scenarios := []struct {
 		name string
@@ -251,8 +262,9 @@ func sharesComeAndGo(t *testing.T) {
 
 	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = spec.Exports[1:] })
 	s.settle()
-	_, err = c.Stat(t.Context(), user, "/alpha/0")
-	mustFailWith(t, "stat of the share that left", err, nfsv4.NFS4ERR_NOENT)
+	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
+	mustFailWith(t, "stat in the share that left", err, nfsv4.NFS4ERR_NOENT)
+	mustNotReach(t, "/alpha/1", err)
 	_, err = c.Stat(t.Context(), user, "/beta/1")
 	mustWork(t, "the other share", err)
 
@@ -314,6 +326,7 @@ func firstClientBlockCounts(t *testing.T) {
 	mustWork(t, "a namespace server's root", mkdir(trusted, root, "/narrow/0/namespace"))
 	mustWork(t, "a namespace server's root where others only read", mkdir(trusted, root, "/wide/0/namespace"))
 	mustWork(t, "a namespace server's root where all are squashed", mkdir(trusted, root, "/all/0/namespace"))
+	var answer *client.StatusError
 	_, err := one.Stat(t.Context(), root, "/six/0")
 	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)
 
@@ -323,8 +336,14 @@ func firstClientBlockCounts(t *testing.T) {
 	})
 	s.settle()
 	mustWork(t, "an address that may write now", mkdir(two, user, "/narrow/0/two"))
-	_, err = one.Stat(t.Context(), user, "/narrow/0")
+	_, err = one.Stat(t.Context(), user, "/narrow/0/owner")
 	mustFailWith(t, "an address that is let in no more", err, nfsv4.NFS4ERR_NOENT)
+	mustNotReach(t, "/narrow/0", err)
+	_, err = two.Stat(t.Context(), user, "/narrow/0/never-there")
+	mustFailWith(t, "a name that is missing", err, nfsv4.NFS4ERR_NOENT)
+	if errors.As(err, &answer); answer.Path != "/narrow/0/never-there" {
+		t.Errorf("the server answered about %s", answer.Path)
+	}
 }
 
 func killedGaneshaComesBack(t *testing.T) {

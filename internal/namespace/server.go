@@ -97,7 +97,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 		return nil, fmt.Errorf("prepare to write records: %w", err)
 	}
 	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
-	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, o.Log)
+	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, s.tree.IdentityAt, o.Log)
 	s.prober = owners.NewProber(s.tree.Owners, s.pool.Null, o.Clock, o.Log)
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,

@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -93,7 +92,7 @@ func newWorld(t *testing.T, servers int) *world {
 	}
 	w := &world{t: t, api: api, namespace: ns.Name}
 	for i := range servers {
-		owner := ownertest.Start(t, fmt.Sprintf("owner-%d", i))
+		owner := ownertest.Start(t, naming.DataServerOwner("uid", int32(i)))
 		w.owners = append(w.owners, owner)
 		w.create(&internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{

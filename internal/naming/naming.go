@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 )
@@ -35,6 +36,19 @@ func DataServerAccount(fileServer string) string { return fileServer + "-data" }
 // DataServer is one data server: its pod, its Service, its DataServer record and its host name.
 func DataServer(fileServer string, ordinal int32) string {
 	return fileServer + "-" + strconv.Itoa(int(ordinal))
+}
+
+// DataServerOrdinal reads a data server's name backwards; false if it is none of the FileServer's.
+func DataServerOrdinal(fileServer, server string) (int32, bool) {
+	digits, ok := strings.CutPrefix(server, fileServer+"-")
+	if !ok {
+		return 0, false
+	}
+	ordinal, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || ordinal < 0 || DataServer(fileServer, int32(ordinal)) != server {
+		return 0, false
+	}
+	return int32(ordinal), true
 }
 
 // HandleKeys is the Secret with the keys of a generation by which a FileServer's data servers sign file handles. It has a

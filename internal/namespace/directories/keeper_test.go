@@ -51,7 +51,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 		server.Status.Exports = []internalv1.ServedExport{{ShareName: "s"}}
 	}
 	tr.SetServer(server)
-	pool := owners.NewPool("test", slog.New(slog.DiscardHandler))
+	pool := owners.NewPool("test", func(string) string { return "owner" }, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
 	w.keeper = NewKeeper(NewService(Config{
 		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",

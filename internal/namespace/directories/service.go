@@ -21,8 +21,9 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Owners reaches the data servers' NFS service, by address. Errors are *nfs.StatusError for
-// what the server answered; any other means that it could not be asked.
+// Owners reaches the data servers' NFS service, by address. Errors are *nfs.StatusError for what the server
+// answered about what is in the export, so that NFS4ERR_NOENT proves that it is not there; any other means that
+// the server could not be asked, or does not show the export.
 type Owners interface {
 	Mkdir(ctx context.Context, address, path string, creds nfs.Credentials, opts nfs.MkdirOptions) error
 	Rmdir(ctx context.Context, address, path string, creds nfs.Credentials) error

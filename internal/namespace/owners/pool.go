@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
@@ -28,6 +31,8 @@ type Pool struct {
 	clientOwner string
 	log         *slog.Logger
 	port        int
+	// identity tells what the data server at an address calls itself; "" if that is not known.
+	identity func(address string) string
 
 	mu      sync.Mutex
 	clients map[string]*lazy
@@ -40,9 +45,10 @@ type lazy struct {
 	client *nfs.Client
 }
 
-// NewPool makes a pool without sessions.
-func NewPool(clientOwner string, log *slog.Logger) *Pool {
-	return &Pool{clientOwner: clientOwner, log: log, port: v1alpha1.NFSPort, clients: map[string]*lazy{}}
+// NewPool makes a pool without sessions. It speaks with no server that calls itself otherwise than identity
+// says of its address ("" for any): what another one does not have proves nothing.
+func NewPool(clientOwner string, identity func(address string) string, log *slog.Logger) *Pool {
+	return &Pool{clientOwner: clientOwner, identity: identity, log: log, port: v1alpha1.NFSPort, clients: map[string]*lazy{}}
 }
 
 // endpoint is where the NFS service of an address is. An address with a port is taken as it is.
@@ -76,7 +82,10 @@ func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := nfs.Dial(ctx, p.endpoint(address), nfs.Options{ClientOwner: p.clientOwner, CallTimeout: callTimeout, Logger: p.log})
+	c, err := nfs.Dial(ctx, p.endpoint(address), nfs.Options{
+		ClientOwner: p.clientOwner, CallTimeout: callTimeout, Logger: p.log,
+		ServerOwner: func() string { return p.identity(address) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reach data server %s: %w", address, err)
 	}
@@ -129,7 +138,7 @@ func (p *Pool) Mkdir(ctx context.Context, address, path string, creds nfs.Creden
 	if err != nil {
 		return err
 	}
-	return c.Mkdir(ctx, creds, path, opts)
+	return seen(c.Mkdir(ctx, creds, path, opts))
 }
 
 // Rmdir removes an empty directory.
@@ -138,7 +147,7 @@ func (p *Pool) Rmdir(ctx context.Context, address, path string, creds nfs.Creden
 	if err != nil {
 		return err
 	}
-	return c.Rmdir(ctx, creds, path)
+	return seen(c.Rmdir(ctx, creds, path))
 }
 
 // Rename renames a directory.
@@ -147,7 +156,7 @@ func (p *Pool) Rename(ctx context.Context, address, from, to string, creds nfs.C
 	if err != nil {
 		return err
 	}
-	return c.Rename(ctx, creds, from, to)
+	return seen(c.Rename(ctx, creds, from, to))
 }
 
 // SetAttributes sets attributes of a path.
@@ -165,7 +174,8 @@ func (p *Pool) Stat(ctx context.Context, address, path string, creds nfs.Credent
 	if err != nil {
 		return nfs.Attributes{}, err
 	}
-	return c.Stat(ctx, creds, path)
+	attributes, err := c.Stat(ctx, creds, path)
+	return attributes, seen(err)
 }
 
 // ReadDir lists a directory.
@@ -174,8 +184,23 @@ func (p *Pool) ReadDir(ctx context.Context, address, path string, creds nfs.Cred
 	if err != nil {
 		return nil, err
 	}
-	return c.ReadDir(ctx, creds, path)
+	entries, err := c.ReadDir(ctx, creds, path)
+	return entries, seen(err)
 }
+
+// seen makes the answer that an export is not there into one about the server. NFS4ERR_NOENT means as well that the export
+// is not served (yet, or not to this client), and then it tells nothing about what is in it.
+func seen(err error) error {
+	var status *nfs.StatusError
+	if errors.As(err, &status) && status.Status == nfsv4.NFS4ERR_NOENT && !insideExport(status.Path) {
+		return fmt.Errorf("the data server does not show the export: %s of %q was answered with %s",
+			status.Op, status.Path, nfs.StatusName(status.Status))
+	}
+	return err
+}
+
+// insideExport is true for a path below an export's root, which has two elements (naming.ExportPseudo).
+func insideExport(path string) bool { return strings.Count(path, "/") > 2 }
 
 // Null asks a data server for nothing: it is alive.
 func (p *Pool) Null(ctx context.Context, address string) error {

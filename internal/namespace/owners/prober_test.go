@@ -45,7 +45,7 @@ func TestAServerIsDownWhenItsPortIsClosedOrItMissesTwoProbes(t *testing.T) {
 
 func TestTheProberAsksRealServers(t *testing.T) {
 	owner := ownertest.Start(t, "owner")
-	pool := NewPool("test", slog.New(slog.DiscardHandler))
+	pool := NewPool("test", func(string) string { return "" }, slog.New(slog.DiscardHandler))
 	servers := map[string]string{"up": owner.Address, "down": "127.0.0.1:1"}
 	p := NewProber(func() map[string]string { return servers }, pool.Null, clocktesting.NewFakeClock(time.Unix(0, 0)), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())

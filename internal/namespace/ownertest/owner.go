@@ -33,12 +33,13 @@ type Owner struct {
 	// refuse is asked before a change is made; NFS4_OK lets it happen.
 	refuse func(op, path string) nfsv4.Nfsstat4
 	calls  map[string]int
+	hidden map[string]bool
 }
 
 // Start starts a data server without exports. It ends with the test.
 func Start(t testing.TB, name string) *Owner {
 	t.Helper()
-	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}}
+	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}}
 	sessions, err := session.New(session.Config{Handler: o, Owner: name, Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +78,14 @@ func (o *Owner) Drop(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.dirs, name)
+}
+
+// Hide takes a directory out of sight with all that is in it, as a server does with an export that it
+// does not serve, or not to this client; or shows it again.
+func (o *Owner) Hide(name string, hidden bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hidden[name] = hidden
 }
 
 // Get is a directory.
@@ -144,7 +153,7 @@ func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	case *nfsv4.NfsArgop4_OP_VERIFY: // clients ask whether it is a directory; all are
 	case *nfsv4.NfsArgop4_OP_LOOKUP:
 		p := path.Join(c.current, a.Oplookup.Objname)
-		if _, ok := c.o.dirs[p]; !ok {
+		if _, ok := c.o.dirs[p]; !ok || c.o.hidden[p] {
 			return session.Fail(op, nfsv4.NFS4ERR_NOENT)
 		}
 		c.current = p

@@ -289,6 +289,19 @@ func (t *Tree) Owners() map[string]string {
 	return out
 }
 
+// IdentityAt is what the data server with the address calls itself (RFC 8881 section 2.10.4); "" if none has it,
+// or if its record does not tell.
+func (t *Tree) IdentityAt(address string) string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, s := range t.servers {
+		if s.Address == address {
+			return s.Identity
+		}
+	}
+	return ""
+}
+
 // Counts are the directories of a share on each volume, those that are being made included.
 func (t *Tree) Counts(share string) map[Slot]int {
 	t.mu.RLock()

@@ -130,9 +130,11 @@ type Server struct {
 	// Serves has the shares that the server's ganesha has loaded.
 	Serves map[string]bool
 	// Scope is the server's scope: the UID of the FileServer.
-	Scope   string
-	Volumes int32
-	Usage   map[int32]Usage
+	Scope string
+	// Identity is the server's owner; "" if the record does not tell.
+	Identity string
+	Volumes  int32
+	Usage    map[int32]Usage
 }
 
 // Usage is how full a volume is, in bytes.
@@ -141,6 +143,9 @@ type Usage struct{ Total, Used int64 }
 // NewServer takes what the tree needs from a DataServer.
 func NewServer(o *internalv1.DataServer) *Server {
 	s := &Server{Name: o.Name, Address: o.Spec.Address, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
+	if ordinal, ok := naming.DataServerOrdinal(o.Spec.FileServerRef.Name, o.Name); ok && o.Spec.ServerScope != "" {
+		s.Identity = naming.DataServerOwner(o.Spec.ServerScope, ordinal)
+	}
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes
 	}

@@ -64,6 +64,9 @@ type StatusError struct {
 	// Op is the operation as RFC 8881 names it, such as "LOOKUP".
 	Op     string
 	Status nfsv4.Nfsstat4
+	// Path is what the operation was about; "" if that is not known by name. With NFS4ERR_NOENT it is the first
+	// name that is missing, which may lie above what was asked for.
+	Path string
 	// Retried is true if the reply of an earlier attempt was lost together with the session,
 	// so that the operation may have been executed already: NFS4ERR_EXIST of Mkdir and
 	// NFS4ERR_NOENT of Rmdir and Rename may be the caller's own doing. Look with Stat.

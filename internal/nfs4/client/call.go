@@ -52,6 +52,8 @@ func (c *Client) do(ctx context.Context, cred Credentials, cache bool, ops ...nf
 		var status *StatusError
 		if errors.As(err, &status) {
 			status.Retried = retried && cache
+			// The last result is that of the operation that failed; the first is that of SEQUENCE.
+			status.Path = subject(ops, len(r.list)-2)
 		}
 		retried = retried || uncertain
 		switch {

@@ -28,6 +28,9 @@ type Options struct {
 	// the server's lease.
 	Renew  time.Duration
 	Logger *slog.Logger
+	// ServerOwner gives what the server must call itself (RFC 8881 section 2.10.4), asked anew for each session; "" or
+	// no function: whatever. Behind an address may be another server than a moment ago.
+	ServerOwner func() string
 }
 
 // Client is a session with one server, for any number of goroutines. It connects again and
@@ -190,6 +193,13 @@ func (c *Client) establish(ctx context.Context) error {
 	id, err := exchangeID(ctx, c.link, c.options.Machine, c.options.ClientOwner, c.verifier)
 	if err != nil {
 		return err
+	}
+	if c.options.ServerOwner != nil {
+		if want, is := c.options.ServerOwner(), string(id.EirServerOwner.SoMajorId); want != "" && is != want {
+			err := &RPCError{Reason: fmt.Sprintf("server %q answers at %s, where %q is expected", is, c.addr, want)}
+			c.link.fail(err) // The next attempt may reach another one.
+			return err
+		}
 	}
 	c.id = id
 	made, err := createSession(ctx, c.link, c.options.Machine, id, c.options.Slots)

@@ -1,0 +1,61 @@
+package owners
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/namespace/ownertest"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
+	owner := ownertest.Start(t, "uid-0")
+	owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
+	identity := "uid-0"
+	pool := NewPool("test", func(string) string { return identity }, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { pool.Close(t.Context()) })
+	creds := nfs.Credentials{}
+	// Every operation, on a path whose export is there or not.
+	operations := map[string]func(path string) error{
+		"rmdir": func(path string) error { return pool.Rmdir(t.Context(), owner.Address, path+"/p/gone", creds) },
+		"rename": func(path string) error {
+			return pool.Rename(t.Context(), owner.Address, path+"/p/gone", path+"/p/new", creds)
+		},
+		"mkdir": func(path string) error {
+			return pool.Mkdir(t.Context(), owner.Address, path+"/none/new", creds, nfs.MkdirOptions{})
+		},
+		"stat": func(path string) error {
+			_, err := pool.Stat(t.Context(), owner.Address, path+"/p/gone", creds)
+			return err
+		},
+		"list": func(path string) error {
+			_, err := pool.ReadDir(t.Context(), owner.Address, path+"/p/gone", creds)
+			return err
+		},
+	}
+	for name, operation := range operations {
+		if err := operation("/s/0"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+			t.Errorf("%s in an export that is shown: %v", name, err)
+		}
+		for _, hidden := range []string{"/s/1", "/other/0"} {
+			if err := operation(hidden); err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+				t.Errorf("%s in %s, which is not shown: %v", name, hidden, err)
+			}
+		}
+	}
+	// Somebody else took the address: a server of the same shares, without their data.
+	identity = "uid-1"
+	other := NewPool("test", func(string) string { return identity }, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { other.Close(t.Context()) })
+	err := other.Rmdir(t.Context(), owner.Address, "/s/0/p/gone", creds)
+	if err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) || !strings.Contains(err.Error(), `server "uid-0" answers`) {
+		t.Errorf("another server's answer: %v", err)
+	}
+	identity = "uid-0"
+	if err := other.Rmdir(t.Context(), owner.Address, "/s/0/p/gone", creds); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		t.Errorf("once it is the right one: %v", err)
+	}
+}
