@@ -77,7 +77,8 @@ func Share(while time.Duration) (float64, error) {
 		return 0, err
 	}
 	began := time.Now()
-	for time.Since(began) < while { //nolint:revive // It is to use the CPU.
+	for time.Since(began) < while {
+		// Nothing: it is to use the CPU.
 	}
 	wall := time.Since(began)
 	after, err := threadTime()

@@ -53,40 +53,32 @@ func (c *Cache) Base() (string, error) {
 	})
 }
 
-// systemImages assembles the images of the cluster's own pods.
-func (c *Cache) systemImages() ([]string, error) {
-	specs := map[string]image.Spec{
-		"pause":   {Name: guest.PauseImage, Files: map[string]string{"pause": c.Bin("pause")}, Entrypoint: []string{"/pause"}, User: "65535"},
-		"coredns": {Name: CoreDNSImage, Files: map[string]string{"coredns": c.Bin("coredns")}, Entrypoint: []string{"/coredns"}},
-		"provisioner": {
-			Name: ProvisionerImage, Files: map[string]string{"provisioner": c.Bin("provisioner")}, Entrypoint: []string{"/provisioner"},
-		},
-	}
-	var archives []string
-	for _, name := range []string{"pause", "coredns", "provisioner"} {
-		file := c.Path("images", "system", name+".tar")
-		if err := image.Write(specs[name], file); err != nil {
+// systemImages assembles the images of the cluster's own pods into the store.
+func (c *Cache) systemImages(store string) (all []image.Parts, err error) {
+	for _, spec := range []image.Spec{
+		{Name: guest.PauseImage, Files: map[string]string{"pause": c.Bin("pause")}, Entrypoint: []string{"/pause"}, User: "65535"},
+		{Name: CoreDNSImage, Files: map[string]string{"coredns": c.Bin("coredns")}, Entrypoint: []string{"/coredns"}},
+		{Name: ProvisionerImage, Files: map[string]string{"provisioner": c.Bin("provisioner")}, Entrypoint: []string{"/provisioner"}},
+	} {
+		parts, err := image.Make(spec, store)
+		if err != nil {
 			return nil, err
 		}
-		archives = append(archives, file)
+		all = append(all, parts)
 	}
-	return archives, nil
+	return all, nil
 }
 
 // bake makes a file system out of the root folder and boots it once, so that
 // containerd itself imports the images, with the kernel that will use them.
 func (c *Cache) bake(path string) error {
-	archives, err := c.systemImages()
-	if err != nil {
-		return err
-	}
 	work := c.Path("tmp", "bake")
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
 	share := filepath.Join(work, "share")
-	if err := c.fillShare(share, archives); err != nil {
+	if err := c.fillShare(share); err != nil {
 		return err
 	}
 	if err := sys.WriteFile(filepath.Join(c.RootDir(), "sbin/lab-init"), []byte(labInit), 0o755); err != nil {
@@ -139,7 +131,7 @@ func (c *Cache) dropOldBases(current string) error {
 	return nil
 }
 
-func (c *Cache) fillShare(share string, archives []string) error {
+func (c *Cache) fillShare(share string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -148,12 +140,13 @@ func (c *Cache) fillShare(share string, archives []string) error {
 	for _, name := range nodePrograms {
 		files[filepath.Join(share, "programs", name)] = c.Bin(name)
 	}
-	for _, archive := range archives {
-		parts, err := image.Split(archive, c.Path("images", "parts"))
-		if err != nil {
-			return err
-		}
-		if err := parts.Place(c.Path("images", "parts"), filepath.Join(share, "inbox", parts.Config.File())); err != nil {
+	store := c.Path("images", "parts")
+	images, err := c.systemImages(store)
+	if err != nil {
+		return err
+	}
+	for _, parts := range images {
+		if err := parts.Place(store, filepath.Join(share, "inbox", parts.ID())); err != nil {
 			return err
 		}
 	}

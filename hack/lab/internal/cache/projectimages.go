@@ -123,7 +123,11 @@ func (c *Cache) build(b Build, tag string) error {
 }
 
 func (c *Cache) makeImage(b Build, archive string) error {
-	if err := c.build(b, image.FullName(b.Tag)); err != nil {
+	name, err := image.FullName(b.Tag)
+	if err != nil {
+		return err
+	}
+	if err := c.build(b, name); err != nil {
 		return err
 	}
 	temp := archive + ".tmp"
@@ -134,7 +138,7 @@ func (c *Cache) makeImage(b Build, archive string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	if _, err := c.buildah("push", image.FullName(b.Tag), "docker-archive:"+temp+":"+image.FullName(b.Tag)); err != nil {
+	if _, err := c.buildah("push", name, "docker-archive:"+temp+":"+name); err != nil {
 		return err
 	}
 	return os.Rename(temp, archive)

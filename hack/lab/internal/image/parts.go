@@ -1,16 +1,18 @@
 package image
 
 import (
-	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/howdah/howdah/hack/lab/internal/sys"
 )
@@ -18,181 +20,140 @@ import (
 // Parts is an image as single files, named by their SHA-256, in the form that a
 // node's loader reads (hack/lab/loader).
 type Parts struct {
-	Names    []string
-	Manifest Part
-	Config   Part
-	Layers   []Part
+	Names    []string // In full, as containerd knows them.
+	Manifest v1.Descriptor
+	Config   v1.Descriptor
+	Layers   []v1.Descriptor
 }
 
-// Part is one of the files.
-type Part struct {
-	Digest string // sha256:…
-	Size   int64
-}
-
-// File is the part's file name.
-func (p Part) File() string {
-	return p.Digest[len("sha256:"):]
-}
+// ID tells one image from another: it is the digest of its configuration.
+func (p Parts) ID() string { return p.Config.Digest.Hex }
 
 // All lists every part.
-func (p Parts) All() []Part {
-	return append([]Part{p.Manifest, p.Config}, p.Layers...)
+func (p Parts) All() []v1.Descriptor {
+	return append([]v1.Descriptor{p.Manifest, p.Config}, p.Layers...)
 }
 
-// Split takes a docker-archive apart into dir. Layers that are there stay as they
-// are: images that share a base share its files.
+// Make assembles an image into dir.
+func Make(spec Spec, dir string) (Parts, error) {
+	img, err := assemble(spec)
+	if err != nil {
+		return Parts{}, err
+	}
+	return store(img, []string{spec.Name}, dir)
+}
+
+// Split takes a docker-archive apart into dir.
 func Split(archive, dir string) (Parts, error) {
-	entry, summary, err := readManifest(archive)
+	parts, err := split(archive, dir)
 	if err != nil {
-		return Parts{}, err
+		err = fmt.Errorf("%s: %w", filepath.Base(archive), err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Parts{}, err
-	}
-	wanted := map[string]bool{path.Clean(entry.Config): true}
-	for _, layer := range entry.Layers {
-		wanted[path.Clean(layer)] = true
-	}
-	found, err := extract(archive, dir, wanted)
-	if err != nil {
-		return Parts{}, fmt.Errorf("%s: %w", filepath.Base(archive), err)
-	}
-	parts := Parts{Names: summary.Names, Config: found[path.Clean(entry.Config)]}
-	for _, layer := range entry.Layers {
-		parts.Layers = append(parts.Layers, found[path.Clean(layer)])
-	}
-	if err := checkLayers(filepath.Join(dir, parts.Config.File()), parts.Layers); err != nil {
-		return Parts{}, fmt.Errorf("%s: %w", filepath.Base(archive), err)
-	}
-	parts.Manifest, err = writeManifest(dir, parts)
 	return parts, err
 }
 
-// extract writes the wanted entries into dir and returns what each became. The
-// entry of a layer that occurs twice may be a link to the first.
-func extract(archive, dir string, wanted map[string]bool) (map[string]Part, error) {
-	in, err := os.Open(archive)
+func split(archive, dir string) (Parts, error) {
+	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
 	if err != nil {
-		return nil, err
+		return Parts{}, fmt.Errorf("no docker-archive: %w", err)
 	}
-	defer in.Close()
-	found, links := map[string]Part{}, map[string]string{}
-	reader := tar.NewReader(in)
-	for {
-		header, err := reader.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		name := path.Clean(header.Name)
-		switch {
-		case header.Typeflag == tar.TypeSymlink:
-			links[name] = path.Join(path.Dir(name), header.Linkname)
-		case header.Typeflag == tar.TypeLink:
-			links[name] = path.Clean(header.Linkname)
-		case header.Typeflag == tar.TypeReg:
-			if found[name], err = writePart(dir, reader, wanted[name]); err != nil {
-				return nil, err
-			}
-		}
+	img, err := tarball.ImageFromPath(archive, nil)
+	if err != nil {
+		return Parts{}, err
 	}
-	for name := range wanted {
-		if target, linked := links[name]; linked {
-			found[name] = found[target]
-		}
-		if found[name].Digest == "" {
-			return nil, fmt.Errorf("no %s in it", name)
-		}
+	if len(manifest[0].RepoTags) == 0 {
+		return Parts{}, errors.New("the image has no name")
 	}
-	return found, nil
+	return store(img, manifest[0].RepoTags, dir)
 }
 
-func writePart(dir string, in io.Reader, wanted bool) (Part, error) {
-	if !wanted {
-		return Part{}, nil
+// store writes an image's parts into dir. Layers that are there stay as they are and are not even read: images that
+// share a base share its files. Layers are kept uncompressed, so that a node can use them in place; that is why
+// the manifest is another than the library would write.
+func store(img v1.Image, tags []string, dir string) (parts Parts, err error) {
+	for _, tag := range tags {
+		full, err := FullName(tag)
+		if err != nil {
+			return parts, err
+		}
+		parts.Names = append(parts.Names, full)
 	}
-	temp, err := os.CreateTemp(dir, ".tmp-*")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return parts, err
+	}
+	config, err := img.RawConfigFile()
 	if err != nil {
-		return Part{}, err
+		return parts, err
 	}
-	defer os.Remove(temp.Name()) // Gone already after a good rename.
-	sum := sha256.New()
-	size, err := io.Copy(io.MultiWriter(temp, sum), in)
+	if parts.Config, err = storeBytes(config, types.OCIConfigJSON, dir); err != nil {
+		return parts, err
+	}
+	layers, err := img.Layers()
 	if err != nil {
-		temp.Close()
-		return Part{}, err
+		return parts, err
 	}
-	if err := temp.Close(); err != nil {
-		return Part{}, err
+	for i, layer := range layers {
+		part, err := storeLayer(layer, dir)
+		if err != nil {
+			return parts, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		parts.Layers = append(parts.Layers, part)
 	}
-	part := Part{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Size: size}
-	file := filepath.Join(dir, part.File())
-	if sys.Exists(file) {
+	manifest, err := json.Marshal(v1.Manifest{
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: parts.Config, Layers: parts.Layers,
+	})
+	if err != nil {
+		return parts, err
+	}
+	parts.Manifest, err = storeBytes(manifest, types.OCIManifestSchema1, dir)
+	return parts, err
+}
+
+func storeBytes(data []byte, media types.MediaType, dir string) (v1.Descriptor, error) {
+	digest, size, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	return v1.Descriptor{MediaType: media, Digest: digest, Size: size}, sys.WriteFile(filepath.Join(dir, digest.Hex), data, 0o644)
+}
+
+func storeLayer(layer v1.Layer, dir string) (v1.Descriptor, error) {
+	want, err := layer.DiffID()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	part, file := v1.Descriptor{MediaType: types.OCIUncompressedLayer, Digest: want}, filepath.Join(dir, want.Hex)
+	if info, err := os.Stat(file); err == nil {
+		part.Size = info.Size()
 		now := time.Now()
 		return part, os.Chtimes(file, now, now) // Prune goes by the last use.
 	}
+	in, err := layer.Uncompressed()
+	if err != nil {
+		return part, err
+	}
+	defer in.Close()
+	temp, err := os.CreateTemp(dir, ".tmp-*")
+	if err != nil {
+		return part, err
+	}
+	defer os.Remove(temp.Name()) // Gone already after a good rename.
+	got, size, err := v1.SHA256(io.TeeReader(in, temp))
+	if err := errors.Join(err, temp.Close()); err != nil {
+		return part, err
+	}
+	if got != want {
+		return part, fmt.Errorf("damaged: it is %s, and the configuration has %s", got, want)
+	}
+	part.Size = size
 	return part, os.Rename(temp.Name(), file)
-}
-
-// checkLayers compares the layers with what the configuration says they are; a
-// compressed layer, for one, would not do.
-func checkLayers(configFile string, layers []Part) error {
-	data, err := os.ReadFile(configFile)
-	if err != nil {
-		return err
-	}
-	var config struct {
-		RootFS struct {
-			DiffIDs []string `json:"diff_ids"`
-		} `json:"rootfs"`
-	}
-	if err := json.Unmarshal(data, &config); err != nil {
-		return err
-	}
-	if len(config.RootFS.DiffIDs) != len(layers) {
-		return fmt.Errorf("%d layers, but the configuration has %d", len(layers), len(config.RootFS.DiffIDs))
-	}
-	for i, layer := range layers {
-		if layer.Digest != config.RootFS.DiffIDs[i] {
-			return fmt.Errorf("layer %d is damaged or compressed", i+1)
-		}
-	}
-	return nil
-}
-
-func writeManifest(dir string, parts Parts) (Part, error) {
-	type descriptor struct {
-		MediaType string `json:"mediaType"`
-		Digest    string `json:"digest"`
-		Size      int64  `json:"size"`
-	}
-	const oci = "application/vnd.oci.image."
-	layers := []descriptor{}
-	for _, layer := range parts.Layers {
-		layers = append(layers, descriptor{oci + "layer.v1.tar", layer.Digest, layer.Size})
-	}
-	data, err := json.Marshal(map[string]any{
-		"schemaVersion": 2,
-		"mediaType":     oci + "manifest.v1+json",
-		"config":        descriptor{oci + "config.v1+json", parts.Config.Digest, parts.Config.Size},
-		"layers":        layers,
-	})
-	if err != nil {
-		return Part{}, err
-	}
-	sum := sha256.Sum256(data)
-	part := Part{Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: int64(len(data))}
-	return part, sys.WriteFile(filepath.Join(dir, part.File()), data, 0o644)
 }
 
 // Place links the image's parts from dir into target, and writes the index that
 // the loader starts from.
 func (p Parts) Place(dir, target string) error {
 	for _, part := range p.All() {
-		if err := sys.LinkOrCopy(filepath.Join(dir, part.File()), filepath.Join(target, part.File())); err != nil {
+		if err := sys.LinkOrCopy(filepath.Join(dir, part.Digest.Hex), filepath.Join(target, part.Digest.Hex)); err != nil {
 			return err
 		}
 	}

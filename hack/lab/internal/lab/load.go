@@ -73,7 +73,7 @@ func (l *Lab) loadInto(node plan.Node, parts image.Parts, store string) error {
 	if err != nil {
 		return err
 	}
-	folder := "inbox/" + parts.Config.File()
+	folder := "inbox/" + parts.ID()
 	if err := parts.Place(store, l.nodeDir(node, "share", folder)); err != nil {
 		return err
 	}
