@@ -55,7 +55,7 @@ lint-api: ## kube-api-linter over api/, without exclusions
 	$$($(tool) golangci-lint) run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
 
 .PHONY: verify
-verify: ## Regenerate and fail if that changed a file; lint; chart; shell scripts
+verify: packages ## Regenerate and fail if that changed a file; lint; chart; shell scripts
 	hack/verify.sh
 
 ##@ Test it

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
 name=${HOWDAH_DEMO_LAB:-howdah}
-limit=${HOWDAH_DEMO_SECONDS:-900}
+# What ends a demo that will never end; on an idle machine it takes two minutes.
+limit=${HOWDAH_DEMO_SECONDS:-2700}
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
@@ -35,6 +36,7 @@ template='{{range .items}}{{$o := .}}{{with .status}}
 say "4. What happens (a line whenever a condition or the progress changes)"
 job=$(kubectl get -f config/samples/mlperfstoragejob.yaml -o jsonpath='{.metadata.name}')
 declare -A seen
+said=$SECONDS
 succeeded=Unknown
 while [ "$succeeded" = Unknown ]; do
   if [ $((SECONDS - applied)) -gt "$limit" ]; then
@@ -49,9 +51,15 @@ while [ "$succeeded" = Unknown ]; do
     fi
     if [ "${seen[$object $what]:-}" != "$value" ]; then
       seen[$object $what]=$value
+      said=$SECONDS
+      latest="$object $what: $value"
       printf '%5d s  %-26s %-20s %.140s\n' $((SECONDS - applied)) "$object" "$what" "$value"
     fi
   done < <(kubectl get -f config/samples -o go-template="$template" 2>/dev/null)
+  if [ $((SECONDS - said)) -ge 10 ]; then
+    said=$SECONDS
+    printf '%5d s  still %.160s\n' $((SECONDS - applied)) "${latest:-nothing to see}"
+  fi
   sleep 1
 done
 

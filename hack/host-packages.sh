@@ -9,6 +9,7 @@ packages=(
   iproute2 iptables kmod procps psmisc # networks of the lab
   e2fsprogs util-linux                 # disks of the nodes
   xz-utils zstd
+  shellcheck                           # make verify
 )
 
 missing=()

@@ -23,7 +23,7 @@ func (r *running) served(conn net.Conn) {
 // until waits for the server to have come to something.
 func (r *running) until(what string, is func(Stats) bool) {
 	r.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(r.Stats()); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(r.Stats()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("it never came to pass that %s: %+v", what, r.Stats())
 		}
