@@ -165,7 +165,7 @@ func (p *Pool) SetAttributes(ctx context.Context, address, path string, creds nf
 	if err != nil {
 		return err
 	}
-	return c.SetAttributes(ctx, creds, path, settings)
+	return seen(c.SetAttributes(ctx, creds, path, settings))
 }
 
 // Stat looks at a path.

@@ -27,6 +27,9 @@ func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
 		"mkdir": func(path string) error {
 			return pool.Mkdir(t.Context(), owner.Address, path+"/none/new", creds, nfs.MkdirOptions{})
 		},
+		"set attributes": func(path string) error {
+			return pool.SetAttributes(t.Context(), owner.Address, path+"/p/gone", creds, nfs.Settings{})
+		},
 		"stat": func(path string) error {
 			_, err := pool.Stat(t.Context(), owner.Address, path+"/p/gone", creds)
 			return err
