@@ -1,7 +1,16 @@
 package v1alpha1
 
-// ConditionReady sums up the other conditions of an object; every kind but MLPerfStorageJob has it.
-const ConditionReady = "Ready"
+// Conditions of every kind that users write. Reconciling and Stalled are there only while they are true, as Flux and
+// kstatus read them.
+const (
+	// ConditionReady sums up the other conditions of an object; every kind but MLPerfStorageJob has it. It is Unknown
+	// while the object is made for the first time or changed, and False when the user is needed or an outage lasts.
+	ConditionReady = "Ready"
+	// ConditionReconciling: something is under way, and nobody has to do anything; the message says what is waited for.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing will happen until somebody does something; the message says what.
+	ConditionStalled = "Stalled"
+)
 
 // Conditions of a FileServer.
 const (
@@ -45,7 +54,7 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonDeleting: the object is being deleted; the message says what it waits for.
 	ReasonDeleting = "Deleting"
-	// ReasonApplyFailed: the API server refused an object; the message quotes it.
+	// ReasonApplyFailed: the API server refuses an object; the message quotes it.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonNameTaken: an object of the needed name exists and is not Howdah's.
 	ReasonNameTaken = "NameTaken"
@@ -69,6 +78,8 @@ const (
 	ReasonConfigPending = "ConfigPending"
 	// ReasonTooFewNodes: fewer nodes are eligible than spec.replicas asks for.
 	ReasonTooFewNodes = "TooFewNodes"
+	// ReasonServersShareNodes: all data servers serve, but some on one node, because fewer nodes are eligible than spec.replicas asks for.
+	ReasonServersShareNodes = "ServersShareNodes"
 	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
 	ReasonScaleInRefused = "ScaleInRefused"
 	// ReasonInUse: the FileServer is being deleted and shares still use it.
@@ -114,3 +125,36 @@ const (
 	// ReasonClientFailed: a client pod failed; the message says which and why.
 	ReasonClientFailed = "ClientFailed"
 )
+
+// needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
+// a StorageClass) is not among them: objects may be made in any order.
+var needsUser = map[string]bool{
+	ReasonApplyFailed:        true,
+	ReasonNameTaken:          true,
+	ReasonInvalidSpec:        true,
+	ReasonExpansionRefused:   true,
+	ReasonTooFewNodes:        true,
+	ReasonScaleInRefused:     true,
+	ReasonInUse:              true,
+	ReasonPathConflict:       true,
+	ReasonInvalidDirectories: true,
+	ReasonUtilizationTooLow:  true,
+	ReasonMeasurementInvalid: true,
+	ReasonClientFailed:       true,
+}
+
+// NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.
+func NeedsUser(reason string) bool { return needsUser[reason] }
+
+// changes are the reasons of what is on its way because something was asked for, and not because something broke.
+var changes = map[string]bool{
+	ReasonPending:            true,
+	ReasonProgressing:        true,
+	ReasonClaimsPending:      true,
+	ReasonConfigPending:      true,
+	ReasonDirectoriesPending: true,
+}
+
+// IsChange tells whether a reason is that of a change under way. An object that was Ready and is not, for any other
+// reason, has an outage.
+func IsChange(reason string) bool { return changes[reason] }

@@ -47,7 +47,7 @@ func Set(into *[]metav1.Condition, generation int64, now time.Time, found ...met
 	return changed
 }
 
-// SetWithReady is Set of the conditions and of Ready, which sums up the given
+// SetWithReady is Set of the conditions and SetSummary of Ready, which sums up the given
 // ones in their order (see Summarize).
 func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, found ...metav1.Condition) bool {
 	changed := Set(into, generation, now, found...)
@@ -55,38 +55,29 @@ func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, fou
 	for _, c := range found {
 		types = append(types, c.Type)
 	}
-	return Set(into, generation, now, Summarize(v1alpha1.ConditionReady, found, types...)) || changed
+	return SetSummary(into, generation, now, Summarize(v1alpha1.ConditionReady, found, types...)) || changed
 }
 
-// Worst is one condition of the given type out of several findings: False goes
-// before Unknown and Unknown before True, and among equals the first in order.
-// Its message joins the messages of all findings that are as bad as the worst.
-// No findings give Unknown, Pending.
+// Worst is one condition of the given type out of several findings: those that need the user go before others that are
+// False, these before Unknown and Unknown before True; of equals the first in order counts. No findings give Unknown, Pending.
 func Worst(conditionType string, findings ...metav1.Condition) metav1.Condition {
 	if len(findings) == 0 {
 		return Unknown(conditionType, v1alpha1.ReasonPending, "not looked at yet")
 	}
 	worst := findings[0]
 	for _, f := range findings[1:] {
-		if badness(f.Status) > badness(worst.Status) {
+		if badness(f) > badness(worst) {
 			worst = f
 		}
 	}
-	var messages []string
-	for _, f := range findings {
-		if f.Status == worst.Status && f.Message != "" {
-			messages = appendNew(messages, f.Message)
-		}
-	}
-	return condition(conditionType, worst.Status, worst.Reason, strings.Join(messages, "; "))
+	return condition(conditionType, worst.Status, worst.Reason, worst.Message)
 }
 
-// Summarize is the condition of the given type that sums up the conditions of
-// the listed types, the most important first. A type that is missing counts as
-// Unknown. If all hold the result is True with reason Ready; otherwise it has the status and the
-// reason of the worst, and its message names each that is as bad with its message.
+// Summarize is the condition of the given type that sums up the conditions of the listed types, the most important
+// first. A type that is missing counts as Unknown. If all hold the result is True, with reason Ready or the first caveat
+// there is; otherwise it is the worst. It does not repeat what the others say, or every step of one would change all.
 func Summarize(conditionType string, conditions []metav1.Condition, types ...string) metav1.Condition {
-	var findings []metav1.Condition
+	var findings, caveats []metav1.Condition
 	for _, t := range types {
 		found := meta.FindStatusCondition(conditions, t)
 		switch {
@@ -94,12 +85,17 @@ func Summarize(conditionType string, conditions []metav1.Condition, types ...str
 			findings = append(findings, Unknown(t, v1alpha1.ReasonPending, t+": not looked at yet"))
 		case found.Status != metav1.ConditionTrue:
 			findings = append(findings, condition(t, found.Status, found.Reason, t+": "+found.Message))
+		case found.Reason != v1alpha1.ReasonReady:
+			caveats = append(caveats, *found)
 		}
 	}
-	if len(findings) == 0 && len(types) > 0 {
-		return True(conditionType, v1alpha1.ReasonReady, "everything that was asked for is there")
+	switch {
+	case len(findings) > 0 || len(types) == 0:
+		return Worst(conditionType, findings...)
+	case len(caveats) > 0:
+		return True(conditionType, caveats[0].Reason, caveats[0].Message)
 	}
-	return Worst(conditionType, findings...)
+	return True(conditionType, v1alpha1.ReasonReady, "everything that was asked for is there")
 }
 
 // IsTrue tells whether the condition of the given type is there and holds.
@@ -123,24 +119,16 @@ func Reason(conditions []metav1.Condition, conditionType string) string {
 	return ""
 }
 
-func badness(status metav1.ConditionStatus) int {
-	switch status {
-	case metav1.ConditionTrue:
+func badness(c metav1.Condition) int {
+	switch {
+	case c.Status == metav1.ConditionTrue:
 		return 0
-	case metav1.ConditionFalse:
-		return 2
-	default:
+	case c.Status == metav1.ConditionUnknown:
 		return 1
+	case !v1alpha1.NeedsUser(c.Reason):
+		return 2
 	}
-}
-
-func appendNew(list []string, s string) []string {
-	for _, have := range list {
-		if have == s {
-			return list
-		}
-	}
-	return append(list, s)
+	return 3
 }
 
 // truncate cuts a message to maxMessage bytes at a rune boundary.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 var (
@@ -61,10 +63,12 @@ func TestWorst(t *testing.T) {
 		"no findings are Unknown":   {nil, Unknown("X", "Pending", "not looked at yet")},
 		"False goes before Unknown": {[]metav1.Condition{Unknown("a", "U", "u"), False("b", "F", "f")}, False("X", "F", "f")},
 		"Unknown goes before True":  {[]metav1.Condition{True("a", "T", "t"), Unknown("b", "U", "u")}, Unknown("X", "U", "u")},
-		"of equals the first gives the reason, all the message": {
-			[]metav1.Condition{False("a", "F1", "one"), True("b", "T", "t"), False("c", "F2", "two")}, False("X", "F1", "one; two"),
+		"of equals the first counts": {
+			[]metav1.Condition{False("a", "F1", "one"), True("b", "T", "t"), False("c", "F2", "two")}, False("X", "F1", "one"),
 		},
-		"a message is told once": {[]metav1.Condition{False("a", "F1", "same"), False("b", "F2", "same")}, False("X", "F1", "same")},
+		"what needs the user goes before what does not": {
+			[]metav1.Condition{False("a", "F1", "one"), False("b", v1alpha1.ReasonNameTaken, "two")}, False("X", v1alpha1.ReasonNameTaken, "two"),
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +86,7 @@ func TestSummarize(t *testing.T) {
 		want       metav1.Condition
 	}{
 		"all hold": {
-			[]metav1.Condition{True("A", "Good", "a"), True("B", "Good", "b")},
+			[]metav1.Condition{True("A", "Ready", "a"), True("B", "Ready", "b")},
 			[]string{"A", "B"},
 			True("Ready", "Ready", "everything that was asked for is there"),
 		},
@@ -91,13 +95,18 @@ func TestSummarize(t *testing.T) {
 			[]string{"A", "B"},
 			Unknown("Ready", "Pending", "B: not looked at yet"),
 		},
-		"each that is as bad is named, in the order of importance": {
+		"of several the most important is told, without the others' progress": {
 			[]metav1.Condition{False("B", "Bad", "b"), False("A", "Worse", "a"), Unknown("C", "Pending", "c")},
 			[]string{"A", "B", "C"},
-			False("Ready", "Worse", "A: a; B: b"),
+			False("Ready", "Worse", "A: a"),
+		},
+		"a caveat is told if all hold": {
+			[]metav1.Condition{True("A", v1alpha1.ReasonReady, "a"), True("B", v1alpha1.ReasonServersShareNodes, "b")},
+			[]string{"A", "B"},
+			True("Ready", v1alpha1.ReasonServersShareNodes, "b"),
 		},
 		"others do not count": {
-			[]metav1.Condition{True("A", "Good", "a"), False("Other", "Bad", "b")},
+			[]metav1.Condition{True("A", "Ready", "a"), False("Other", "Bad", "b")},
 			[]string{"A"},
 			True("Ready", "Ready", "everything that was asked for is there"),
 		},
@@ -113,7 +122,7 @@ func TestSummarize(t *testing.T) {
 
 func TestSetWithReadyWritesBoth(t *testing.T) {
 	var list []metav1.Condition
-	SetWithReady(&list, 1, noon, True("A", "Good", "a"), False("B", "Bad", "b"))
+	SetWithReady(&list, 1, noon, True("A", "Ready", "a"), False("B", "Bad", "b"))
 	if Reason(list, "Ready") != "Bad" || Message(list, "Ready") != "B: b" || !IsTrue(list, "A") {
 		t.Errorf("got %+v", list)
 	}

@@ -83,7 +83,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	applied := errors.Join(r.handleKeys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
-	result, err := apply.Outcome(applied, apply.Status(ctx, r.Client, &fs, after))
+	written := apply.Status(ctx, r.Client, &fs, after)
+	if written == nil {
+		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
+	}
+	result, err := apply.Outcome(applied, written)
 	if err == nil && result.IsZero() && o.hasWaiting() {
 		result.RequeueAfter = lostKeysAfter
 	}

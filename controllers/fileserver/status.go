@@ -35,8 +35,8 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		configCondition(servers),
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
-	conditions.Set(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
-	if applied == nil {
+	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
+	if applied == nil || conditions.IsStalled(status.Conditions) {
 		generation := fs.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -51,13 +51,7 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 		findings = append(findings, *inUse)
 	}
 	if applied != nil {
-		reason := v1alpha1.ReasonApplyFailed
-		if taken, ok := apply.IsNameTaken(applied); ok && taken.Leftover {
-			reason = v1alpha1.ReasonProgressing
-		} else if ok {
-			reason = v1alpha1.ReasonNameTaken
-		}
-		findings = append(findings, conditions.False(v1alpha1.ConditionReady, reason, applied.Error()))
+		findings = append(findings, conditions.False(v1alpha1.ConditionReady, apply.Reason(applied), applied.Error()))
 	}
 	if d.refused != nil {
 		findings = append(findings, *d.refused)
@@ -79,14 +73,21 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 	serving := fmt.Sprintf("%d of %d data servers serve", len(servers)-len(waiting), len(servers))
 	few := ""
 	if d.eligible < d.input.Replicas {
-		few = fmt.Sprintf("; %d nodes are eligible for %d data servers (spec.placement, cordons and taints count)", d.eligible, d.input.Replicas)
+		nodes := fmt.Sprintf("%d nodes are", d.eligible)
+		if d.eligible == 1 {
+			nodes = "1 node is"
+		}
+		few = fmt.Sprintf("; %s eligible for %d data servers (spec.placement, cordons and taints count)", nodes, d.input.Replicas)
 	}
 	switch {
 	case len(servers) == 0:
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes,
 			"spec.replicas is unset and no node is eligible for a data server (spec.placement, cordons and taints count)")
 	case len(waiting) == 0:
-		return conditions.True(conditionType, v1alpha1.ReasonReady, serving+few)
+		if few != "" {
+			return conditions.True(conditionType, v1alpha1.ReasonServersShareNodes, serving+few)
+		}
+		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
 	case few != "":
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}

@@ -2,13 +2,16 @@ package fileserver
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -129,9 +132,9 @@ func TestReady(t *testing.T) {
 		},
 		"a server waits and nodes are few": {
 			func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
-			"1 nodes are eligible for 2 data servers",
+			"1 node is eligible for 2 data servers",
 		},
-		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonReady, "everything"},
+		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonServersShareNodes, "2 of 2 data servers serve; 1 node is eligible for 2"},
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
 		"no namespace server": {
@@ -147,7 +150,11 @@ func TestReady(t *testing.T) {
 			nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),
 			v1alpha1.ReasonNameTaken, "Service ns/fs exists and belongs to Deployment x; Howdah needs that name",
 		},
-		"the API server refuses": {nil, errors.New("Role ns/fs-data: forbidden"), v1alpha1.ReasonApplyFailed, "Role ns/fs-data: forbidden"},
+		"the API server refuses": {
+			nil, fmt.Errorf("Role ns/fs-data: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "fs-data", errors.New("no"))),
+			v1alpha1.ReasonApplyFailed, "Role ns/fs-data: roles",
+		},
+		"the API server does not answer": {nil, errors.New("Role ns/fs-data: timeout"), v1alpha1.ReasonProgressing, "Role ns/fs-data: timeout"},
 		"deletion waits": {func(o *observed, _ *decision) {
 			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
 			o.shares = []v1alpha1.FileShare{*builders.FileShare("ns", "a", "fs").Build(), *builders.FileShare("ns", "b", "fs").Build()}
@@ -166,11 +173,11 @@ func TestReady(t *testing.T) {
 			if got := conditions.Message(status.Conditions, v1alpha1.ConditionReady); !strings.Contains(got, tc.message) {
 				t.Errorf("message %q, want %q in it", got, tc.message)
 			}
-			if ready := conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady); ready != (tc.reason == v1alpha1.ReasonReady) {
+			if ready := conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady); ready != (tc.reason == v1alpha1.ReasonReady || tc.reason == v1alpha1.ReasonServersShareNodes) {
 				t.Errorf("ready = %v with reason %s", ready, tc.reason)
 			}
-			if (status.ObservedGeneration != nil) != (tc.applied == nil) {
-				t.Errorf("observedGeneration is set on complete passes only; got %v", status.ObservedGeneration)
+			if complete := tc.applied == nil || v1alpha1.NeedsUser(tc.reason); (status.ObservedGeneration != nil) != complete {
+				t.Errorf("observedGeneration is set on passes that are complete, or as complete as they get without the user; got %v", status.ObservedGeneration)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
-	"github.com/howdah/howdah/controllers/conditions"
 )
 
 // FieldManager is the field manager of what the controller applies.
@@ -86,33 +84,14 @@ func untaken(err error) error {
 	return err
 }
 
-// report writes the status, and tells what is news as an event once it is written.
+// report writes the status, and tells what is news as events once it is written.
 func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.FileShareStatus) error {
 	after := o.share.DeepCopy()
 	after.Status = status
-	before := conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionReady)
-	reason := conditions.Reason(status.Conditions, v1alpha1.ConditionReady)
-	message := conditions.Message(status.Conditions, v1alpha1.ConditionReady)
+	before := o.share.DeepCopy().Status.Conditions
 	if err := apply.Status(ctx, r.Client, o.share, after); err != nil {
 		return err
 	}
-	if message != before && isNews[reason] {
-		kind := corev1.EventTypeWarning
-		if reason == v1alpha1.ReasonDeleting {
-			kind = corev1.EventTypeNormal
-		}
-		r.Events.Eventf(after, nil, kind, reason, "Reconcile", "%s", message)
-	}
+	apply.Tell(r.Events, after, before, status.Conditions)
 	return nil
-}
-
-// isNews are the reasons that are worth an event: those that ask something of the user, and the steps of a deletion.
-var isNews = map[string]bool{
-	v1alpha1.ReasonFileServerNotFound: true,
-	v1alpha1.ReasonPathConflict:       true,
-	v1alpha1.ReasonInvalidDirectories: true,
-	v1alpha1.ReasonDirectoryInUse:     true,
-	v1alpha1.ReasonNameTaken:          true,
-	v1alpha1.ReasonApplyFailed:        true,
-	v1alpha1.ReasonDeleting:           true,
 }

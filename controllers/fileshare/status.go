@@ -38,12 +38,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
-	if d.blocked == nil && out.records == nil && len(d.directories.refused) > 0 && conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady) {
-		// All that is served is well, and still the user has to know.
-		conditions.Set(&status.Conditions, share.Generation, o.now, conditions.True(v1alpha1.ConditionReady,
-			v1alpha1.ReasonDirectoryInUse, describeRefused(d.directories.refused)))
-	}
-	if out.records == nil && out.claim == nil {
+	if out.records == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -76,7 +71,7 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 	missing := plan.left + len(plan.create) - out.created
 	switch {
 	case out.records != nil:
-		return conditions.False(kind, v1alpha1.ReasonApplyFailed, "writing the records of directories failed: "+out.records.Error())
+		return conditions.False(kind, apply.Reason(out.records), "writing the records of directories failed: "+out.records.Error())
 	case plan.fault != nil:
 		return conditions.False(kind, plan.fault.reason, plan.fault.message)
 	case missing > 0:
@@ -216,7 +211,7 @@ func claimCondition(o *observed, plan claimPlan, failed error) metav1.Condition 
 		return conditions.False(kind, v1alpha1.ReasonNameTaken, taken.Error())
 	}
 	if failed != nil {
-		return conditions.False(kind, v1alpha1.ReasonApplyFailed, failed.Error())
+		return conditions.False(kind, apply.Reason(failed), failed.Error())
 	}
 	if plan.waiting != nil {
 		return conditions.False(kind, plan.waiting.reason, plan.waiting.message)

@@ -95,7 +95,7 @@ func retains(o *observed) bool {
 // reportTeardown writes what the deletion waits for.
 func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting string) error {
 	status := o.share.DeepCopy().Status
-	conditions.Set(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting))
+	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting))
 	generation := o.share.Generation
 	status.ObservedGeneration = &generation
 	return r.report(ctx, o, status)

@@ -49,7 +49,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}
 
 		By("explaining what it waits for")
-		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonClaimsPending)
+		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonClaimsPending)
 		Expect(message).To(ContainSubstring("data-0-training-0"))
 
 		By("becoming ready with its pods")

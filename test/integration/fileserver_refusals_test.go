@@ -47,7 +47,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		create(builders.FileServer(namespace, "training").Replicas(1).Class("golden").Build())
 		message := expectCondition(namespace, "training", v1alpha1.FileServerStorageAvailable, metav1.ConditionFalse, v1alpha1.ReasonStorageClassNotFound)
 		Expect(message).To(Equal(`spec.storage.volumes.storageClassName: there is no StorageClass "golden"; there are: fixed, standard`))
-		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonStorageClassNotFound)
+		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonStorageClassNotFound)
 		exists(&corev1.Service{}, namespace, "training")
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "training"}, &appsv1.StatefulSet{}))).To(BeTrue())
 

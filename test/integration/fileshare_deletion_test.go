@@ -93,7 +93,7 @@ var _ = Describe("Deleting a share", func() {
 	It("is not held up by a FileServer that never was", func() {
 		namespace := newNamespace()
 		create(builders.FileShare(namespace, "s", "nowhere").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
-		expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonFileServerNotFound)
+		expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
 	})

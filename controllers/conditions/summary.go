@@ -1,0 +1,54 @@
+package conditions
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// SetSummary is Set of the condition that sums up an object, and of Stalled or Reconciling beside it: Stalled if the
+// user is needed (v1alpha1.NeedsUser), else Reconciling, and neither when the summary holds.
+func SetSummary(into *[]metav1.Condition, generation int64, now time.Time, summary metav1.Condition) bool {
+	if summary.Type == v1alpha1.ConditionReady {
+		summary.Status = readiness(meta.FindStatusCondition(*into, summary.Type), generation, summary)
+	}
+	changed := Set(into, generation, now, summary)
+	holds := summary.Status == metav1.ConditionTrue
+	stalled := !holds && v1alpha1.NeedsUser(summary.Reason)
+	changed = setWhile(into, generation, now, stalled, v1alpha1.ConditionStalled, summary) || changed
+	return setWhile(into, generation, now, !holds && !stalled, v1alpha1.ConditionReconciling, summary) || changed
+}
+
+// setWhile keeps a condition that is there only while it is true.
+func setWhile(into *[]metav1.Condition, generation int64, now time.Time, is bool, conditionType string, summary metav1.Condition) bool {
+	if !is {
+		return meta.RemoveStatusCondition(into, conditionType)
+	}
+	return Set(into, generation, now, True(conditionType, summary.Reason, summary.Message))
+}
+
+// readiness is the status of Ready. What is made for the first time, or changed, is Unknown and not False: a first
+// minute of waiting is no failure. False is for what needs the user, and for what served and does not now.
+func readiness(before *metav1.Condition, generation int64, now metav1.Condition) metav1.ConditionStatus {
+	switch {
+	case now.Status == metav1.ConditionTrue:
+		return metav1.ConditionTrue
+	case v1alpha1.NeedsUser(now.Reason), now.Reason == v1alpha1.ReasonDeleting:
+		return metav1.ConditionFalse
+	case before == nil, v1alpha1.IsChange(now.Reason):
+		return metav1.ConditionUnknown
+	case before.Status == metav1.ConditionTrue && before.ObservedGeneration == generation:
+		return metav1.ConditionFalse // an outage begins
+	case before.Status == metav1.ConditionFalse && !v1alpha1.NeedsUser(before.Reason):
+		return metav1.ConditionFalse // it lasts
+	}
+	return metav1.ConditionUnknown
+}
+
+// IsStalled tells whether nothing will happen until somebody does something.
+func IsStalled(conditions []metav1.Condition) bool {
+	return IsTrue(conditions, v1alpha1.ConditionStalled)
+}

@@ -1,0 +1,127 @@
+package conditions
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+func TestReadyTellsWaitingFromFailureAndOutage(t *testing.T) {
+	const ready, gone, waits, change, user = v1alpha1.ReasonReady, v1alpha1.ReasonServersNotReady,
+		v1alpha1.ReasonFileServerNotFound, v1alpha1.ReasonConfigPending, v1alpha1.ReasonNameTaken
+	// A step is a reason and whether the specification was changed before it ("+").
+	for name, tc := range map[string]struct {
+		steps []string
+		want  metav1.ConditionStatus
+	}{
+		"the first wait":                             {[]string{gone}, metav1.ConditionUnknown},
+		"a wait for what does not exist yet":         {[]string{waits}, metav1.ConditionUnknown},
+		"ready":                                      {[]string{gone, ready}, metav1.ConditionTrue},
+		"an outage":                                  {[]string{ready, gone}, metav1.ConditionFalse},
+		"an outage that lasts":                       {[]string{ready, gone, gone}, metav1.ConditionFalse},
+		"an outage that lasts over a change":         {[]string{ready, gone, "+" + gone}, metav1.ConditionFalse},
+		"a change of what was ready":                 {[]string{ready, "+" + gone}, metav1.ConditionUnknown},
+		"what comes with the shares":                 {[]string{ready, change}, metav1.ConditionUnknown},
+		"a mistake from the start":                   {[]string{user}, metav1.ConditionFalse},
+		"a mistake in what was ready":                {[]string{ready, "+" + user}, metav1.ConditionFalse},
+		"a mistake that was mended, on the way":      {[]string{user, gone}, metav1.ConditionUnknown},
+		"a mistake that was mended":                  {[]string{user, ready}, metav1.ConditionTrue},
+		"a deletion":                                 {[]string{ready, "+" + v1alpha1.ReasonDeleting}, metav1.ConditionFalse},
+		"what was never ready, after a second pass":  {[]string{gone, gone}, metav1.ConditionUnknown},
+		"what was never ready, after another change": {[]string{gone, "+" + gone}, metav1.ConditionUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var list []metav1.Condition
+			generation := int64(1)
+			for _, step := range tc.steps {
+				if step[0] == '+' {
+					generation, step = generation+1, step[1:]
+				}
+				found := False(v1alpha1.ConditionReady, step, "because")
+				if step == ready {
+					found.Status = metav1.ConditionTrue
+				}
+				SetSummary(&list, generation, noon, found)
+			}
+			if got := meta.FindStatusCondition(list, v1alpha1.ConditionReady).Status; got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// kstatus is what sigs.k8s.io/cli-utils/pkg/kstatus (checkGenericProperties and the rule for Ready) makes of an object.
+// The module itself can't be had everywhere this is built, so its rules are written down here.
+func kstatus(list []metav1.Condition, generation, observed int64) string {
+	if observed != generation {
+		return "InProgress"
+	}
+	for _, c := range list {
+		switch {
+		case c.Type == "Reconciling" && c.Status == metav1.ConditionTrue:
+			return "InProgress"
+		case c.Type == "Stalled" && c.Status == metav1.ConditionTrue:
+			return "Failed"
+		}
+	}
+	if ready := meta.FindStatusCondition(list, "Ready"); ready != nil && ready.Status != metav1.ConditionTrue {
+		return "InProgress"
+	}
+	return "Current"
+}
+
+func TestWhatKstatusMakesOfEachReason(t *testing.T) {
+	for reason, want := range map[string]string{
+		v1alpha1.ReasonReady:                "Current",
+		v1alpha1.ReasonServersShareNodes:    "Current",
+		v1alpha1.ReasonDirectoryInUse:       "Current",
+		v1alpha1.ReasonPending:              "InProgress",
+		v1alpha1.ReasonProgressing:          "InProgress",
+		v1alpha1.ReasonServersNotReady:      "InProgress",
+		v1alpha1.ReasonFrontDoorNotReady:    "InProgress",
+		v1alpha1.ReasonClaimsPending:        "InProgress",
+		v1alpha1.ReasonConfigPending:        "InProgress",
+		v1alpha1.ReasonStorageClassNotFound: "InProgress",
+		v1alpha1.ReasonFileServerNotFound:   "InProgress",
+		v1alpha1.ReasonFileServerNotReady:   "InProgress",
+		v1alpha1.ReasonExportsPending:       "InProgress",
+		v1alpha1.ReasonDirectoriesPending:   "InProgress",
+		v1alpha1.ReasonFileShareNotFound:    "InProgress",
+		v1alpha1.ReasonWaitingForShare:      "InProgress",
+		v1alpha1.ReasonGeneratingDataset:    "InProgress",
+		v1alpha1.ReasonRunning:              "InProgress",
+		v1alpha1.ReasonApplyFailed:          "Failed",
+		v1alpha1.ReasonNameTaken:            "Failed",
+		v1alpha1.ReasonInvalidSpec:          "Failed",
+		v1alpha1.ReasonExpansionRefused:     "Failed",
+		v1alpha1.ReasonTooFewNodes:          "Failed",
+		v1alpha1.ReasonScaleInRefused:       "Failed",
+		v1alpha1.ReasonInUse:                "Failed",
+		v1alpha1.ReasonPathConflict:         "Failed",
+		v1alpha1.ReasonInvalidDirectories:   "Failed",
+		v1alpha1.ReasonUtilizationTooLow:    "Failed",
+		v1alpha1.ReasonMeasurementInvalid:   "Failed",
+		v1alpha1.ReasonClientFailed:         "Failed",
+	} {
+		for _, summary := range []string{v1alpha1.ConditionReady, v1alpha1.JobSucceeded} {
+			var list []metav1.Condition
+			found := False(summary, reason, "because")
+			if want == "Current" {
+				found.Status = metav1.ConditionTrue
+			}
+			// The opposite was there before: it must go.
+			SetSummary(&list, 1, noon, False(summary, v1alpha1.ReasonNameTaken, ""))
+			SetSummary(&list, 1, noon, False(summary, v1alpha1.ReasonPending, ""))
+			SetSummary(&list, 1, noon, found)
+			if got := kstatus(list, 1, 1); got != want {
+				t.Errorf("%s for %s is %s, want %s: %+v", reason, summary, got, want, list)
+			}
+			if IsStalled(list) != (want == "Failed") {
+				t.Errorf("%s for %s: stalled = %v", reason, summary, IsStalled(list))
+			}
+		}
+	}
+}
