@@ -85,9 +85,11 @@ func (r *Reconciler) changeRecord(ctx context.Context, change recordChange) erro
 		if err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
-		before = next
-		after = after.DeepCopy()
-		after.ResourceVersion, after.Status = next.ResourceVersion, next.Status
+		// The second difference is taken between what the cache has, too: it keeps less than the API server answers, and
+		// what it left out would be taken for removed.
+		before, after = before.DeepCopy(), after.DeepCopy()
+		before.Status = after.Status
+		before.ResourceVersion, after.ResourceVersion = next.ResourceVersion, next.ResourceVersion
 	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) && equality.Semantic.DeepEqual(before.ObjectMeta, after.ObjectMeta) {
 		return nil
