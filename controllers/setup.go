@@ -151,6 +151,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Applier: applier(mlperfstoragejob.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,
+		Events:  mgr.GetEventRecorder(mlperfstoragejob.FieldManager),
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
 	}

@@ -110,6 +110,12 @@ const (
 	ReasonFileShareNotFound = "FileShareNotFound"
 	// ReasonWaitingForShare: the share is not ready; the message repeats why.
 	ReasonWaitingForShare = "WaitingForShare"
+	// ReasonPreparing: what the client pods need is being made; the message says what is waited for.
+	ReasonPreparing = "Preparing"
+	// ReasonSuspended: spec.execution is Suspended, and there are no client pods.
+	ReasonSuspended = "Suspended"
+	// ReasonDeadlineExceeded: the job did not end within spec.activeDeadlineSeconds, and its client pods were ended.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonGeneratingDataset: client pods write the dataset.
 	ReasonGeneratingDataset = "GeneratingDataset"
 	// ReasonDatasetReady: the dataset is complete.

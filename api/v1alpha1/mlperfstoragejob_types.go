@@ -6,7 +6,7 @@ import (
 )
 
 // MLPerfStorageJob runs an MLPerf Storage workload over real mounts of a
-// FileShare and gives a verdict. Its spec can't be changed; make a new job for a new run.
+// FileShare and gives a verdict. What is run can't be changed; make a new job for a new run.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -33,7 +33,7 @@ type MLPerfStorageJob struct {
 }
 
 // MLPerfStorageJobSpec is what the user wants of a run.
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can't be changed once the job exists; delete it and make a new one"
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed once the job exists; for another run make another job"
 // +kubebuilder:validation:XValidation:rule="self.accelerator.count >= self.clients && self.accelerator.count % self.clients == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
@@ -84,7 +84,37 @@ type MLPerfStorageJobSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	// +optional
 	ReadThreads int32 `json:"readThreads,omitempty"`
+
+	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
+	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.
+	// +kubebuilder:default=Active
+	// +optional
+	Execution Execution `json:"execution,omitempty"`
+
+	// activeDeadlineSeconds is how long the job may take, in seconds, from status.startTime on; then its client pods go and
+	// it has failed. Unset means for ever. The time begins anew when a suspended job becomes active.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ActiveDeadlineSeconds int32 `json:"activeDeadlineSeconds,omitempty"`
+
+	// ttlSecondsAfterFinished is how long the job is kept once it has ended, in seconds; then it is deleted
+	// with its result, and the dataset stays on the share. Unset means for ever.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
+
+// Execution tells whether a job's client pods may run.
+// +kubebuilder:validation:Enum=Active;Suspended
+type Execution string
+
+// Executions.
+const (
+	// ExecutionActive: client pods run.
+	ExecutionActive Execution = "Active"
+	// ExecutionSuspended: there are no client pods.
+	ExecutionSuspended Execution = "Suspended"
+)
 
 // Workload is a workload of MLPerf Storage.
 // +kubebuilder:validation:Enum=unet3d
@@ -172,11 +202,11 @@ type MLPerfStorageJobStatus struct {
 	// +optional
 	Progress string `json:"progress,omitempty"`
 
-	// startTime is when the job began.
+	// startTime is when the job began, or went on after it had been suspended; unset while it is suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the job ended.
+	// completionTime is when the job ended, with or without a verdict.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 

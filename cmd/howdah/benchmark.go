@@ -62,7 +62,7 @@ func newGenerateCommand(o *benchmarkOptions) *cobra.Command {
 }
 
 func newRunCommand(o *benchmarkOptions) *cobra.Command {
-	var name, node, address string
+	var id, name, node, address string
 	var port int
 	command := &cobra.Command{
 		Use:   "run",
@@ -77,7 +77,7 @@ func newRunCommand(o *benchmarkOptions) *cobra.Command {
 					token = rand.Text()
 				}
 				r := &engine.Runner{
-					Plan: plan, Client: o.client, Name: name, NodeName: node, Data: o.data,
+					Plan: plan, ID: id, Client: o.client, Name: name, NodeName: node, Data: o.data,
 					Address: address, Port: port, Token: token, Journal: journal, Log: log,
 				}
 				result, err := r.Run(ctx)
@@ -89,6 +89,7 @@ func newRunCommand(o *benchmarkOptions) *cobra.Command {
 		},
 	}
 	host, _ := os.Hostname() // "" is replaced by nothing worse than an empty name
+	command.Flags().StringVar(&id, "run", "", "what tells this run from others with the same journal")
 	command.Flags().StringVar(&name, "name", host, "name of this client in the result")
 	command.Flags().StringVar(&node, "node", "", "node of this client in the result")
 	command.Flags().StringVar(&address, "address", "127.0.0.1", "address at which the other clients reach this one")

@@ -44,7 +44,7 @@ func BenchmarkGenerateJob(in BenchmarkJobInput) *batchv1ac.JobApplyConfiguration
 // can't go on without it, and a figure with a hole in it is none.
 func BenchmarkRunJob(in BenchmarkJobInput) *batchv1ac.JobApplyConfiguration {
 	return benchmarkJob(in, naming.BenchmarkRun(in.Job.Name), 0, "run",
-		"--name=$(POD_NAME)", "--node=$(NODE_NAME)", "--address=$(POD_IP)", "--port="+strconv.Itoa(benchmarkPort))
+		"--run=$(RUN)", "--name=$(POD_NAME)", "--node=$(NODE_NAME)", "--address=$(POD_IP)", "--port="+strconv.Itoa(benchmarkPort))
 }
 
 func benchmarkJob(in BenchmarkJobInput, name string, retries int32, command string, arguments ...string) *batchv1ac.JobApplyConfiguration {
@@ -99,6 +99,7 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 		WithImage(in.Image).
 		WithArgs(arguments...).
 		WithEnv(
+			field("RUN", "metadata.labels['"+batchv1.ControllerUidLabel+"']"),
 			field("POD_NAME", "metadata.name"), field("POD_IP", "status.podIP"), field("NODE_NAME", "spec.nodeName"),
 			corev1ac.EnvVar().WithName("HOWDAH_BENCHMARK_TOKEN").WithValueFrom(corev1ac.EnvVarSource().
 				WithSecretKeyRef(corev1ac.SecretKeySelector().WithName(naming.Benchmark(in.Job.Name)).WithKey(BenchmarkTokenKey))),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,12 +25,17 @@ import (
 // observed is all that a pass knows. What is not there is nil or empty.
 type observed struct {
 	job   *v1alpha1.MLPerfStorageJob
+	now   time.Time
 	share *v1alpha1.FileShare
 	// servers are the data servers of the share's FileServer, sorted by name.
 	servers []benchmark.Server
 	// directories are the paths of the share's directories that exist on a data server.
 	directories []string
 	hasPlan     bool
+	// volume is the one that the client pods mount.
+	volume *corev1.PersistentVolume
+	// claim is that volume's.
+	claim *corev1.PersistentVolumeClaim
 	// journal is what the client pods wrote.
 	journal       map[string]string
 	generate, run *batchv1.Job
@@ -38,7 +44,7 @@ type observed struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob) (*observed, error) {
-	o := &observed{job: job}
+	o := &observed{job: job, now: r.Clock.Now()}
 	steps := []struct {
 		what string
 		read func() error
@@ -51,6 +57,14 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob
 			plan, err := read(ctx, r, &corev1.ConfigMap{}, job, naming.BenchmarkPlan(job.Name))
 			o.hasPlan = plan != nil
 			return err
+		}},
+		{"the volume", func() (err error) {
+			o.volume, err = readOf(ctx, r, &corev1.PersistentVolume{}, "", naming.BenchmarkVolume(job.Namespace, job.Name))
+			return
+		}},
+		{"the claim", func() (err error) {
+			o.claim, err = read(ctx, r, &corev1.PersistentVolumeClaim{}, job, naming.Benchmark(job.Name))
+			return
 		}},
 		{"the result", func() error {
 			result, err := read(ctx, r, &corev1.ConfigMap{}, job, naming.BenchmarkResult(job.Name))
@@ -81,7 +95,11 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob
 
 // read gets an object of the job's namespace, nil if there is none.
 func read[T client.Object](ctx context.Context, c client.Reader, into T, job *v1alpha1.MLPerfStorageJob, name string) (T, error) {
-	err := c.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, into)
+	return readOf(ctx, c, into, job.Namespace, name)
+}
+
+func readOf[T client.Object](ctx context.Context, c client.Reader, into T, namespace, name string) (T, error) {
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if err != nil {
 		var none T
 		if apierrors.IsNotFound(err) {
@@ -145,14 +163,46 @@ func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 	return err
 }
 
+// run is the name of the run whose pods are on their way, as they know it; "" if there are none.
+func (o *observed) runID() string {
+	if o.run == nil {
+		return ""
+	}
+	return string(o.run.UID)
+}
+
+// deadline is when the job has been active for as long as it may; false if there is no end to that.
+func (o *observed) deadline() (time.Time, bool) {
+	start, seconds := o.job.Status.StartTime, o.job.Spec.ActiveDeadlineSeconds
+	if start == nil || seconds == 0 || o.job.Spec.Execution == v1alpha1.ExecutionSuspended {
+		return time.Time{}, false
+	}
+	return start.Add(time.Duration(seconds) * time.Second), true
+}
+
+// expiry is when a job that has ended is to be deleted; false if it is kept.
+func (o *observed) expiry() (time.Time, bool) {
+	end, seconds := o.job.Status.CompletionTime, o.job.Spec.TTLSecondsAfterFinished
+	if end == nil || seconds == nil {
+		return time.Time{}, false
+	}
+	return end.Add(time.Duration(*seconds) * time.Second), true
+}
+
 // facts are what the state is derived from.
 func (o *observed) facts() benchmark.Facts {
+	deadline, limited := o.deadline()
 	f := benchmark.Facts{
-		ShareFound: o.share != nil,
-		Prepared:   o.hasPlan,
-		Generate:   phaseOf(o.generate),
-		Run:        phaseOf(o.run),
-		Failure:    o.journal[benchmark.KeyFailure],
+		Suspended:        o.job.Spec.Execution == v1alpha1.ExecutionSuspended,
+		DeadlineExceeded: limited && !o.now.Before(deadline),
+		Ended:            o.job.Status.CompletionTime != nil,
+		ShareFound:       o.share != nil,
+		Prepared:         o.hasPlan,
+		Generate:         phaseOf(o.generate),
+		Run:              phaseOf(o.run),
+	}
+	if o.run != nil {
+		f.Failure = o.journal[benchmark.KeyFailure(o.runID())]
 	}
 	if o.share != nil {
 		f.ShareReady = conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady) && o.share.Status.Mount.Address != ""

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/benchmark"
@@ -14,11 +15,11 @@ import (
 // maxNamed is how many pods a message names before it only counts.
 const maxNamed = 3
 
-// podsOf are the pods of one of the job's Jobs.
+// podsOf are the pods of one of the job's Jobs. Those of a Job of the same name that was deleted may still be there.
 func (o *observed) podsOf(job *batchv1.Job) []corev1.Pod {
 	var pods []corev1.Pod
 	for _, pod := range o.pods {
-		if job != nil && pod.Labels[batchv1.JobNameLabel] == job.Name {
+		if job != nil && metav1.IsControlledBy(&pod, job) {
 			pods = append(pods, pod)
 		}
 	}

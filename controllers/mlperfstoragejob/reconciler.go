@@ -3,14 +3,21 @@ package mlperfstoragejob
 import (
 	"context"
 	"errors"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
@@ -21,16 +28,17 @@ const FieldManager = "howdah-mlperfstoragejob"
 
 // What the controller itself does. It can make a Secret and never read one.
 //
-// +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/status,verbs=get;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers;sharedirectories,verbs=get;list;watch
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=serviceaccounts;persistentvolumeclaims,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch
 //
 // What it needs itself and gives to client pods (controllers/desired, benchmark_access.go):
@@ -43,6 +51,8 @@ type Reconciler struct {
 	Applier *apply.Applier
 	Images  desired.Images
 	Clock   clock.PassiveClock
+	// Events takes what the user should hear of.
+	Events events.EventRecorder
 }
 
 // Reconcile is one pass over an MLPerfStorageJob.
@@ -62,14 +72,69 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if expiry, ok := o.expiry(); ok && !o.now.Before(expiry) {
+		return apply.Outcome(r.expire(ctx, &job))
+	}
 	stepErr := r.do(ctx, benchmark.Next(o.state()), o)
 	after := job.DeepCopy()
-	after.Status = report(o, stepErr, r.Clock.Now())
-	var invalid *invalidSpec
-	if errors.As(stepErr, &invalid) {
-		stepErr = nil // said in the status; trying again can't help
+	after.Status = report(o, stepErr)
+	if isSaid(stepErr) {
+		stepErr = nil
 	}
-	return apply.Outcome(stepErr, apply.Status(ctx, r.Client, &job, after))
+	statusErr := apply.Status(ctx, r.Client, &job, after)
+	if statusErr == nil {
+		r.tell(&job, after)
+	}
+	result, err := apply.Outcome(stepErr, statusErr)
+	if err == nil && result.RequeueAfter == 0 {
+		o.job = after
+		result.RequeueAfter = o.nextLook()
+	}
+	return result, err
+}
+
+// isSaid: the status tells the whole of an error, and trying again at once can't help.
+func isSaid(err error) bool {
+	var invalid *invalidSpec
+	var early *notYet
+	return errors.As(err, &invalid) || errors.As(err, &early)
+}
+
+// nextLook is how long nothing need be done unless an object changes; 0 means for ever.
+func (o *observed) nextLook() time.Duration {
+	if expiry, ok := o.expiry(); ok {
+		return max(expiry.Sub(o.now), time.Millisecond)
+	}
+	if deadline, ok := o.deadline(); ok && o.job.Status.CompletionTime == nil {
+		return max(deadline.Sub(o.now), time.Millisecond)
+	}
+	return 0
+}
+
+// expire deletes a job that has been kept for long enough, as its user would. The dataset stays.
+func (r *Reconciler) expire(ctx context.Context, job *v1alpha1.MLPerfStorageJob) error {
+	uid, version := job.UID, job.ResourceVersion
+	err := r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground),
+		client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err == nil {
+		r.Events.Eventf(job, nil, corev1.EventTypeNormal, "Expired", "Delete",
+			"it ended %d s ago (spec.ttlSecondsAfterFinished) and is deleted; the dataset stays on FileShare %s",
+			*job.Spec.TTLSecondsAfterFinished, job.Spec.FileShareRef.Name)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// tell makes an event of every step that the job takes.
+func (r *Reconciler) tell(before, after *v1alpha1.MLPerfStorageJob) {
+	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.JobSucceeded)
+	if now == nil || now.Reason == conditions.Reason(before.Status.Conditions, v1alpha1.JobSucceeded) {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if now.Status == metav1.ConditionFalse || isFault[now.Reason] {
+		kind = corev1.EventTypeWarning
+	}
+	r.Events.Eventf(after, nil, kind, now.Reason, "Reconcile", "%s", now.Message)
 }
 
 // do does one step.
@@ -81,9 +146,23 @@ func (r *Reconciler) do(ctx context.Context, step benchmark.Step, o *observed) e
 		return r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkGenerateJob(o.jobInput(r.Images))))
 	case benchmark.StepRun:
 		return r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkRunJob(o.jobInput(r.Images))))
+	case benchmark.StepStop:
+		return r.stop(ctx, o)
 	default:
 		return nil
 	}
+}
+
+// stop ends the pods that are on their way by deleting their Jobs: a batch Job that is only suspended counts its
+// pods as failed. One that has written the whole dataset stays, as the sign that it has.
+func (r *Reconciler) stop(ctx context.Context, o *observed) error {
+	var keep []apply.Object
+	if o.facts().Generate.Complete {
+		keep = append(keep, apply.Owned(batchv1ac.Job(o.generate.Name, o.generate.Namespace)))
+	}
+	_, err := r.Applier.Prune(ctx, o.job, keep, []client.ObjectList{&batchv1.JobList{}},
+		client.MatchingLabels(naming.SelectBenchmark(o.job.Name)))
+	return err
 }
 
 // release removes what has no owner reference, the volume, and lets the job go; the rest

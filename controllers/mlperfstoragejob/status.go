@@ -3,8 +3,8 @@ package mlperfstoragejob
 import (
 	"errors"
 	"fmt"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -15,31 +15,37 @@ import (
 
 // report is the status after a pass. It is pure: equal input, equal status.
 // stepErr is what went wrong with the step that the state asked for.
-func report(o *observed, stepErr error, now time.Time) v1alpha1.MLPerfStorageJobStatus {
+func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 	state, facts := o.state(), o.facts()
 	status := *o.job.Status.DeepCopy()
-	succeeded := succeededCondition(o, state, facts, stepErr)
-	conditions.Set(&status.Conditions, o.job.Generation, now, succeeded, datasetCondition(o, state, facts))
-	if stepErr == nil {
+	if stepErr == nil || isSaid(stepErr) {
 		generation := o.job.Generation
 		status.ObservedGeneration = &generation
 	}
-	status.Progress = benchmark.Progress(state, o.journal)
+	if state == benchmark.StateEnded {
+		return status
+	}
+	succeeded := succeededCondition(o, state, facts, stepErr)
+	// How a job ended is final. What is known of it may still become more: clients tell why before their pods do.
+	if facts.Ended && succeeded.Reason != conditions.Reason(status.Conditions, v1alpha1.JobSucceeded) {
+		return status
+	}
+	conditions.Set(&status.Conditions, o.job.Generation, o.now, succeeded, datasetCondition(o, state, facts))
+	status.Progress = benchmark.Progress(state, o.journal, o.runID())
 	if facts.Result != nil {
 		status.Result = *facts.Result
 	}
-	at := metav1.NewTime(now)
-	if status.StartTime == nil && hasStarted(state) {
+	at := metav1.NewTime(o.now)
+	switch {
+	case state == benchmark.StateSuspended:
+		status.StartTime = nil
+	case status.StartTime == nil:
 		status.StartTime = &at
 	}
 	if status.CompletionTime == nil && succeeded.Status != metav1.ConditionUnknown {
 		status.CompletionTime = &at
 	}
 	return status
-}
-
-func hasStarted(s benchmark.State) bool {
-	return s != benchmark.StateNoShare && s != benchmark.StateShareNotReady
 }
 
 // succeededCondition tells the step, or the outcome.
@@ -56,7 +62,9 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 	case benchmark.StateShareNotReady:
 		return unknown(v1alpha1.ReasonWaitingForShare, fmt.Sprintf("FileShare %s is not ready: %s", o.share.Name,
 			orUnknown(conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionReady))))
-	case benchmark.StateUnprepared, benchmark.StateNoDataset, benchmark.StateGeneratingDataset:
+	case benchmark.StateUnprepared:
+		return unknown(v1alpha1.ReasonPreparing, "what the client pods need is being made")
+	case benchmark.StateNoDataset, benchmark.StateGeneratingDataset:
 		return unknown(v1alpha1.ReasonGeneratingDataset, withWaits(fmt.Sprintf("%d client pods write the dataset", o.clients()), o.waits(o.generate)))
 	case benchmark.StateDatasetReady:
 		return unknown(v1alpha1.ReasonDatasetReady, "the dataset is complete; the run starts")
@@ -64,6 +72,10 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 		return unknown(v1alpha1.ReasonRunning, withWaits(fmt.Sprintf("%d client pods run the workload", o.clients()), o.waits(o.run)))
 	case benchmark.StateCollecting:
 		return unknown(v1alpha1.ReasonRunning, "the client pods have ended; the result is awaited")
+	case benchmark.StateSuspended:
+		return unknown(v1alpha1.ReasonSuspended, o.suspended())
+	case benchmark.StateDeadlineExceeded:
+		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonDeadlineExceeded, o.overdue())
 	case benchmark.StateFailed:
 		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonClientFailed, o.failure(facts))
 	default:
@@ -85,7 +97,42 @@ func verdictCondition(r *v1alpha1.BenchmarkResult) metav1.Condition {
 	}
 }
 
+// suspended tells what became of a suspended job's pods.
+func (o *observed) suspended() string {
+	const text = "spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on"
+	ending := 0
+	for _, pod := range o.pods {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			ending++
+		}
+	}
+	if ending == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s; waiting for %d client pods to end", text, ending)
+}
+
+// overdue tells what a job was doing when its time was up.
+func (o *observed) overdue() string {
+	text := fmt.Sprintf("the job did not end within %d s (spec.activeDeadlineSeconds)", o.job.Spec.ActiveDeadlineSeconds)
+	if last := conditions.Message(o.job.Status.Conditions, v1alpha1.JobSucceeded); last != "" {
+		text += "; its last step: " + last
+	}
+	return text
+}
+
+// isFault are the reasons that mean a fault although the job goes on as soon as it is mended.
+var isFault = map[string]bool{
+	v1alpha1.ReasonFileShareNotFound: true,
+	v1alpha1.ReasonNameTaken:         true,
+	v1alpha1.ReasonApplyFailed:       true,
+}
+
 func faultCondition(err error) metav1.Condition {
+	var early *notYet
+	if errors.As(err, &early) {
+		return conditions.Unknown(v1alpha1.JobSucceeded, v1alpha1.ReasonPreparing, early.Error())
+	}
 	var invalid *invalidSpec
 	if errors.As(err, &invalid) {
 		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonInvalidSpec, invalid.Error())
@@ -102,10 +149,14 @@ func datasetCondition(o *observed, state benchmark.State, facts benchmark.Facts)
 		return conditions.True(v1alpha1.JobDatasetReady, v1alpha1.ReasonDatasetReady, "every file of the dataset is on the share")
 	case facts.Generate.Failed:
 		return conditions.False(v1alpha1.JobDatasetReady, v1alpha1.ReasonClientFailed, o.failure(facts))
+	case state == benchmark.StateDeadlineExceeded:
+		return conditions.False(v1alpha1.JobDatasetReady, v1alpha1.ReasonDeadlineExceeded, "the dataset is not complete")
+	case state == benchmark.StateSuspended:
+		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonSuspended, "the dataset is not complete")
 	case facts.Generate.Exists:
-		return conditions.False(v1alpha1.JobDatasetReady, v1alpha1.ReasonGeneratingDataset, "client pods write the dataset")
+		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonGeneratingDataset, "client pods write the dataset")
 	default:
-		return conditions.False(v1alpha1.JobDatasetReady, v1alpha1.ReasonPending, "the dataset is not begun")
+		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonPending, "the dataset is not begun")
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/benchmark"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // invalidSpec is a fault that only the user can mend, with a new job.
@@ -17,6 +19,11 @@ type invalidSpec struct{ cause error }
 
 func (e *invalidSpec) Error() string { return e.cause.Error() }
 func (e *invalidSpec) Unwrap() error { return e.cause }
+
+// notYet is what a step waits for. An event of the object that it names brings the next pass.
+type notYet struct{ what string }
+
+func (e *notYet) Error() string { return "waiting for " + e.what }
 
 // prepare makes all that the client pods need. The plan comes last: that it
 // exists is what tells that everything else does.
@@ -29,18 +36,29 @@ func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
 	if err != nil {
 		return err
 	}
+	objects := append(apply.AllOwned(desired.BenchmarkAccess(o.job)...),
+		apply.Unowned(desired.BenchmarkVolume(o.job, o.share.Status.Mount, plan.Nconnect)))
+	if err := r.Applier.Apply(ctx, o.job, objects...); err != nil {
+		return err
+	}
+	if !o.volumeIsKnown() {
+		return &notYet{"Kubernetes to call PersistentVolume " + naming.BenchmarkVolume(o.job.Namespace, o.job.Name) + " Available"}
+	}
+	if err := r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkClaim(o.job))); err != nil {
+		return err
+	}
 	// Not through the applier, which reads what it writes: nobody but the pods needs to read this.
 	token := desired.BenchmarkToken(o.job, rand.Text())
 	if err := r.Create(ctx, token, client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("making Secret %s: %w", token.Name, err)
 	}
-	objects := append(apply.AllOwned(desired.BenchmarkAccess(o.job)...),
-		apply.Unowned(desired.BenchmarkVolume(o.job, o.share.Status.Mount, plan.Nconnect)),
-		apply.Owned(desired.BenchmarkClaim(o.job)))
-	if err := r.Applier.Apply(ctx, o.job, objects...); err != nil {
-		return err
-	}
 	return r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkPlan(o.job, text)))
+}
+
+// volumeIsKnown: Kubernetes' controller of volumes has seen the volume. A claim that is made before is looked
+// at again only with the next resync, 15 s later (kube-controller-manager's --pvclaimbinder-sync-period).
+func (o *observed) volumeIsKnown() bool {
+	return o.claim != nil || o.volume != nil && o.volume.Status.Phase != "" && o.volume.Status.Phase != corev1.VolumePending
 }
 
 // newPlan is the plan for the share as it is now.

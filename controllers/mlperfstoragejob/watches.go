@@ -2,6 +2,7 @@ package mlperfstoragejob
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,6 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byPod)).
+		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(byVolume)).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.byShare)).
 		WithOptions(controller.Options{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
@@ -53,6 +55,15 @@ func byPod(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}
+
+// byVolume finds a volume's job by the mark: the kind has no namespace and so no owner reference.
+func byVolume(_ context.Context, object client.Object) []reconcile.Request {
+	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
+	if len(parts) != 3 || parts[0] != "MLPerfStorageJob" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
 }
 
 func (r *Reconciler) byShare(ctx context.Context, object client.Object) []reconcile.Request {

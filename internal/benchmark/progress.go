@@ -9,19 +9,32 @@ import (
 
 // Keys of the ConfigMap that the clients of a job write.
 const (
-	// KeyCoordinator is the address (host:port) of the first client, which coordinates.
-	KeyCoordinator = "coordinator"
-	// KeyProgress is how far the run is, for people.
-	KeyProgress = "progress"
 	// KeyResult is the result: JSON of v1alpha1.BenchmarkResult.
 	KeyResult = "result.json"
 	// KeyTable is the result for people.
 	KeyTable = "result.txt"
-	// KeyFailure is why the run failed.
-	KeyFailure = "failure"
 
 	keyGenerate = "generate-"
 )
+
+// The clients of a run that was interrupted and begun anew may still be writing while the next one's
+// come, so that what tells of a run's course has the run's name, which is the UID of the Job of its pods ("" without Kubernetes).
+
+// KeyCoordinator is the address (host:port) of the first client, which coordinates.
+func KeyCoordinator(run string) string { return keyOfRun("coordinator", run) }
+
+// KeyProgress is how far the run is, for people.
+func KeyProgress(run string) string { return keyOfRun("progress", run) }
+
+// KeyFailure is why the run failed.
+func KeyFailure(run string) string { return keyOfRun("failure", run) }
+
+func keyOfRun(key, run string) string {
+	if run == "" {
+		return key
+	}
+	return key + "-" + run
+}
 
 // KeyGenerate is how far a client is with its part of the dataset: JSON of GenerateProgress.
 func KeyGenerate(client int) string { return keyGenerate + strconv.Itoa(client) }
@@ -34,9 +47,9 @@ type GenerateProgress struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Progress is how far a job is in the given state, from what its clients have
+// Progress is how far a job is in the given state, from what its clients, those of the given run, have
 // written; "" if there is nothing to tell.
-func Progress(s State, journal map[string]string) string {
+func Progress(s State, journal map[string]string, run string) string {
 	switch s {
 	case StateGeneratingDataset:
 		var sum GenerateProgress
@@ -52,7 +65,7 @@ func Progress(s State, journal map[string]string) string {
 		}
 		return fmt.Sprintf("%d of %d files, %s", sum.Done, sum.Files, megabytes(sum.Bytes))
 	case StateRunning, StateCollecting:
-		return cut(journal[KeyProgress], maxProgress)
+		return cut(journal[KeyProgress(run)], maxProgress)
 	default:
 		return ""
 	}

@@ -155,11 +155,30 @@ func TestStateAndStep(t *testing.T) {
 		"the clients told of a failure":              {share(Facts{Prepared: true, Generate: done, Run: active, Failure: "x"}), StateFailed, StepNone},
 		"there is a result":                          {share(Facts{Prepared: true, Generate: done, Run: done, Result: result}), StateFinished, StepNone},
 		"there is a result and everything else went": {Facts{Result: result}, StateFinished, StepNone},
+
+		"suspended from the start, without a share":     {Facts{Suspended: true}, StateSuspended, StepStop},
+		"suspended while pods write":                    {share(Facts{Prepared: true, Generate: active, Suspended: true}), StateSuspended, StepStop},
+		"suspended with a dataset":                      {share(Facts{Prepared: true, Generate: done, Suspended: true}), StateSuspended, StepStop},
+		"suspended while pods run":                      {share(Facts{Prepared: true, Generate: done, Run: active, Suspended: true}), StateSuspended, StepStop},
+		"suspended when the pods had ended":             {share(Facts{Prepared: true, Generate: done, Run: done, Suspended: true}), StateCollecting, StepWait},
+		"suspended after it failed":                     {share(Facts{Prepared: true, Generate: failed, Suspended: true}), StateFailed, StepNone},
+		"suspended when there is a result":              {Facts{Result: result, Suspended: true}, StateFinished, StepNone},
+		"too late, without a share":                     {Facts{DeadlineExceeded: true}, StateDeadlineExceeded, StepStop},
+		"too late while pods run":                       {share(Facts{Prepared: true, Generate: done, Run: active, DeadlineExceeded: true}), StateDeadlineExceeded, StepStop},
+		"too late for a result that never came":         {share(Facts{Prepared: true, Generate: done, Run: done, DeadlineExceeded: true}), StateDeadlineExceeded, StepStop},
+		"the result came at the last moment":            {Facts{Result: result, DeadlineExceeded: true}, StateFinished, StepNone},
+		"it failed before the deadline":                 {Facts{Failure: "x", DeadlineExceeded: true}, StateFailed, StepNone},
+		"it ended, and its pods' Jobs were deleted":     {share(Facts{Prepared: true, Ended: true}), StateEnded, StepNone},
+		"it ended, and then it was suspended":           {share(Facts{Prepared: true, Ended: true, Suspended: true}), StateEnded, StepNone},
+		"it ended too late, and the deadline was moved": {share(Facts{Prepared: true, Generate: done, Ended: true}), StateEnded, StepNone},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := StateOf(tc.facts); got != tc.state || Next(got) != tc.step {
 				t.Errorf("state %s, step %s; want %s, %s", got, Next(got), tc.state, tc.step)
+			}
+			if ends := tc.step == StepNone || tc.state == StateDeadlineExceeded; tc.state.IsEnd() != ends {
+				t.Errorf("IsEnd is %v", tc.state.IsEnd())
 			}
 		})
 	}
@@ -211,16 +230,19 @@ func FuzzReadBytes(f *testing.F) {
 func TestProgressTellsHowFarTheClientsAre(t *testing.T) {
 	journal := map[string]string{
 		KeyGenerate(0): `{"files":42,"done":40,"bytes":60000000}`, KeyGenerate(1): `{"files":42,"done":2,"bytes":1500000}`,
-		KeyGenerate(2): "not JSON", KeyProgress: strings.Repeat("é", 200),
+		KeyGenerate(2): "not JSON", KeyProgress("1"): strings.Repeat("é", 200),
 	}
-	if got := Progress(StateGeneratingDataset, journal); got != "42 of 84 files, 61.5 MB" {
+	if got := Progress(StateGeneratingDataset, journal, "1"); got != "42 of 84 files, 61.5 MB" {
 		t.Errorf("generating: %q", got)
 	}
-	if got := Progress(StateRunning, journal); len(got) > maxProgress || !strings.HasPrefix(got, "éé") {
+	if got := Progress(StateRunning, journal, "1"); len(got) > maxProgress || !strings.HasPrefix(got, "éé") {
 		t.Errorf("running: %d bytes", len(got))
 	}
+	if got := Progress(StateRunning, journal, "2"); got != "" {
+		t.Errorf("another run: %q", got)
+	}
 	for _, s := range []State{StateNoDataset, StateFinished, StateFailed} {
-		if got := Progress(s, journal); got != "" {
+		if got := Progress(s, journal, "1"); got != "" {
 			t.Errorf("%s: %q", s, got)
 		}
 	}

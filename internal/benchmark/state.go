@@ -2,7 +2,8 @@ package benchmark
 
 import "github.com/howdah/howdah/api/v1alpha1"
 
-// State is how far an MLPerfStorageJob is. It is derived anew from Jobs and ConfigMaps at every pass.
+// State is how far an MLPerfStorageJob is. It is derived anew from what there is at every pass; of the
+// job's own status only the times count, when it began and whether it has ended.
 type State string
 
 // States, in their order.
@@ -27,6 +28,12 @@ const (
 	StateFinished State = "Finished"
 	// StateFailed: client pods failed.
 	StateFailed State = "Failed"
+	// StateDeadlineExceeded: the job took longer than it may.
+	StateDeadlineExceeded State = "DeadlineExceeded"
+	// StateSuspended: the user wants no pods for now.
+	StateSuspended State = "Suspended"
+	// StateEnded: the job has ended before, and what it ended with is no more.
+	StateEnded State = "Ended"
 )
 
 // Step is what a job needs next.
@@ -42,6 +49,8 @@ const (
 	StepGenerate Step = "Generate"
 	// StepRun: start the pods that run the workload.
 	StepRun Step = "Run"
+	// StepStop: end the pods that are on their way.
+	StepStop Step = "Stop"
 	// StepNone: the job has ended.
 	StepNone Step = "None"
 )
@@ -56,11 +65,22 @@ type Facts struct {
 	Result *v1alpha1.BenchmarkResult
 	// Failure is why the clients say the run failed, "" if they don't.
 	Failure string
+	// Suspended: the user wants no pods for now.
+	Suspended bool
+	// DeadlineExceeded: the job has been active for as long as it may.
+	DeadlineExceeded bool
+	// Ended: an earlier pass has said how the job ended. That is final, whatever is changed or deleted later.
+	Ended bool
 }
 
 // PhaseFacts are the facts of the pods of one phase.
 type PhaseFacts struct {
 	Exists, Complete, Failed bool
+}
+
+// IsEnd tells whether nothing comes after a state.
+func (s State) IsEnd() bool {
+	return s == StateFinished || s == StateFailed || s == StateDeadlineExceeded || s == StateEnded
 }
 
 // StateOf derives the state. A result outlives everything else: pods and shares
@@ -72,8 +92,14 @@ func StateOf(f Facts) State {
 		return StateFinished
 	case f.Failure != "" || f.Run.Failed || f.Generate.Failed:
 		return StateFailed
+	case f.Ended:
+		return StateEnded
+	case f.DeadlineExceeded:
+		return StateDeadlineExceeded
 	case f.Run.Complete:
 		return StateCollecting
+	case f.Suspended:
+		return StateSuspended
 	case f.Run.Exists:
 		return StateRunning
 	case f.Generate.Exists && !f.Generate.Complete:
@@ -100,7 +126,9 @@ func Next(s State) Step {
 		return StepGenerate
 	case StateDatasetReady:
 		return StepRun
-	case StateFinished, StateFailed:
+	case StateSuspended, StateDeadlineExceeded:
+		return StepStop
+	case StateFinished, StateFailed, StateEnded:
 		return StepNone
 	default:
 		return StepWait

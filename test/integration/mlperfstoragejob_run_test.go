@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/benchmark"
@@ -35,8 +36,11 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		job.Spec.Mount = &v1alpha1.BenchmarkMount{Nconnect: 4}
 		create(job)
 
-		By("preparing a plan, an account and a mount of its own")
-		generate := exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name))
+		By("preparing a plan, an account and a mount of its own, the volume before its claim")
+		exists(&corev1.PersistentVolume{}, "", naming.BenchmarkVolume(namespace, job.Name))
+		Expect(expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonPreparing)).To(ContainSubstring("waiting for Kubernetes to call PersistentVolume"))
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.Benchmark(job.Name)}, &corev1.PersistentVolumeClaim{})).To(MatchError(ContainSubstring("not found")))
+		generate := generating(namespace, job.Name)
 		plan := planOf(namespace, job.Name)
 		Expect(plan.Folders).To(Equal([]string{"train/0", "train/1", "train/2", "train/3", "train/4", "train/5"}))
 		Expect(plan.Servers).To(HaveLen(2))
@@ -79,7 +83,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(*run.Spec.BackoffLimit).To(BeZero())
 		expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 		Expect(meta.IsStatusConditionTrue(jobStatus(namespace, job.Name).Conditions, v1alpha1.JobDatasetReady)).To(BeTrue())
-		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyProgress: "epoch 2/5, step 3/6, 61.2 MB/s"})
+		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyProgress(string(run.UID)): "epoch 2/5, step 3/6, 61.2 MB/s"})
 		Eventually(func() string { return jobStatus(namespace, job.Name).Progress }, patience).Should(Equal("epoch 2/5, step 3/6, 61.2 MB/s"))
 
 		By("reporting the result")
@@ -116,11 +120,11 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "lost", "unet3d")
 		create(job)
-		finishJob(namespace, exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name)).Name, batchv1.JobComplete, "")
+		finishJob(namespace, generating(namespace, job.Name).Name, batchv1.JobComplete, "")
 		run := exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
 
 		By("from what the coordinator wrote, long before Kubernetes notices")
-		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyFailure: "client 1 (lost-run-1-abcde) was lost: nothing was heard from it for 10s"})
+		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyFailure(string(run.UID)): "client 1 (lost-run-1-abcde) was lost: nothing was heard from it for 10s"})
 		Expect(expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonClientFailed)).To(ContainSubstring("client 1 (lost-run-1-abcde) was lost"))
 		finishJob(namespace, run.Name, batchv1.JobFailed, "backoff limit")
 		Expect(jobStatus(namespace, job.Name).CompletionTime).NotTo(BeNil())
@@ -132,7 +136,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "full", "unet3d")
 		create(job)
-		generate := exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name))
+		generate := generating(namespace, job.Name)
 		clientPod(namespace, generate.Name, "0", corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
 			Name: "benchmark", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "writing /data/train/0/img_0.npz: no space left on device\n"}},
 		}}})
@@ -147,7 +151,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "slow", "unet3d")
 		create(job)
-		finishJob(namespace, exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name)).Name, batchv1.JobComplete, "")
+		finishJob(namespace, generating(namespace, job.Name).Name, batchv1.JobComplete, "")
 		exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
 		plan := planOf(namespace, job.Name)
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyResult: resultWith(plan, 2*plan.Compute())})
@@ -159,7 +163,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "busy", "unet3d")
 		create(job)
-		finishJob(namespace, exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate(job.Name)).Name, batchv1.JobComplete, "")
+		finishJob(namespace, generating(namespace, job.Name).Name, batchv1.JobComplete, "")
 		exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
 		plan := planOf(namespace, job.Name)
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyResult: resultWith(plan, 2*plan.Compute(), func(r []benchmark.ClientReport) {
@@ -180,10 +184,9 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Eventually(func() string {
 			return expectJob(namespace, "early", metav1.ConditionUnknown, v1alpha1.ReasonWaitingForShare)
 		}, patience).Should(ContainSubstring("there is no FileServer"))
-		Expect(jobStatus(namespace, "early").StartTime).To(BeNil())
 		servingFileServer(namespace, "training", 2)
 		readyShare(namespace, "unet3d")
-		exists(&batchv1.Job{}, namespace, naming.BenchmarkGenerate("early"))
+		generating(namespace, "early")
 	})
 
 	DescribeTable("is refused with a message that names the fault", func(mutate func(*v1alpha1.MLPerfStorageJob), message string) {
@@ -213,7 +216,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 			exists(job, namespace, job.Name)
 			job.Spec.Epochs = 2
 			return admin.Update(ctx, job)
-		}, patience).Should(MatchError(ContainSubstring("spec can't be changed once the job exists")))
+		}, patience).Should(MatchError(ContainSubstring("only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed")))
 	})
 })
 

@@ -54,6 +54,21 @@ func expectJob(namespace, name string, status metav1.ConditionStatus, reason str
 	return got.Message
 }
 
+// generating waits for the Job that writes the dataset, and plays Kubernetes' controller of volumes until then.
+func generating(namespace, name string) *batchv1.Job {
+	GinkgoHelper()
+	job, volume := &batchv1.Job{}, &corev1.PersistentVolume{}
+	Eventually(func() error {
+		if admin.Get(ctx, client.ObjectKey{Name: naming.BenchmarkVolume(namespace, name)}, volume) == nil && volume.Status.Phase != corev1.VolumeAvailable {
+			before := volume.DeepCopy()
+			volume.Status.Phase = corev1.VolumeAvailable
+			_ = admin.Status().Patch(ctx, volume, client.MergeFrom(before)) // tried again if it was lost
+		}
+		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.BenchmarkGenerate(name)}, job)
+	}, patience, "50ms").Should(Succeed())
+	return job
+}
+
 // finishJob plays the Job controller: the Job ends with the given condition.
 func finishJob(namespace, name string, ending batchv1.JobConditionType, message string) {
 	GinkgoHelper()
@@ -83,7 +98,7 @@ func clientPod(namespace, job, index string, status corev1.PodStatus) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job + "-" + index + "-abcde", Labels: map[string]string{
 			batchv1.JobNameLabel: job, batchv1.JobCompletionIndexAnnotation: index,
-		}},
+		}, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 		Spec: owner.Spec.Template.Spec,
 	}
 	maps.Copy(pod.Labels, owner.Spec.Template.Labels)

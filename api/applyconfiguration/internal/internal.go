@@ -143,6 +143,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.Engine
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.Execution
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServer
   map:
     fields:
@@ -407,6 +409,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: accelerator
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Accelerator
+    - name: activeDeadlineSeconds
+      type:
+        scalar: numeric
     - name: clients
       type:
         scalar: numeric
@@ -422,6 +427,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 5
+    - name: execution
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Execution
+      default: Active
     - name: fileShareRef
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileShareReference
@@ -433,6 +442,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 4
+    - name: ttlSecondsAfterFinished
+      type:
+        scalar: numeric
     - name: workload
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Workload

@@ -263,8 +263,8 @@ func TestHowLongAClientIsWaitedFor(t *testing.T) {
 				t.Errorf("%s: it took %s, want %s", name, took, tc.after)
 			}
 			values, err := journal.Read(t.Context())
-			if err != nil || !strings.Contains(values[benchmark.KeyFailure], tc.reason) {
-				t.Errorf("%s: recorded failure is %q, %v", name, values[benchmark.KeyFailure], err)
+			if err != nil || !strings.Contains(values[benchmark.KeyFailure("")], tc.reason) {
+				t.Errorf("%s: recorded failure is %q, %v", name, values[benchmark.KeyFailure("")], err)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ const (
 // coordinator keeps the clients in step, and collects what they measured.
 type coordinator struct {
 	plan     benchmark.Plan
+	id       string
 	token    string
 	counters *counters
 	journal  Journal
@@ -289,7 +290,7 @@ func (c *coordinator) tell(ctx context.Context, progress string) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, progressEvery)
 		defer cancel()
-		if err := c.journal.Record(ctx, map[string]string{benchmark.KeyProgress: progress}); err != nil && ctx.Err() == nil {
+		if err := c.journal.Record(ctx, map[string]string{benchmark.KeyProgress(c.id): progress}); err != nil && ctx.Err() == nil {
 			c.log.Warn("progress was not recorded", "error", err)
 		}
 	}()

@@ -193,8 +193,8 @@ func TestAProcessThatEndsFailsTheRunAndIsNamed(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	values, readErr := NewDirectoryJournal(journal).Read(t.Context())
-	if readErr != nil || !strings.Contains(values[benchmark.KeyFailure], "client 1 (client-1) was lost") {
-		t.Errorf("recorded failure is %q, %v", values[benchmark.KeyFailure], readErr)
+	if readErr != nil || !strings.Contains(values[benchmark.KeyFailure("")], "client 1 (client-1) was lost") {
+		t.Errorf("recorded failure is %q, %v", values[benchmark.KeyFailure("")], readErr)
 	}
 	if _, ok := values[benchmark.KeyResult]; ok {
 		t.Error("a failed run has a result")
@@ -297,7 +297,7 @@ func TestAStrangerIsTurnedAway(t *testing.T) {
 func waitForProgress(t *testing.T, journal, text string) {
 	t.Helper()
 	for t.Context().Err() == nil {
-		if progress, err := os.ReadFile(filepath.Join(journal, benchmark.KeyProgress)); err == nil && strings.Contains(string(progress), text) {
+		if progress, err := os.ReadFile(filepath.Join(journal, benchmark.KeyProgress(""))); err == nil && strings.Contains(string(progress), text) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -36,6 +36,8 @@ const (
 type Runner struct {
 	// Plan describes the run.
 	Plan benchmark.Plan
+	// ID tells the run from others with the same journal; it may be "".
+	ID string
 	// Client is the number of this client; client 0 coordinates.
 	Client int
 	// Name and NodeName tell which pod and node it is.
@@ -87,12 +89,12 @@ func (r *Runner) coordinate(ctx context.Context) (*v1alpha1.BenchmarkResult, err
 	if err != nil {
 		return nil, fmt.Errorf("coordinating the run: %w", err)
 	}
-	if err := r.Journal.Record(ctx, map[string]string{benchmark.KeyCoordinator: address}); err != nil {
+	if err := r.Journal.Record(ctx, map[string]string{benchmark.KeyCoordinator(r.ID): address}); err != nil {
 		_ = listener.Close()
 		return nil, err
 	}
 	c := &coordinator{
-		plan: r.Plan, token: r.Token, journal: r.Journal, log: r.Log,
+		plan: r.Plan, id: r.ID, token: r.Token, journal: r.Journal, log: r.Log,
 		counters: &counters{servers: r.Plan.Servers, log: r.Log},
 	}
 	runCtx, stop := context.WithCancelCause(ctx)
@@ -123,7 +125,7 @@ func (r *Runner) record(result *v1alpha1.BenchmarkResult, failure error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	if failure != nil {
-		return r.Journal.Record(ctx, map[string]string{benchmark.KeyFailure: failure.Error()})
+		return r.Journal.Record(ctx, map[string]string{benchmark.KeyFailure(r.ID): failure.Error()})
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
@@ -145,7 +147,7 @@ func (r *Runner) findCoordinator(ctx context.Context) (string, error) {
 	defer ticker.Stop()
 	for {
 		values, err := r.Journal.Read(ctx)
-		if address := values[benchmark.KeyCoordinator]; err == nil && address != "" {
+		if address := values[benchmark.KeyCoordinator(r.ID)]; err == nil && address != "" {
 			return address, nil
 		}
 		select {

@@ -17,7 +17,7 @@ import (
 // with apply.
 //
 // MLPerfStorageJob runs an MLPerf Storage workload over real mounts of a
-// FileShare and gives a verdict. Its spec can't be changed; make a new job for a new run.
+// FileShare and gives a verdict. What is run can't be changed; make a new job for a new run.
 type MLPerfStorageJobApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

@@ -31,6 +31,15 @@ type MLPerfStorageJobSpecApplyConfiguration struct {
 	Epochs *int32 `json:"epochs,omitempty"`
 	// readThreads is the number of readers of each accelerator; unset means 4.
 	ReadThreads *int32 `json:"readThreads,omitempty"`
+	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
+	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.
+	Execution *apiv1alpha1.Execution `json:"execution,omitempty"`
+	// activeDeadlineSeconds is how long the job may take, in seconds, from status.startTime on; then its client pods go and
+	// it has failed. Unset means for ever. The time begins anew when a suspended job becomes active.
+	ActiveDeadlineSeconds *int32 `json:"activeDeadlineSeconds,omitempty"`
+	// ttlSecondsAfterFinished is how long the job is kept once it has ended, in seconds; then it is deleted
+	// with its result, and the dataset stays on the share. Unset means for ever.
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // MLPerfStorageJobSpecApplyConfiguration constructs a declarative configuration of the MLPerfStorageJobSpec type for use with
@@ -108,5 +117,29 @@ func (b *MLPerfStorageJobSpecApplyConfiguration) WithEpochs(value int32) *MLPerf
 // If called multiple times, the ReadThreads field is set to the value of the last call.
 func (b *MLPerfStorageJobSpecApplyConfiguration) WithReadThreads(value int32) *MLPerfStorageJobSpecApplyConfiguration {
 	b.ReadThreads = &value
+	return b
+}
+
+// WithExecution sets the Execution field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Execution field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithExecution(value apiv1alpha1.Execution) *MLPerfStorageJobSpecApplyConfiguration {
+	b.Execution = &value
+	return b
+}
+
+// WithActiveDeadlineSeconds sets the ActiveDeadlineSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveDeadlineSeconds field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithActiveDeadlineSeconds(value int32) *MLPerfStorageJobSpecApplyConfiguration {
+	b.ActiveDeadlineSeconds = &value
+	return b
+}
+
+// WithTTLSecondsAfterFinished sets the TTLSecondsAfterFinished field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TTLSecondsAfterFinished field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithTTLSecondsAfterFinished(value int32) *MLPerfStorageJobSpecApplyConfiguration {
+	b.TTLSecondsAfterFinished = &value
 	return b
 }

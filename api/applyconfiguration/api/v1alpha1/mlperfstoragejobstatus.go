@@ -20,9 +20,9 @@ type MLPerfStorageJobStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// progress tells how far the present step is, for people: "epoch 2/5, step 30/40".
 	Progress *string `json:"progress,omitempty"`
-	// startTime is when the job began.
+	// startTime is when the job began, or went on after it had been suspended; unset while it is suspended.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the job ended.
+	// completionTime is when the job ended, with or without a verdict.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// result is the outcome.
 	Result *BenchmarkResultApplyConfiguration `json:"result,omitempty"`
