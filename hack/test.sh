@@ -56,6 +56,8 @@ unit() {
 }
 
 integration() {
+  # A long line of coloured dots is cut by go test in the middle of a colour.
+  export GINKGO_NO_COLOR=true
   KUBEBUILDER_ASSETS=$(hack/lab/lab assets) || exit 1
   HELM=$(hack/tools/build.sh helm) || exit 1
   KUSTOMIZE=$(hack/tools/build.sh kustomize) || exit 1

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +18,11 @@ import (
 
 func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	where := emptyVolumes(t, 1)
+	key := filepath.Join(t.TempDir(), "key")
+	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
 	records, status := make(chan *internalv1.DataServer, 1), &memoryRecord{}
 	manager, err := newManager(Options{
-		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", Log: quiet,
+		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
 	}, records, status, newNFSProber("training-0"))
 	mustWork(t, "manager", err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -102,9 +102,9 @@ func TestFailuresAreRepeated(t *testing.T) {
 			[]string{"FAILED p outside its tests", "a.go:1: undefined: x", "FAIL\tp [build failed]"},
 		},
 		"the reason of a spec, not its place in the timeline": {
-			lines(output("S", "  \x1b[38;5;9m[FAILED] in [It] - x_test.go:1 @ 1\x1b[0m\n"), output("S", "  [FAILED] Timed out after 2s.\n"), output("S", "  Expected 1\n"),
+			lines(output("S", "  \x1b[38;5;9m[FAILED] in [It] - x_test.go:1 @ 1\x1b[0m\n"), output("S", "  [FAILED] Timed out after 2s.\n"), output("S", "  Expected 1\n"), output("S", "------------\n"),
 				output("S", "-- 1 Passed | 1 Failed | 0 Pending | 0 Skipped\n"), end("fail", "S"), end("fail", "")),
-			[]string{"FAILED p S", "  [FAILED] Timed out after 2s.", "  Expected 1", "-- 1 Passed | 1 Failed | 0 Pending | 0 Skipped"},
+			[]string{"FAILED p S", "  [FAILED] Timed out after 2s.", "  Expected 1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,10 @@ func describeFailure(pkg, test string, output []string) []string {
 		}
 		found = true
 		end := min(i+failureLines, len(lines))
+		// A line of dashes ends what is said of a spec.
+		if rule := slices.IndexFunc(lines[i:end], func(line string) bool { return strings.HasPrefix(line, "-----") }); rule > 0 {
+			end = i + rule
+		}
 		described = append(described, lines[i:end]...)
 		i = end - 1
 	}
