@@ -173,8 +173,14 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	if r := w.record("data", "train/a"); r == nil || r.State() != internalv1.DirectoryReady {
 		t.Errorf("after a refused rmdir the record is %+v", r)
 	}
-	do("rename to a name that is taken", nfsv4.NFS4ERR_EXIST, rename("/data/train/a", "/data/train/b"))
-	do("rename of a directory with directories", nfsv4.NFS4ERR_PERM, rename("/data/train", "/data/test"))
+	do("rename onto a directory with content", nfsv4.NFS4ERR_EXIST, rename("/data/train/b", "/data/train/a"))
+	do("rename onto a directory with directories", nfsv4.NFS4ERR_EXIST, rename("/data/valid", "/data/train"))
+	do("mkdir", nfsv4.NFS4_OK, mkdir("/data/train/c"))
+	do("rename onto an empty directory", nfsv4.NFS4_OK, rename("/data/train/a", "/data/train/c"))
+	if _, ok := owner.Get("/data/0/train/c/file"); !ok || w.record("data", "train/a") != nil {
+		t.Errorf("the owner has %v in train after the rename", owner.Names("/data/0/train"))
+	}
+	do("rename back", nfsv4.NFS4_OK, rename("/data/train/c", "/data/train/a"))
 	do("rename to another level", nfsv4.NFS4ERR_PERM, rename("/data/train/a", "/data/a"))
 	do("rename into another directory", nfsv4.NFS4_OK, rename("/data/train/a", "/data/valid/z"))
 	if _, ok := owner.Get("/data/0/valid/z/file"); !ok {

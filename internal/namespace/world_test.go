@@ -142,6 +142,20 @@ func (w *world) serves(i int, share string) {
 	}
 }
 
+// unserves has a data server report that it serves nothing.
+func (w *world) unserves(i int) {
+	w.t.Helper()
+	o := &internalv1.DataServer{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}
+	if err := w.api.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatal(err)
+	}
+	o.Status.Exports = nil
+	if err := w.api.Status().Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // server is a namespace server under test.
 type serverUnderTest struct {
 	address string

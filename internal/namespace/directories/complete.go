@@ -191,12 +191,18 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 		}
 		renamed = newThere && !oldThere
 	} else {
-		// In the namespace only: it is renamed when the old record is gone.
+		// In the namespace only: it is renamed when the old record is gone. Once part of what is below it was moved, the rest is.
 		_, err := k.get(ctx, r.Share, r.RenamedFrom)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		renamed = err != nil
+		if !renamed && k.Tree.Below(r.Share, r.Path) {
+			if status := k.move(ctx, share, r.RenamedFrom, r.Path); status != nfsv4.NFS4_OK {
+				return fmt.Errorf("go on with the rename of %s of share %s to %s: %s", r.RenamedFrom, r.Share, r.Path, nfs.StatusName(status))
+			}
+			return nil
+		}
 	}
 	if !renamed {
 		return k.drop(ctx, record)

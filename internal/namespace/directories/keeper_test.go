@@ -150,6 +150,12 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 			records: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a", "a/file"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
+		"a directory whose rename was left when part of what is below had moved is moved": {
+			after: time.Minute, records: []*internalv1.ShareDirectory{
+				left("p", ready, above), left("p/b", ready), left("q", renaming, from("p"), above), left("q/a", ready, from("p/a")),
+			},
+			onOwner: []string{"b"}, want: []string{". Ready", "q Ready", "q/a Ready", "q/b Ready"},
+		},
 		"a directory above the depth goes from the owner, too": {
 			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above)}, onOwner: []string{""},
 			want: []string{". Ready"}, // the root keeps when that was

@@ -37,18 +37,22 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	case old.State() != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
 		return nfsv4.NFS4ERR_DELAY
 	}
-	spec := old.Spec
-	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
-	if spec.Identity == "" {
-		spec.Identity = string(old.UID)
-	}
 	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
-	next, status := s.claim(ctx, entry.Share, rel, spec)
+	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Record != nil {
+		// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
+		if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
+			return inTheWay(status)
+		}
+	}
+	if !entry.Junction() && s.Tree.Below(entry.Share.Name, entry.Rel) {
+		return s.moveTree(ctx, &entry, rel)
+	}
+	next, status := s.claim(ctx, entry.Share, rel, renamedSpec(old))
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
 	if entry.Junction() {
-		status = s.renameOnOwner(ctx, &entry, rel, credentials(caller))
+		status = s.renameOnOwner(ctx, entry.Share, entry.Record, rel, credentials(caller))
 	} else {
 		status = s.emptied(ctx, entry.Share, old.Spec.Path)
 	}
@@ -62,33 +66,62 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		}
 		return status
 	}
-	s.emptying(ctx, &entry)
-	// What is in it did not change: it keeps its time.
-	next.Status.ModifiedTime, next.Status.ChangedTime = ptr.To(metav1.NewMicroTime(entry.Modified.UTC())), ptr.To(metav1.NewMicroTime(s.Clock.Now().UTC()))
-	next.Status.AccessedTime = old.Status.AccessedTime
-	if err := s.drop(ctx, old); err != nil {
-		return s.status("rename "+entry.Path, err)
-	}
-	if err := s.finish(ctx, next); err != nil {
+	if err := s.endRename(ctx, old, next, &entry); err != nil {
 		return s.status("rename "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
 }
 
+// inTheWay is what a RENAME answers when what has the name can't be removed: that it is not empty is NFS4ERR_EXIST
+// (RFC 8881 section 18.26.3).
+func inTheWay(status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
+	if status == nfsv4.NFS4ERR_NOTEMPTY {
+		return nfsv4.NFS4ERR_EXIST
+	}
+	return status
+}
+
+// renamedSpec is the spec of a record's successor under another path. The directory stays the same: so does its identity.
+func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
+	spec := old.Spec
+	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
+	if spec.Identity == "" {
+		spec.Identity = string(old.UID)
+	}
+	return spec
+}
+
+// endRename drops the old record and makes the new one ready. was is the directory under its old name: what is in it did not
+// change, so it keeps its time.
+func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDirectory, was *tree.Entry) error {
+	s.emptying(ctx, was)
+	next.Status.ModifiedTime = ptr.To(metav1.NewMicroTime(was.Modified.UTC()))
+	next.Status.ChangedTime = ptr.To(metav1.NewMicroTime(s.Clock.Now().UTC()))
+	next.Status.AccessedTime = old.Status.AccessedTime
+	if err := s.drop(ctx, old); err != nil {
+		return err
+	}
+	return s.finish(ctx, next)
+}
+
 // renameOnOwner renames a directory where it is.
-func (s *Service) renameOnOwner(ctx context.Context, entry *tree.Entry, rel string, creds nfs.Credentials) nfsv4.Nfsstat4 {
-	t := entry.Target
+func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.Record, rel string, creds nfs.Credentials) nfsv4.Nfsstat4 {
+	what := "rename " + r.Path + " of share " + share.Name
+	address, err := s.address(r.Server)
+	if err != nil {
+		return s.status(what, err)
+	}
 	if slash := strings.LastIndexByte(rel, '/'); slash >= 0 {
-		if err := s.makeParents(ctx, t.Address, entry.Share, t.Volume, rel[:slash]); err != nil {
-			return s.status("rename "+entry.Path, err)
+		if err := s.makeParents(ctx, address, share, r.Volume, rel[:slash]); err != nil {
+			return s.status(what, err)
 		}
 	}
-	path := tree.ExportPath(entry.Share.Name, t.Volume, rel)
-	err := s.Owners.Rename(ctx, t.Address, t.Path, path, creds)
+	path := tree.ExportPath(share.Name, r.Volume, rel)
+	err = s.Owners.Rename(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), path, creds)
 	var status *nfs.StatusError
-	if errors.As(err, &status) && status.Retried {
-		// The reply of an earlier try was lost: the directory may have its new name already.
-		if _, statErr := s.Owners.Stat(ctx, t.Address, path, root); statErr == nil {
+	if errors.As(err, &status) && (status.Retried || status.Status == nfsv4.NFS4ERR_NOENT) {
+		// An earlier try, of which nobody heard, may have renamed it already.
+		if _, statErr := s.Owners.Stat(ctx, address, path, root); statErr == nil {
 			err = nil
 		}
 	}
@@ -96,7 +129,7 @@ func (s *Service) renameOnOwner(ctx context.Context, entry *tree.Entry, rel stri
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
 		return nfsv4.NFS4ERR_NOENT
 	case err != nil:
-		return s.status("rename "+entry.Path, err)
+		return s.status(what, err)
 	}
 	return nfsv4.NFS4_OK
 }

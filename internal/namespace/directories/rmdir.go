@@ -19,6 +19,10 @@ func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 		return nfsv4.NFS4ERR_DELAY
 	}
 	defer done()
+	return s.rmdir(ctx, entry, caller)
+}
+
+func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
 	if !entry.Junction() {
 		return s.rmdirPlain(ctx, entry)
 	}

@@ -223,17 +223,20 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	if _, status := c.writable(to); status != nfsv4.NFS4_OK {
 		return status
 	}
-	_, exists := c.h.Tree.Lookup(to.ID, name)
-	switch {
-	case exists:
-		return nfsv4.NFS4ERR_EXIST
-	case c.h.Tree.Pending(to.ID, name) != nil:
+	if c.h.Tree.Pending(to.ID, name) != nil {
 		return nfsv4.NFS4ERR_DELAY
+	}
+	target, exists := c.h.Tree.Lookup(to.ID, name)
+	creds, _ := c.credentials(to)
+	switch {
+	case exists && !to.MayUnlink(creds, target.Owner):
+		return nfsv4.NFS4ERR_ACCESS
+	case exists && target.Entries > 0:
+		return nfsv4.NFS4ERR_EXIST // whether a distributed one is empty its owner says
+	case from.ID != to.ID && !e.Junction() && e.Permitted(creds)&tree.Write == 0:
+		return nfsv4.NFS4ERR_ACCESS // its ".." changes; of a distributed directory its owner judges that
 	case tree.Depth(from.Rel) != tree.Depth(to.Rel):
 		// Distributed directories are all at one depth, so it can't live there; nor would a copy.
-		return nfsv4.NFS4ERR_PERM
-	case !e.Junction() && e.Entries > 0:
-		// Every directory below would have to be renamed on its owner: not one step.
 		return nfsv4.NFS4ERR_PERM
 	}
 	return nfsv4.NFS4_OK

@@ -254,6 +254,37 @@ func (t *Tree) Below(share, path string) bool {
 	return false
 }
 
+// AllBelow are the records below a path of a share, by path.
+func (t *Tree) AllBelow(share, path string) []*Record {
+	return t.recordsBelow(share, path, func(string) bool { return false })
+}
+
+// RecordsIn are the records below a path of a share that are below no other of them.
+func (t *Tree) RecordsIn(share, path string) []*Record {
+	return t.recordsBelow(share, path, func(above string) bool { return t.records[share][above] != nil })
+}
+
+// recordsBelow leaves out those that have a directory above them, up to path, that the caller does not want anything below of.
+func (t *Tree) recordsBelow(share, path string, stop func(above string) bool) []*Record {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var out []*Record
+next:
+	for other, r := range t.records[share] {
+		if !strings.HasPrefix(other, path+"/") {
+			continue
+		}
+		for at := strings.LastIndexByte(other, '/'); at > len(path); at = strings.LastIndexByte(other[:at], '/') {
+			if stop(other[:at]) {
+				continue next
+			}
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
 // Server is a data server.
 func (t *Tree) Server(name string) (*Server, bool) {
 	t.mu.RLock()
