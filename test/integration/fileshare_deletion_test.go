@@ -149,7 +149,11 @@ var _ = Describe("Deleting a share", func() {
 		delete(after, "d4")
 		Expect(after).To(Equal(before))
 		Expect(owners("one")).To(Equal(beforeOne))
-		Expect(recordsOf(namespace, "s")["d0"].Labels).NotTo(HaveKey(v1alpha1.RetainedLabel))
+		labels := recordsOf(namespace, "s")["d0"].Labels
+		Expect(labels).NotTo(HaveKey(v1alpha1.RetainedLabel))
+		Expect(labels).To(HaveKeyWithValue(v1alpha1.FileServerLabel, "fs"), "namespace servers find it by that")
+		Expect(labels).To(HaveKeyWithValue(v1alpha1.FileShareLabel, "s"))
+		Expect(labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, before["d0"]))
 	})
 
 	It("with Retain is no obstacle to a share of that name on another FileServer", func() {
