@@ -147,6 +147,7 @@ var needsUser = map[string]bool{
 	ReasonUtilizationTooLow:  true,
 	ReasonMeasurementInvalid: true,
 	ReasonClientFailed:       true,
+	ReasonDeadlineExceeded:   true,
 }
 
 // NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.

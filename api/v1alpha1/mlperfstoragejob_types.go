@@ -184,7 +184,7 @@ type Dataset struct {
 // MLPerfStorageJobStatus is what the operator sees of a run.
 // +kubebuilder:validation:MinProperties=1
 type MLPerfStorageJobStatus struct {
-	// conditions are Succeeded (its reason is the present step), DatasetReady.
+	// conditions are Succeeded (its reason is the present step), DatasetReady; Reconciling or Stalled while true.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -10,7 +10,7 @@ import (
 )
 
 // SetSummary is Set of the condition that sums up an object, and of Stalled or Reconciling beside it: Stalled if the
-// user is needed (v1alpha1.NeedsUser), else Reconciling, and neither when the summary holds.
+// user is needed (v1alpha1.NeedsUser), else Reconciling, and neither when the summary holds or the user has it wait.
 func SetSummary(into *[]metav1.Condition, generation int64, now time.Time, summary metav1.Condition) bool {
 	if summary.Type == v1alpha1.ConditionReady {
 		summary.Status = readiness(meta.FindStatusCondition(*into, summary.Type), generation, summary)
@@ -19,7 +19,7 @@ func SetSummary(into *[]metav1.Condition, generation int64, now time.Time, summa
 	holds := summary.Status == metav1.ConditionTrue
 	stalled := !holds && v1alpha1.NeedsUser(summary.Reason)
 	changed = setWhile(into, generation, now, stalled, v1alpha1.ConditionStalled, summary) || changed
-	return setWhile(into, generation, now, !holds && !stalled, v1alpha1.ConditionReconciling, summary) || changed
+	return setWhile(into, generation, now, !holds && !stalled && summary.Reason != v1alpha1.ReasonSuspended, v1alpha1.ConditionReconciling, summary) || changed
 }
 
 // setWhile keeps a condition that is there only while it is true.

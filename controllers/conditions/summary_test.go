@@ -73,6 +73,15 @@ func kstatus(list []metav1.Condition, generation, observed int64) string {
 	return "Current"
 }
 
+func TestWhatTheUserHasWaitIsNotUnderWay(t *testing.T) {
+	var list []metav1.Condition
+	SetSummary(&list, 1, noon, Unknown(v1alpha1.JobSucceeded, v1alpha1.ReasonRunning, "it runs"))
+	SetSummary(&list, 2, noon, Unknown(v1alpha1.JobSucceeded, v1alpha1.ReasonSuspended, "it waits"))
+	if got := kstatus(list, 2, 2); got != "Current" || len(list) != 1 {
+		t.Errorf("%s: %+v", got, list)
+	}
+}
+
 func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 	for reason, want := range map[string]string{
 		v1alpha1.ReasonReady:                "Current",
@@ -105,6 +114,8 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonUtilizationTooLow:    "Failed",
 		v1alpha1.ReasonMeasurementInvalid:   "Failed",
 		v1alpha1.ReasonClientFailed:         "Failed",
+		v1alpha1.ReasonPreparing:            "InProgress",
+		v1alpha1.ReasonDeadlineExceeded:     "Failed",
 	} {
 		for _, summary := range []string{v1alpha1.ConditionReady, v1alpha1.JobSucceeded} {
 			var list []metav1.Condition

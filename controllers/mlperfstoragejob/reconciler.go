@@ -131,7 +131,7 @@ func (r *Reconciler) tell(before, after *v1alpha1.MLPerfStorageJob) {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if now.Status == metav1.ConditionFalse || isFault[now.Reason] {
+	if v1alpha1.NeedsUser(now.Reason) {
 		kind = corev1.EventTypeWarning
 	}
 	r.Events.Eventf(after, nil, kind, now.Reason, "Reconcile", "%s", now.Message)

@@ -30,7 +30,8 @@ func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 	if facts.Ended && succeeded.Reason != conditions.Reason(status.Conditions, v1alpha1.JobSucceeded) {
 		return status
 	}
-	conditions.Set(&status.Conditions, o.job.Generation, o.now, succeeded, datasetCondition(o, state, facts))
+	conditions.Set(&status.Conditions, o.job.Generation, o.now, datasetCondition(o, state, facts))
+	conditions.SetSummary(&status.Conditions, o.job.Generation, o.now, succeeded)
 	status.Progress = benchmark.Progress(state, o.journal, o.runID())
 	if facts.Result != nil {
 		status.Result = *facts.Result
@@ -121,13 +122,6 @@ func (o *observed) overdue() string {
 	return text
 }
 
-// isFault are the reasons that mean a fault although the job goes on as soon as it is mended.
-var isFault = map[string]bool{
-	v1alpha1.ReasonFileShareNotFound: true,
-	v1alpha1.ReasonNameTaken:         true,
-	v1alpha1.ReasonApplyFailed:       true,
-}
-
 func faultCondition(err error) metav1.Condition {
 	var early *notYet
 	if errors.As(err, &early) {
@@ -137,10 +131,7 @@ func faultCondition(err error) metav1.Condition {
 	if errors.As(err, &invalid) {
 		return conditions.False(v1alpha1.JobSucceeded, v1alpha1.ReasonInvalidSpec, invalid.Error())
 	}
-	if taken, ok := apply.IsNameTaken(err); ok {
-		return conditions.Unknown(v1alpha1.JobSucceeded, v1alpha1.ReasonNameTaken, taken.Error())
-	}
-	return conditions.Unknown(v1alpha1.JobSucceeded, v1alpha1.ReasonApplyFailed, err.Error())
+	return conditions.Unknown(v1alpha1.JobSucceeded, apply.Reason(err), err.Error())
 }
 
 func datasetCondition(o *observed, state benchmark.State, facts benchmark.Facts) metav1.Condition {

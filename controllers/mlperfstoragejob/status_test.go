@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -98,7 +99,8 @@ func TestReport(t *testing.T) {
 		"Kubernetes does not know the volume": {begun(), &notYet{"Kubernetes to call PersistentVolume v Available"},
 			unknown, "Preparing", "waiting for Kubernetes to call PersistentVolume v Available", unknown, false},
 		"it can't run on this share":                    {begun(), &invalidSpec{errors.New("why")}, isFalse, "InvalidSpec", "why", unknown, true},
-		"the API server refuses":                        {begun(), errors.New("why"), unknown, "ApplyFailed", "why", unknown, false},
+		"the API server does not answer":                {begun(), errors.New("why"), unknown, "Progressing", "why", unknown, false},
+		"the API server refuses":                        {begun(), apierrors.NewBadRequest("why"), unknown, "ApplyFailed", "why", unknown, false},
 		"pods write":                                    {begun(generating), nil, unknown, "GeneratingDataset", "2 client pods write the dataset", unknown, false},
 		"the dataset is there":                          {begun(generated), nil, unknown, "DatasetReady", "the dataset is complete; the run starts", isTrue, false},
 		"pods run":                                      {begun(running), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},

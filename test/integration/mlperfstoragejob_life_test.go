@@ -57,6 +57,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		finishJob(namespace, second.Name, batchv1.JobComplete, "")
 		run := exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
 		expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
+		Expect(jobConditionOf(namespace, job.Name, v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
 		clientPod(namespace, run.Name, "1", corev1.PodStatus{Phase: corev1.PodRunning})
 
 		By("ending the run, which is no failure, whatever its clients write when they end")
@@ -69,6 +70,10 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		Expect(jobConditionOf(namespace, job.Name, v1alpha1.JobDatasetReady).Status).To(Equal(metav1.ConditionTrue))
 		Expect(exists(&batchv1.Job{}, namespace, second.Name).UID).To(Equal(second.UID), "the Job that wrote the dataset stays")
 
+		for _, gone := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+			Expect(jobConditionOf(namespace, job.Name, gone).Type).To(BeEmpty(), "a suspended job is not under way")
+		}
+
 		By("beginning the run anew")
 		change(job, execution(v1alpha1.ExecutionActive))
 		again := exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
@@ -76,6 +81,8 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyFailure(string(again.UID)): "client 0 (x) failed: stale file handle"})
 		expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonClientFailed)
+
+		Expect(jobConditionOf(namespace, job.Name, v1alpha1.ConditionStalled).Reason).To(Equal(v1alpha1.ReasonClientFailed))
 
 		By("staying as it ended")
 		change(job, execution(v1alpha1.ExecutionSuspended))

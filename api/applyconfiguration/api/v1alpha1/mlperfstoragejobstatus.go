@@ -14,7 +14,7 @@ import (
 //
 // MLPerfStorageJobStatus is what the operator sees of a run.
 type MLPerfStorageJobStatusApplyConfiguration struct {
-	// conditions are Succeeded (its reason is the present step), DatasetReady.
+	// conditions are Succeeded (its reason is the present step), DatasetReady; Reconciling or Stalled while true.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
