@@ -15,6 +15,7 @@ SAME(HANDLE_MOST, NFS4_FHSIZE);
 SAME(OP_PUTFH, NFS4_OP_PUTFH);
 SAME(STATUS_OK, NFS4_OK);
 SAME(STATUS_BADHANDLE, NFS4ERR_BADHANDLE);
+SAME(STATUS_DELAY, NFS4ERR_DELAY);
 SAME(RESULT_ERROR, NFS_REQ_ERROR);
 
 SAME(AT_FLAGS, offsetof(file_handle_v4_t, fhflags1));
@@ -32,9 +33,13 @@ SAME(offsetof(struct arguments, handle), offsetof(struct nfs_argop4, nfs_argop4_
 SAME(offsetof(struct result, operation), offsetof(struct nfs_resop4, resop));
 SAME(offsetof(struct result, status), offsetof(struct nfs_resop4, nfs_resop4_u.opputfh.status));
 SAME(sizeof(((struct result *)0)->status), sizeof(nfsstat4));
+SAME(sizeof(struct attributes), sizeof(fattr4));
+SAME(offsetof(struct attributes, length), offsetof(fattr4, attr_vals.attrlist4_len));
+SAME(offsetof(struct attributes, bytes), offsetof(fattr4, attr_vals.attrlist4_val));
 SAME(offsetof(struct compound, current), offsetof(compound_data_t, currentFH));
 
-// The functions that handles.c stands in front of. A declaration that differs from the headers' does not compile.
+// The functions that handles.c and owners.c stand in front of. A declaration that differs from the headers' does not compile.
 bool nfs4_FSALToFhandle(bool allocate, nfs_fh4 *handle, const struct fsal_obj_handle *object, struct gsh_export *export);
 enum nfs_req_result nfs4_op_putfh(struct nfs_argop4 *arguments, compound_data_t *compound, struct nfs_resop4 *result);
 bool fsal_common_is_referral(struct fsal_obj_handle *object, struct fsal_attrlist *attributes, bool cache);
+int nfs4_Fattr_To_FSAL_attr(struct fsal_attrlist *to, fattr4 *from, compound_data_t *compound);

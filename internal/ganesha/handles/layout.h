@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What handles.c knows of ganesha's memory: these few fields and no more. layout.c compares
+// What handles.c and owners.c know of ganesha's memory: these few fields and no more. layout.c compares
 // each with ganesha's own headers when the image is built.
 #ifndef HOWDAH_LAYOUT_H
 #define HOWDAH_LAYOUT_H
@@ -12,6 +12,7 @@ enum {
 	OP_PUTFH = 22,
 	STATUS_OK = 0,
 	STATUS_BADHANDLE = 10001,
+	STATUS_DELAY = 10008,
 	RESULT_ERROR = 2, // NFS_REQ_ERROR
 };
 
@@ -42,6 +43,13 @@ struct arguments {
 struct result {
 	uint32_t operation;
 	uint32_t status __attribute__((aligned(8)));
+};
+
+// fattr4
+struct attributes {
+	uint32_t mask[4]; // bitmap4: a length and three words.
+	uint32_t length;
+	char *bytes;
 };
 
 // compound_data_t: its beginning
