@@ -34,8 +34,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerCapacity"):
 		return &apiv1alpha1.FileServerCapacityApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("FileServerPlacement"):
-		return &apiv1alpha1.FileServerPlacementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerReference"):
 		return &apiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerServerStatus"):
@@ -64,6 +62,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MLPerfStorageJobStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NFSOptions"):
 		return &apiv1alpha1.NFSOptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Placement"):
+		return &apiv1alpha1.PlacementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodSettings"):
+		return &apiv1alpha1.PodSettingsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RuleResult"):
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDirectories"):

@@ -10,6 +10,8 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled: nothing will happen until somebody does something; the message says what.
 	ConditionStalled = "Stalled"
+	// ConditionPaused: the operator changes nothing of the object, because it has PausedAnnotation.
+	ConditionPaused = "Paused"
 )
 
 // Conditions of a FileServer.
@@ -48,6 +50,8 @@ const (
 const (
 	// ReasonReady: nothing is missing.
 	ReasonReady = "Ready"
+	// ReasonPaused: the object is paused by its annotation.
+	ReasonPaused = "Paused"
 	// ReasonPending: the first pass has not finished.
 	ReasonPending = "Pending"
 	// ReasonProgressing: something that was asked for has not happened yet; the message says what.

@@ -11,6 +11,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=fsrv,categories=nfs
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
@@ -47,9 +48,13 @@ type FileServerSpec struct {
 	// +required
 	Storage FileServerStorage `json:"storage,omitzero"`
 
-	// placement restricts the nodes that data servers run on.
+	// placement says which nodes data servers run on.
 	// +optional
-	Placement *FileServerPlacement `json:"placement,omitempty"`
+	Placement *Placement `json:"placement,omitempty"`
+
+	// pods is for the pods of data servers and of namespace servers.
+	// +optional
+	Pods *PodSettings `json:"pods,omitempty"`
 
 	// frontDoor configures the namespace servers, which answer at the address that clients mount.
 	// +kubebuilder:default={}
@@ -107,23 +112,13 @@ type VolumesStorage struct {
 	PerServer int32 `json:"perServer,omitempty"`
 }
 
-// FileServerPlacement restricts the nodes that data servers run on.
-type FileServerPlacement struct {
-	// nodeSelector lists the labels that a node must have.
-	// +kubebuilder:validation:MaxProperties=16
-	// +optional
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-
-	// tolerations lets data servers run on tainted nodes.
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +optional
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-}
-
 // FrontDoor configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.
 type FrontDoor struct {
+	// placement says which nodes namespace servers run on.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
 	// replicas is the number of namespace servers; unset means 2.
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
@@ -177,6 +172,12 @@ type FileServerStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// selector finds the pods of the data servers, for the scale subresource.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Selector string `json:"selector,omitempty"`
 
 	// readyReplicas is the number of data servers that serve.
 	// +kubebuilder:validation:Minimum=0

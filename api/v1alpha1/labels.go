@@ -29,6 +29,12 @@ const (
 	// RetainedTrue is the value of RetainedLabel.
 	RetainedTrue = "true"
 
+	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, keeps the operator from changing anything of it, deletion
+	// included. Its status is still reported; clients and servers go on.
+	PausedAnnotation = "howdah.io/paused"
+	// PausedTrue is the value of PausedAnnotation.
+	PausedTrue = "true"
+
 	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
 	FileServerFinalizer = "howdah.io/file-server"
 	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.

@@ -37,8 +37,8 @@ func newsOf(before, after []metav1.Condition, c metav1.Condition) string {
 		was = old.Status
 	}
 	switch {
-	case c.Type == v1alpha1.ConditionReconciling || c.Type == v1alpha1.ConditionStalled:
-		return "" // they say what the summary says
+	case c.Type == v1alpha1.ConditionReconciling || c.Type == v1alpha1.ConditionStalled || c.Type == v1alpha1.ConditionPaused:
+		return "" // they say what the summary says, or what the user asked for
 	case old != nil && was == c.Status && old.Reason == c.Reason:
 		return ""
 	case isSummary(c.Type) && c.Reason != v1alpha1.ReasonReady && repeatsPart(after, c):

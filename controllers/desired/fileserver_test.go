@@ -52,6 +52,31 @@ func TestFileServerChildren(t *testing.T) {
 	}
 }
 
+func TestPodsGetWhatTheUserSets(t *testing.T) {
+	in := FileServerInput{
+		FileServer: builders.FileServer("ml", "training").UID("7c2e").
+			Pods(v1alpha1.PodSettings{
+				Labels:            map[string]string{"team": "vision", v1alpha1.ComponentLabel: "mine"},
+				Annotations:       map[string]string{"example.org/scrape": "no"},
+				ImagePullSecrets:  []corev1.LocalObjectReference{{Name: "registry"}},
+				PriorityClassName: "storage",
+			}).
+			Place(v1alpha1.Placement{
+				TopologyKey: "topology.kubernetes.io/zone",
+				NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"nvme", "ssd"}},
+					}}},
+				}},
+			}, v1alpha1.Placement{
+				NodeSelector: map[string]string{"edge": "yes"},
+				Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
+			}).Build(),
+		Images: images, Replicas: 1, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
+	}
+	golden(t, "fileserver-pods", []any{DataServers(in), NamespaceServers(in)})
+}
+
 func TestGrownClaimSaysTheSizeAndNothingElse(t *testing.T) {
 	in := FileServerInput{FileServer: builders.FileServer("ml", "training").Size("4Gi").Build()}
 	golden(t, "grown-claim", []any{GrownClaim(in, "data-0-training-0")})

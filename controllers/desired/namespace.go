@@ -11,6 +11,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -36,25 +37,20 @@ func NamespaceServers(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration
 				WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).
 					WithMaxSurge(intstr.FromInt32(1)))).
-			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(labels(selector)).
-				WithSpec(namespaceServerPod(in, selector))))
+			WithTemplate(podTemplate(selector, in.FileServer.Spec.Pods, namespaceServerPod(in, selector))))
 }
 
 func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {
-	spread, affinity := apart(selector)
 	lost := func(key string) *corev1ac.TolerationApplyConfiguration {
 		return corev1ac.Toleration().WithKey(key).WithOperator(corev1.TolerationOpExists).
 			WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(nodeLostSeconds)
 	}
-	return corev1ac.PodSpec().
+	pod := corev1ac.PodSpec().
 		WithServiceAccountName(naming.NamespaceServers(in.name())).
 		WithAutomountServiceAccountToken(true).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(10).
 		WithTolerations(lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)).
-		WithTopologySpreadConstraints(spread).
-		WithAffinity(affinity).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
@@ -74,6 +70,12 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 				WithAllowPrivilegeEscalation(false).
 				WithReadOnlyRootFilesystem(true).
 				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+	var placement *v1alpha1.Placement
+	if door := in.FileServer.Spec.FrontDoor; door != nil {
+		placement = door.Placement
+	}
+	place(pod, selector, placement)
+	return pod
 }
 
 // namespaceArgs are what a namespace server is told.

@@ -1,6 +1,10 @@
 package desired
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -43,60 +47,68 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 // two nodes, a third node that joins makes the skew of any restarted server 2, and it would
 // never start again. It would also keep a server off the last nodes after a failure. The price is that servers
 // can share a node; status says so when there are fewer nodes than servers.
-func apart(selector map[string]string) (*corev1ac.TopologySpreadConstraintApplyConfiguration, *corev1ac.AffinityApplyConfiguration) {
+func apart(selector map[string]string, placement *v1alpha1.Placement) (*corev1ac.TopologySpreadConstraintApplyConfiguration, *corev1ac.AffinityApplyConfiguration) {
 	match := metav1ac.LabelSelector().WithMatchLabels(selector)
+	key := corev1.LabelHostname
+	if placement != nil {
+		key = cmp.Or(placement.TopologyKey, key)
+	}
 	spread := corev1ac.TopologySpreadConstraint().
 		WithMaxSkew(1).
-		WithTopologyKey(corev1.LabelHostname).
+		WithTopologyKey(key).
 		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
 		WithLabelSelector(match)
 	affinity := corev1ac.Affinity().WithPodAntiAffinity(corev1ac.PodAntiAffinity().
 		WithPreferredDuringSchedulingIgnoredDuringExecution(corev1ac.WeightedPodAffinityTerm().
 			WithWeight(100).
 			WithPodAffinityTerm(corev1ac.PodAffinityTerm().
-				WithTopologyKey(corev1.LabelHostname).
+				WithTopologyKey(key).
 				WithLabelSelector(match))))
+	if placement != nil && placement.NodeAffinity != nil {
+		affinity.NodeAffinity = applied[corev1ac.NodeAffinityApplyConfiguration](placement.NodeAffinity)
+	}
 	return spread, affinity
 }
 
-func tolerations(in []corev1.Toleration) []*corev1ac.TolerationApplyConfiguration {
-	out := make([]*corev1ac.TolerationApplyConfiguration, 0, len(in))
-	for _, t := range in {
-		config := corev1ac.Toleration()
-		if t.Key != "" {
-			config.WithKey(t.Key)
-		}
-		if t.Operator != "" {
-			config.WithOperator(t.Operator)
-		}
-		if t.Value != "" {
-			config.WithValue(t.Value)
-		}
-		if t.Effect != "" {
-			config.WithEffect(t.Effect)
-		}
-		if t.TolerationSeconds != nil {
-			config.WithTolerationSeconds(*t.TolerationSeconds)
-		}
-		out = append(out, config)
+// place puts pods where a placement says, apart from each other.
+func place(pod *corev1ac.PodSpecApplyConfiguration, selector map[string]string, placement *v1alpha1.Placement) {
+	spread, affinity := apart(selector, placement)
+	pod.WithTopologySpreadConstraints(spread).WithAffinity(affinity)
+	if placement == nil {
+		return
 	}
-	return out
+	if placement.NodeSelector != nil {
+		pod.WithNodeSelector(placement.NodeSelector)
+	}
+	for i := range placement.Tolerations {
+		pod.WithTolerations(applied[corev1ac.TolerationApplyConfiguration](&placement.Tolerations[i]))
+	}
 }
 
-func resources(in *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
-	out := corev1ac.ResourceRequirements()
-	if in.Limits != nil {
-		out.WithLimits(in.Limits)
-	}
-	if in.Requests != nil {
-		out.WithRequests(in.Requests)
-	}
-	for _, claim := range in.Claims {
-		config := corev1ac.ResourceClaim().WithName(claim.Name)
-		if claim.Request != "" {
-			config.WithRequest(claim.Request)
+// podTemplate is a template with what the user sets for every pod. Howdah's own labels count over the user's.
+func podTemplate(selector map[string]string, settings *v1alpha1.PodSettings, pod *corev1ac.PodSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
+	template := corev1ac.PodTemplateSpec()
+	if settings != nil {
+		template.WithLabels(settings.Labels).WithAnnotations(settings.Annotations)
+		for _, secret := range settings.ImagePullSecrets {
+			pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
 		}
-		out.WithClaims(config)
+		if settings.PriorityClassName != "" {
+			pod.WithPriorityClassName(settings.PriorityClassName)
+		}
+	}
+	return template.WithLabels(labels(selector)).WithSpec(pod)
+}
+
+// applied is a part of the core API as its apply configuration: the two have one form in JSON.
+func applied[T any](part any) *T {
+	out := new(T)
+	text, err := json.Marshal(part)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T is not the apply configuration of %T: %v", out, part, err)) // types decide this, not values
 	}
 	return out
 }

@@ -31,9 +31,7 @@ func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
 			WithWhenDeleted(appsv1.RetainPersistentVolumeClaimRetentionPolicyType).
 			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType)).
-		WithTemplate(corev1ac.PodTemplateSpec().
-			WithLabels(labels(selector)).
-			WithSpec(dataServerPod(in, selector)))
+		WithTemplate(podTemplate(selector, in.FileServer.Spec.Pods, dataServerPod(in, selector)))
 	for volume := range in.perServer() {
 		spec.WithVolumeClaimTemplates(claimTemplate(in, selector, volume))
 	}
@@ -43,22 +41,14 @@ func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 }
 
 func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {
-	spread, affinity := apart(selector)
 	container := dataServerContainer(in)
 	pod := corev1ac.PodSpec().
 		WithServiceAccountName(naming.DataServerAccount(in.name())).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(int64((instance.StopAllowance + 10*time.Second) / time.Second)).
-		WithTopologySpreadConstraints(spread).
-		WithAffinity(affinity).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
-	if placement := in.FileServer.Spec.Placement; placement != nil {
-		if placement.NodeSelector != nil {
-			pod.WithNodeSelector(placement.NodeSelector)
-		}
-		pod.WithTolerations(tolerations(placement.Tolerations)...)
-	}
+	place(pod, selector, in.FileServer.Spec.Placement)
 	for i := range instance.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
 	}
@@ -86,7 +76,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(capabilities...)))
 	if in.FileServer.Spec.Resources != nil {
-		container.WithResources(resources(in.FileServer.Spec.Resources))
+		container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](in.FileServer.Spec.Resources))
 	}
 	for i, dir := range instance.WritableDirs {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))

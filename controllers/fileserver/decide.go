@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -118,51 +121,32 @@ func (o *observed) describeOwners(from int32) string {
 }
 
 // countEligible counts the nodes that the scheduler would consider for a data
-// server, as far as selectors, taints and cordons go.
-func countEligible(nodes []corev1.Node, placement *v1alpha1.FileServerPlacement) int32 {
+// server, as far as selectors, affinity, taints and cordons go.
+func countEligible(nodes []corev1.Node, placement *v1alpha1.Placement) int32 {
+	if placement == nil {
+		placement = &v1alpha1.Placement{}
+	}
+	wanted := nodeaffinity.NewRequiredNodeAffinity(placement.NodeSelector, &corev1.Affinity{NodeAffinity: placement.NodeAffinity})
 	count := int32(0)
 	for i := range nodes {
-		if isEligible(&nodes[i], placement) {
+		node := &nodes[i]
+		if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
+			continue
+		}
+		// An affinity that can't be read matches no node here, and the API server refuses it in the StatefulSet.
+		if matches, err := wanted.Match(node); err != nil || !matches {
+			continue
+		}
+		_, untolerated := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, placement.Tolerations, keepsPodsOff, false)
+		if !untolerated {
 			count++
 		}
 	}
 	return count
 }
 
-func isEligible(node *corev1.Node, placement *v1alpha1.FileServerPlacement) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
-		return false
-	}
-	var tolerations []corev1.Toleration
-	if placement != nil {
-		tolerations = placement.Tolerations
-		for key, value := range placement.NodeSelector {
-			if have, ok := node.Labels[key]; !ok || have != value {
-				return false
-			}
-		}
-	}
-	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated(&taint, tolerations)
-	})
-}
-
-// isTolerated follows the API's rules for tolerations
-// (https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/).
-func isTolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
-	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
-		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-			return false
-		}
-		switch t.Operator {
-		case corev1.TolerationOpExists:
-			return true
-		case corev1.TolerationOpEqual, "":
-			return t.Key != "" && t.Value == taint.Value
-		default:
-			return false
-		}
-	})
+func keepsPodsOff(taint *corev1.Taint) bool {
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule
 }
 
 func (o *observed) addresses() map[string]string {

@@ -83,13 +83,18 @@ func TestSmallestKeepsTheFirstInAnyOrder(t *testing.T) {
 
 func TestEligibleNodes(t *testing.T) {
 	const none, noSchedule, prefer = corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule
-	tolerate := func(t corev1.Toleration) *v1alpha1.FileServerPlacement {
+	tolerate := func(t corev1.Toleration) *v1alpha1.Placement {
 		return builders.FileServer("ns", "fs").Tolerate(t).Build().Spec.Placement
 	}
 	selector := builders.FileServer("ns", "fs").NodeSelector("disk", "nvme").Build().Spec.Placement
+	affine := func(operator corev1.NodeSelectorOperator, values ...string) *v1alpha1.Placement {
+		return &v1alpha1.Placement{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: operator, Values: values}}}},
+		}}}
+	}
 	tests := map[string]struct {
 		node      *builders.NodeBuilder
-		placement *v1alpha1.FileServerPlacement
+		placement *v1alpha1.Placement
 		want      bool
 	}{
 		"any":                                        {builders.Node("n"), nil, true},
@@ -97,6 +102,9 @@ func TestEligibleNodes(t *testing.T) {
 		"with the label":                             {builders.Node("n").Label("disk", "nvme"), selector, true},
 		"not with another value":                     {builders.Node("n").Label("disk", "hdd"), selector, false},
 		"not without the label":                      {builders.Node("n"), selector, false},
+		"that the affinity asks for":                 {builders.Node("n").Label("disk", "nvme"), affine(corev1.NodeSelectorOpIn, "ssd", "nvme"), true},
+		"not that the affinity excludes":             {builders.Node("n").Label("disk", "hdd"), affine(corev1.NodeSelectorOpNotIn, "hdd"), false},
+		"not with an affinity that can't be read":    {builders.Node("n").Label("disk", "hdd"), affine("Sometimes", "hdd"), false},
 		"not a tainted one":                          {builders.Node("n").Taint("k", "v", noSchedule), nil, false},
 		"not one that evicts":                        {builders.Node("n").Taint("k", "v", none), nil, false},
 		"one that is only second choice":             {builders.Node("n").Taint("k", "v", prefer), nil, true},
@@ -108,7 +116,7 @@ func TestEligibleNodes(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := isEligible(tc.node.Build(), tc.placement); got != tc.want {
+			if got := countEligible([]corev1.Node{*tc.node.Build()}, tc.placement) == 1; got != tc.want {
 				t.Errorf("eligible = %v, want %v", got, tc.want)
 			}
 		})

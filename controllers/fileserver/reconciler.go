@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
 )
@@ -65,7 +66,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Get(ctx, request.NamespacedName, &fs); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if fs.DeletionTimestamp == nil {
+	paused := conditions.IsPaused(&fs)
+	if fs.DeletionTimestamp == nil && !paused {
 		// Before anything is made: what is made must not be left behind.
 		if _, err := apply.AddFinalizer(ctx, r.Client, &fs, v1alpha1.FileServerFinalizer); err != nil {
 			return ctrl.Result{}, err
@@ -75,12 +77,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isReleased(o) {
+	if isReleased(o) && !paused {
 		return ctrl.Result{}, r.release(ctx, o)
 	}
 	d := decide(o, r.Images)
-	// Before the pods that mount them.
-	applied := errors.Join(r.handleKeys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
+	var applied error
+	if !paused {
+		// The keys before the pods that mount them.
+		applied = errors.Join(r.handleKeys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
+	}
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)

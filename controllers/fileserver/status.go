@@ -36,7 +36,9 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
 	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
-	if applied == nil || conditions.IsStalled(status.Conditions) {
+	conditions.SetPaused(&status.Conditions, fs, now)
+	status.Selector = metav1.FormatLabelSelector(metav1.SetAsLabelSelector(naming.SelectDataServers(fs.Name)))
+	if !conditions.IsPaused(fs) && (applied == nil || conditions.IsStalled(status.Conditions)) {
 		generation := fs.Generation
 		status.ObservedGeneration = &generation
 	}

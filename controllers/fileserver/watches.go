@@ -41,7 +41,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fileserver").
 		// Every status write of our own would bring another pass without this; deletion raises the generation.
-		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		// Their pods tell how far they are; what is read of them is what was applied to them.
 		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(meantChanged())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(meantChanged())).

@@ -12,6 +12,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
 )
 
 // FieldManager is the field manager of what the controller applies.
@@ -47,6 +48,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || o == nil {
 		return ctrl.Result{}, err
 	}
+	if conditions.IsPaused(o.share) {
+		return r.reportPaused(ctx, o)
+	}
 	if o.share.DeletionTimestamp != nil {
 		return r.teardown(ctx, o)
 	}
@@ -73,6 +77,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
+// reportPaused says how a share is of which nothing may be changed.
+func (r *Reconciler) reportPaused(ctx context.Context, o *observed) (ctrl.Result, error) {
+	status := statusOf(o, decide(o), outcome{})
+	status.ObservedGeneration = o.share.Status.ObservedGeneration
+	return apply.Outcome(r.report(ctx, o, status))
+}
+
 // retryTaken is how often to look whether a taken name is free.
 const retryTaken = time.Minute
 
@@ -88,6 +99,7 @@ func untaken(err error) error {
 func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.FileShareStatus) error {
 	after := o.share.DeepCopy()
 	after.Status = status
+	conditions.SetPaused(&after.Status.Conditions, o.share, o.now)
 	before := o.share.DeepCopy().Status.Conditions
 	if err := apply.Status(ctx, r.Client, o.share, after); err != nil {
 		return err

@@ -93,11 +93,15 @@ func TestReport(t *testing.T) {
 		ends     bool
 	}{
 		"there is no share": {begun(noShare), nil, unknown, "FileShareNotFound", "spec.fileShareRef: there is no FileShare s in this namespace", unknown, false},
-		"the share says nothing yet": {begun(func(o *observed) { o.share.Status = v1alpha1.FileShareStatus{} }), nil,
-			unknown, "WaitingForShare", "FileShare s is not ready: it has no status yet", unknown, false},
+		"the share says nothing yet": {
+			begun(func(o *observed) { o.share.Status = v1alpha1.FileShareStatus{} }), nil,
+			unknown, "WaitingForShare", "FileShare s is not ready: it has no status yet", unknown, false,
+		},
 		"it is prepared": {begun(), nil, unknown, "Preparing", "what the client pods need is being made", unknown, false},
-		"Kubernetes does not know the volume": {begun(), &notYet{"Kubernetes to call PersistentVolume v Available"},
-			unknown, "Preparing", "waiting for Kubernetes to call PersistentVolume v Available", unknown, false},
+		"Kubernetes does not know the volume": {
+			begun(), &notYet{"Kubernetes to call PersistentVolume v Available"},
+			unknown, "Preparing", "waiting for Kubernetes to call PersistentVolume v Available", unknown, false,
+		},
 		"it can't run on this share":                    {begun(), &invalidSpec{errors.New("why")}, isFalse, "InvalidSpec", "why", unknown, true},
 		"the API server does not answer":                {begun(), errors.New("why"), unknown, "Progressing", "why", unknown, false},
 		"the API server refuses":                        {begun(), apierrors.NewBadRequest("why"), unknown, "ApplyFailed", "why", unknown, false},
@@ -112,13 +116,19 @@ func TestReport(t *testing.T) {
 		"the result is garbage":                         {begun(ran, writes(benchmark.KeyResult, "x")), nil, isFalse, "ClientFailed", "the result can't be read: invalid character 'x' looking for beginning of value", isTrue, true},
 		"the clients say why they fail":                 {begun(running, writes(benchmark.KeyFailure("1"), "why")), nil, isFalse, "ClientFailed", "why", isTrue, true},
 		"clients of an earlier run say why they failed": {begun(running, writes(benchmark.KeyFailure("0"), "why")), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
-		"the dataset can't be written": {begun(func(o *observed) { planned(o); o.generate = jobWith("generate", batchv1.JobFailed) }), nil,
-			isFalse, "ClientFailed", "Job j-generate failed: backoff limit", isFalse, true},
+		"the dataset can't be written": {
+			begun(func(o *observed) { planned(o); o.generate = jobWith("generate", batchv1.JobFailed) }), nil,
+			isFalse, "ClientFailed", "Job j-generate failed: backoff limit", isFalse, true,
+		},
 
-		"suspended at once": {begun(suspend), nil, unknown, "Suspended",
-			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on", unknown, false},
-		"suspended with pods that still end": {begun(suspend, generated, func(o *observed) { o.pods = make([]corev1.Pod, 2) }), nil, unknown, "Suspended",
-			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on; waiting for 2 client pods to end", isTrue, false},
+		"suspended at once": {
+			begun(suspend), nil, unknown, "Suspended",
+			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on", unknown, false,
+		},
+		"suspended with pods that still end": {
+			begun(suspend, generated, func(o *observed) { o.pods = make([]corev1.Pod, 2) }), nil, unknown, "Suspended",
+			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on; waiting for 2 client pods to end", isTrue, false,
+		},
 		"at the deadline": {begun(limited, generating, func(o *observed) {
 			conditions.Set(&o.job.Status.Conditions, 1, began, conditions.Unknown(v1alpha1.JobSucceeded, "GeneratingDataset", "2 client pods write the dataset"))
 		}), nil, isFalse, "DeadlineExceeded", "the job did not end within 60 s (spec.activeDeadlineSeconds); its last step: 2 client pods write the dataset", isFalse, true},

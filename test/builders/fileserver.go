@@ -65,9 +65,9 @@ func (b *FileServerBuilder) Tolerate(toleration corev1.Toleration) *FileServerBu
 	return b
 }
 
-func (b *FileServerBuilder) placement() *v1alpha1.FileServerPlacement {
+func (b *FileServerBuilder) placement() *v1alpha1.Placement {
 	if b.object.Spec.Placement == nil {
-		b.object.Spec.Placement = &v1alpha1.FileServerPlacement{}
+		b.object.Spec.Placement = &v1alpha1.Placement{}
 	}
 	return b.object.Spec.Placement
 }
@@ -81,6 +81,25 @@ func (b *FileServerBuilder) NamespaceReplicas(n int32) *FileServerBuilder {
 // NFS sets the lease and the grace period, in seconds.
 func (b *FileServerBuilder) NFS(lease, grace int32) *FileServerBuilder {
 	b.object.Spec.NFS = &v1alpha1.NFSOptions{LeaseSeconds: lease, GraceSeconds: grace}
+	return b
+}
+
+// Pods sets what is for every pod.
+func (b *FileServerBuilder) Pods(settings v1alpha1.PodSettings) *FileServerBuilder {
+	b.object.Spec.Pods = &settings
+	return b
+}
+
+// Place says which nodes data servers and namespace servers run on.
+func (b *FileServerBuilder) Place(dataServers, namespaceServers v1alpha1.Placement) *FileServerBuilder {
+	b.object.Spec.Placement = &dataServers
+	b.object.Spec.FrontDoor = &v1alpha1.FrontDoor{Replicas: 2, Placement: &namespaceServers}
+	return b
+}
+
+// Paused keeps the operator from changing anything.
+func (b *FileServerBuilder) Paused() *FileServerBuilder {
+	b.object.Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
 	return b
 }
 

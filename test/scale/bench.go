@@ -94,7 +94,7 @@ func (b *bench) createShare(ctx context.Context, name string, servers int32) err
 		Spec: v1alpha1.FileServerSpec{
 			Replicas:  servers,
 			Storage:   v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
-			Placement: &v1alpha1.FileServerPlacement{NodeSelector: map[string]string{nodeLabel: "server"}},
+			Placement: &v1alpha1.Placement{NodeSelector: map[string]string{nodeLabel: "server"}},
 		},
 	}); err != nil {
 		return err

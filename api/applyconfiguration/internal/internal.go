@@ -172,20 +172,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: usedBytes
       type:
         scalar: numeric
-- name: com.github.howdah.howdah.api.v1alpha1.FileServerPlacement
-  map:
-    fields:
-    - name: nodeSelector
-      type:
-        map:
-          elementType:
-            scalar: string
-    - name: tolerations
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.api.core.v1.Toleration
-          elementRelationship: atomic
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerReference
   map:
     fields:
@@ -232,7 +218,10 @@ var schemaYAML = typed.YAMLObject(`types:
         leaseSeconds: 10
     - name: placement
       type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerPlacement
+        namedType: com.github.howdah.howdah.api.v1alpha1.Placement
+    - name: pods
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.PodSettings
     - name: replicas
       type:
         scalar: numeric
@@ -268,6 +257,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
+    - name: selector
+      type:
+        scalar: string
     - name: servers
       type:
         list:
@@ -381,6 +373,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxWaitSeconds
       type:
         scalar: numeric
+    - name: placement
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Placement
     - name: replicas
       type:
         scalar: numeric
@@ -486,6 +481,50 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 10
+- name: com.github.howdah.howdah.api.v1alpha1.Placement
+  map:
+    fields:
+    - name: nodeAffinity
+      type:
+        namedType: io.k8s.api.core.v1.NodeAffinity
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: tolerations
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.Toleration
+          elementRelationship: atomic
+    - name: topologyKey
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.PodSettings
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: imagePullSecrets
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.LocalObjectReference
+          elementRelationship: associative
+          keys:
+          - name
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: priorityClassName
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.RuleResult
@@ -584,6 +623,78 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Workload
   scalar: string
+- name: io.k8s.api.core.v1.LocalObjectReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.api.core.v1.NodeAffinity
+  map:
+    fields:
+    - name: preferredDuringSchedulingIgnoredDuringExecution
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.PreferredSchedulingTerm
+          elementRelationship: atomic
+    - name: requiredDuringSchedulingIgnoredDuringExecution
+      type:
+        namedType: io.k8s.api.core.v1.NodeSelector
+- name: io.k8s.api.core.v1.NodeSelector
+  map:
+    fields:
+    - name: nodeSelectorTerms
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.NodeSelectorTerm
+          elementRelationship: atomic
+    elementRelationship: atomic
+- name: io.k8s.api.core.v1.NodeSelectorOperator
+  scalar: string
+- name: io.k8s.api.core.v1.NodeSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: io.k8s.api.core.v1.NodeSelectorOperator
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.api.core.v1.NodeSelectorTerm
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.NodeSelectorRequirement
+          elementRelationship: atomic
+    - name: matchFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.NodeSelectorRequirement
+          elementRelationship: atomic
+    elementRelationship: atomic
+- name: io.k8s.api.core.v1.PreferredSchedulingTerm
+  map:
+    fields:
+    - name: preference
+      type:
+        namedType: io.k8s.api.core.v1.NodeSelectorTerm
+    - name: weight
+      type:
+        scalar: numeric
 - name: io.k8s.api.core.v1.ResourceClaim
   map:
     fields:

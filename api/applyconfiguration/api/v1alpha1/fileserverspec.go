@@ -18,8 +18,10 @@ type FileServerSpecApplyConfiguration struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// storage says where the data lives.
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
-	// placement restricts the nodes that data servers run on.
-	Placement *FileServerPlacementApplyConfiguration `json:"placement,omitempty"`
+	// placement says which nodes data servers run on.
+	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
+	// pods is for the pods of data servers and of namespace servers.
+	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
 	// frontDoor configures the namespace servers, which answer at the address that clients mount.
 	FrontDoor *FrontDoorApplyConfiguration `json:"frontDoor,omitempty"`
 	// nfs tunes the NFS protocol.
@@ -57,8 +59,16 @@ func (b *FileServerSpecApplyConfiguration) WithStorage(value *FileServerStorageA
 // WithPlacement sets the Placement field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Placement field is set to the value of the last call.
-func (b *FileServerSpecApplyConfiguration) WithPlacement(value *FileServerPlacementApplyConfiguration) *FileServerSpecApplyConfiguration {
+func (b *FileServerSpecApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.Placement = value
+	return b
+}
+
+// WithPods sets the Pods field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pods field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithPods(value *PodSettingsApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Pods = value
 	return b
 }
 

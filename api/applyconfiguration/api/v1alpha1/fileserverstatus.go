@@ -19,6 +19,8 @@ type FileServerStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the effective number of data servers wanted.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// selector finds the pods of the data servers, for the scale subresource.
+	Selector *string `json:"selector,omitempty"`
 	// readyReplicas is the number of data servers that serve.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// address is the address of the front door: the one that clients mount.
@@ -61,6 +63,14 @@ func (b *FileServerStatusApplyConfiguration) WithObservedGeneration(value int64)
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *FileServerStatusApplyConfiguration) WithReplicas(value int32) *FileServerStatusApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithSelector sets the Selector field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Selector field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithSelector(value string) *FileServerStatusApplyConfiguration {
+	b.Selector = &value
 	return b
 }
 

@@ -10,6 +10,8 @@ package v1alpha1
 // FrontDoor configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.
 type FrontDoorApplyConfiguration struct {
+	// placement says which nodes namespace servers run on.
+	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 	// replicas is the number of namespace servers; unset means 2.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
@@ -21,6 +23,14 @@ type FrontDoorApplyConfiguration struct {
 // apply.
 func FrontDoor() *FrontDoorApplyConfiguration {
 	return &FrontDoorApplyConfiguration{}
+}
+
+// WithPlacement sets the Placement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Placement field is set to the value of the last call.
+func (b *FrontDoorApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *FrontDoorApplyConfiguration {
+	b.Placement = value
+	return b
 }
 
 // WithReplicas sets the Replicas field in the declarative configuration to the given value

@@ -1,0 +1,62 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodSettings is for every pod that is made for an object.
+type PodSettings struct {
+	// labels are added to the pods. Howdah's own labels can't be replaced.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('howdah.io/') && k != 'app.kubernetes.io/name' && k != 'app.kubernetes.io/component' && k != 'app.kubernetes.io/managed-by')",message="labels of howdah.io and app.kubernetes.io/name, component and managed-by are Howdah's: pods are found by them"
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations are added to the pods.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('howdah.io/'))",message="annotations of howdah.io are Howdah's"
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// imagePullSecrets name Secrets in the same Kubernetes namespace that the images are pulled with.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+
+	// priorityClassName names the PriorityClass of the pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Placement says which nodes pods run on.
+type Placement struct {
+	// nodeSelector lists the labels that a node must have.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations lets pods run on tainted nodes.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// nodeAffinity says more about nodes than nodeSelector can.
+	// +optional
+	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
+
+	// topologyKey is the node label by which pods keep apart from each other as far as they can;
+	// unset means kubernetes.io/hostname.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="topologyKey must be the key of a node label, for example topology.kubernetes.io/zone"
+	// +optional
+	TopologyKey string `json:"topologyKey,omitempty"`
+}
