@@ -48,7 +48,7 @@ format: ## gofumpt and import order
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
-	for module in hack/lab hack/lab/provisioner hack/tools/testrun; do go -C $$module vet ./... || exit 1; done
+	for module in hack/lab hack/lab/provisioner hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: lint-api
 lint-api: ## kube-api-linter over api/, without exclusions

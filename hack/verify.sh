@@ -44,8 +44,10 @@ hack/chart-test.sh
 
 step "lint"
 go vet ./...
-for module in hack/lab hack/lab/provisioner hack/tools/testrun; do go -C "$module" vet ./...; done
 golangci_lint=$(hack/tools/build.sh golangci-lint)
 "$golangci_lint" run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
 "$golangci_lint" run ./...
+for module in hack/lab hack/lab/provisioner hack/tools/testrun; do
+  (cd "$module" && "$golangci_lint" run -c "$OLDPWD/.golangci.yml" ./...)
+done
 echo "=== verify: good, in $SECONDS s"

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -85,9 +85,9 @@ type item struct {
 func (p *provisioner) handler() cache.ResourceEventHandler {
 	add := func(obj any) {
 		switch o := obj.(type) {
-		case *v1.PersistentVolumeClaim:
+		case *corev1.PersistentVolumeClaim:
 			p.queue.Add(item{o.Namespace, o.Name})
-		case *v1.PersistentVolume:
+		case *corev1.PersistentVolume:
 			p.queue.Add(item{"", o.Name})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -51,8 +51,8 @@ func (p *provisioner) reconcile(ctx context.Context, key item) error {
 	return p.resize(ctx, claim)
 }
 
-func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
-	if claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == v1.PersistentVolumeBlock {
+func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock {
 		return fmt.Errorf("block volumes are not supported")
 	}
 	name := "pvc-" + string(claim.UID)
@@ -80,23 +80,23 @@ func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeC
 	return err
 }
 
-func (p *provisioner) volumeFor(claim *v1.PersistentVolumeClaim, name string, policy v1.PersistentVolumeReclaimPolicy) *v1.PersistentVolume {
-	return &v1.PersistentVolume{
+func (p *provisioner) volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.PersistentVolumeReclaimPolicy) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{annProvisionedBy: provisionerName}},
-		Spec: v1.PersistentVolumeSpec{
+		Spec: corev1.PersistentVolumeSpec{
 			AccessModes:                   claim.Spec.AccessModes,
-			Capacity:                      v1.ResourceList{v1.ResourceStorage: claim.Spec.Resources.Requests[v1.ResourceStorage]},
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
 			PersistentVolumeReclaimPolicy: policy,
 			StorageClassName:              *claim.Spec.StorageClassName,
 			VolumeMode:                    claim.Spec.VolumeMode,
-			PersistentVolumeSource:        v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: folder(name)}},
-			ClaimRef: &v1.ObjectReference{
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: folder(name)}},
+			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim",
 				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 			},
-			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-				MatchExpressions: []v1.NodeSelectorRequirement{{
-					Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{p.node},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{p.node},
 				}},
 			}}}},
 		},
@@ -105,23 +105,23 @@ func (p *provisioner) volumeFor(claim *v1.PersistentVolumeClaim, name string, po
 
 // resize grants what the claim asks for: a folder has no size, so there is
 // nothing to grow and nothing that would stop a pod at the old size either.
-func (p *provisioner) resize(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
-	want := claim.Spec.Resources.Requests[v1.ResourceStorage]
-	if have, ok := claim.Status.Capacity[v1.ResourceStorage]; !ok || have.Cmp(want) >= 0 {
+func (p *provisioner) resize(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if have, ok := claim.Status.Capacity[corev1.ResourceStorage]; !ok || have.Cmp(want) >= 0 {
 		return nil
 	}
 	volume, err := p.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if size := volume.Spec.Capacity[v1.ResourceStorage]; size.Cmp(want) < 0 {
-		volume.Spec.Capacity[v1.ResourceStorage] = want
+	if size := volume.Spec.Capacity[corev1.ResourceStorage]; size.Cmp(want) < 0 {
+		volume.Spec.Capacity[corev1.ResourceStorage] = want
 		if _, err := p.client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
 	claim = claim.DeepCopy()
-	claim.Status.Capacity[v1.ResourceStorage] = want
+	claim.Status.Capacity[corev1.ResourceStorage] = want
 	claim.Status.Conditions = nil
 	_, err = p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	return err
@@ -136,8 +136,8 @@ func (p *provisioner) reconcileVolume(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if !p.mine(volume) || volume.Status.Phase != v1.VolumeReleased ||
-		volume.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete {
+	if !p.mine(volume) || volume.Status.Phase != corev1.VolumeReleased ||
+		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
 	if err := os.RemoveAll(folder(name)); err != nil {
@@ -153,13 +153,13 @@ func (p *provisioner) reconcileVolume(ctx context.Context, name string) error {
 	return err
 }
 
-func (p *provisioner) mine(volume *v1.PersistentVolume) bool {
+func (p *provisioner) mine(volume *corev1.PersistentVolume) bool {
 	if volume.Annotations[annProvisionedBy] != provisionerName || volume.Spec.Local == nil || volume.Spec.NodeAffinity == nil {
 		return false
 	}
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		for _, want := range term.MatchExpressions {
-			if want.Key == v1.LabelHostname && len(want.Values) == 1 && want.Values[0] == p.node {
+			if want.Key == corev1.LabelHostname && len(want.Values) == 1 && want.Values[0] == p.node {
 				return true
 			}
 		}

@@ -107,8 +107,8 @@ func TestSame(t *testing.T) {
 }
 
 func TestPreferredPort(t *testing.T) {
-	if PreferredPort("howdah") != PreferredPort("howdah") {
-		t.Error("the port changes")
+	if first, again := PreferredPort("howdah"), PreferredPort("howdah"); first != again {
+		t.Errorf("the port changes from %d to %d", first, again)
 	}
 	if PreferredPort("howdah") == PreferredPort("labdev") {
 		t.Error("two labs prefer one port")
