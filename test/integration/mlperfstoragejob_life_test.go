@@ -141,6 +141,6 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		isNoMore(&corev1.PersistentVolume{}, "", naming.BenchmarkVolume(namespace, job.Name))
 		share := exists(&v1alpha1.FileShare{}, namespace, "unet3d")
 		Expect(share.DeletionTimestamp).To(BeNil())
-		Expect(len(recordsOf(namespace, "unet3d"))).To(Equal(before))
+		Expect(recordsOf(namespace, "unet3d")).To(HaveLen(before))
 	})
 })
