@@ -59,7 +59,7 @@ func TestE2E(t *testing.T) {
 		}
 	}
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = bound(30 * time.Minute)
+	suite.Timeout = bound(20 * time.Minute)
 	reporter.Succinct = false
 	RunSpecs(t, "Howdah end to end", suite, reporter)
 }
@@ -106,9 +106,9 @@ func removeAll(ctx context.Context) {
 	for _, args := range [][]string{
 		{"delete", "mlperfstoragejobs", "--all", timeout(time.Minute)},
 		{"delete", "pods", "-l", cluster.ClientLabel, grace, timeout(time.Minute)},
-		{"delete", "fileshares", "--all", timeout(3 * time.Minute)},
-		{"delete", "fileservers", "--all", timeout(2 * time.Minute)},
-		{"delete", "pvc", "--all", timeout(2 * time.Minute)},
+		{"delete", "fileshares", "--all", timeout(90 * time.Second)},
+		{"delete", "fileservers", "--all", timeout(time.Minute)},
+		{"delete", "pvc", "--all", timeout(time.Minute)},
 		{"delete", "pv", c.Namespace + "-" + treeClaim, "--ignore-not-found"},
 		{"delete", "namespace", c.Namespace, "--wait=false"},
 	} {
