@@ -102,6 +102,8 @@ const (
 	ReasonInvalidDirectories = "InvalidDirectories"
 	// ReasonDirectoryInUse: a directory left spec.directories and holds data, so it stays.
 	ReasonDirectoryInUse = "DirectoryInUse"
+	// ReasonTooManyDirectories: the share has as many directories as spec.maxDirectories allows.
+	ReasonTooManyDirectories = "TooManyDirectories"
 	// ReasonExportsPending: some data servers do not export the share yet.
 	ReasonExportsPending = "ExportsPending"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.

@@ -87,6 +87,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonReady:                "Current",
 		v1alpha1.ReasonServersShareNodes:    "Current",
 		v1alpha1.ReasonDirectoryInUse:       "Current",
+		v1alpha1.ReasonTooManyDirectories:   "Current",
 		v1alpha1.ReasonPending:              "InProgress",
 		v1alpha1.ReasonProgressing:          "InProgress",
 		v1alpha1.ReasonServersNotReady:      "InProgress",

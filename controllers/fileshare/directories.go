@@ -51,6 +51,23 @@ func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
 	return brace.Directories(share.Spec.Directories, depth(share), maxDeclared)
 }
 
+// maxDirectories is how many directories the share may have.
+func maxDirectories(share *v1alpha1.FileShare) int {
+	if n := int(share.Spec.MaxDirectories); n > 0 {
+		return n
+	}
+	return maxDeclared // written before the schema had a default
+}
+
+// directories is how many count against that: all but the root.
+func directories(o *observed) int {
+	n := len(o.records)
+	if o.records[tree.RootPath] != nil {
+		n--
+	}
+	return n
+}
+
 func depth(share *v1alpha1.FileShare) int { return max(1, int(share.Spec.Depth)) }
 
 // parents are the directories above paths, each before what is in it.
@@ -86,6 +103,11 @@ func planDirectories(o *observed) directoryPlan {
 	}
 	plan.declared = len(paths)
 	above := parents(paths)
+	if n := len(above) + len(paths); o.share.Spec.Layout != v1alpha1.LayoutSingle && n > maxDirectories(o.share) {
+		plan.fault = &finding{v1alpha1.ReasonInvalidDirectories, fmt.Sprintf(
+			"spec.directories declares %s, with those above them, and spec.maxDirectories allows %d: raise it, or declare fewer", plural(n, "directory"), maxDirectories(o.share))}
+		return plan
+	}
 	wanted := map[string]bool{}
 	for _, path := range slices.Concat(above, paths) {
 		wanted[path] = true

@@ -80,6 +80,21 @@ var _ = Describe("The directories of a share", func() {
 			Should(Equal(v1alpha1.DeclaredTrue), "it is declared like the others from now on")
 	})
 
+	It("are as many as the share may have", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		share := builders.FileShare(namespace, "s", "fs").Depth(2).Directories("a/{0..9}").Build()
+		share.Spec.MaxDirectories = 10
+		create(share)
+		Expect(expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInvalidDirectories)).
+			To(Equal("spec.directories declares 11 directories, with those above them, and spec.maxDirectories allows 10: raise it, or declare fewer"))
+		Expect(recordsOf(namespace, "s")).To(BeEmpty())
+		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.MaxDirectories = 11 })
+		readyShare(namespace, "s")
+		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonTooManyDirectories)).
+			To(HavePrefix("the share has 11 directories, as many as spec.maxDirectories allows"))
+	})
+
 	It("that leave the list go if they are empty, and stay if they hold data", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)

@@ -9,6 +9,7 @@ import (
 func TestKernels(t *testing.T) {
 	w := newWorld(t)
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
+	t.Run("a directory of the namespace is one to all tools", w.testDirectories)
 }
 
 // onEveryKernel runs a part of the tests on each client.
