@@ -130,6 +130,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 	}
 	if err := (&fileserver.Reconciler{
 		Client:  mgr.GetClient(),
+		Live:    mgr.GetAPIReader(),
 		Applier: applier(fileserver.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,

@@ -104,6 +104,8 @@ const (
 	ReasonDirectoryInUse = "DirectoryInUse"
 	// ReasonTooManyDirectories: the share has as many directories as spec.maxDirectories allows.
 	ReasonTooManyDirectories = "TooManyDirectories"
+	// ReasonDataServersUnavailable: data servers that own directories of the share do not answer; those directories wait, others go on.
+	ReasonDataServersUnavailable = "DataServersUnavailable"
 	// ReasonExportsPending: some data servers do not export the share yet.
 	ReasonExportsPending = "ExportsPending"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.

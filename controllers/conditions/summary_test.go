@@ -91,6 +91,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonPending:              "InProgress",
 		v1alpha1.ReasonProgressing:          "InProgress",
 		v1alpha1.ReasonServersNotReady:      "InProgress",
+		v1alpha1.ReasonDataServersUnavailable: "InProgress",
 		v1alpha1.ReasonFrontDoorNotReady:    "InProgress",
 		v1alpha1.ReasonClaimsPending:        "InProgress",
 		v1alpha1.ReasonConfigPending:        "InProgress",

@@ -35,6 +35,8 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	return account(in, name, naming.SelectNamespaceServers(in.name()),
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
+		// Whether they answer.
+		rule(internalv1.GroupVersion.Group, "dataservers/status", nil, "patch"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "get", "update", "patch"),
 		// Creation can't be restricted by name.

@@ -34,6 +34,8 @@ type observed struct {
 	pods           map[string]corev1.Pod
 	namespacePods  []corev1.Pod
 	claims         map[string]corev1.PersistentVolumeClaim
+	// pinned are the data servers that do not answer and whose volumes one node alone can use.
+	pinned         map[string]bool
 	directories    map[string]int32
 	directoryPaths map[string][]string
 }
@@ -67,6 +69,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
 		{"PersistentVolumeClaims", func() error { return o.readClaims(ctx, r.Client, in) }},
+		{"PersistentVolumes", func() error { return o.readPinned(ctx, r.Live) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
 	}
 	for _, step := range steps {

@@ -37,6 +37,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=statefulsets;deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
@@ -52,6 +53,8 @@ const FieldManager = "howdah-fileserver"
 // Reconciler turns FileServers into their children.
 type Reconciler struct {
 	client.Client
+	// Live reads past the cache.
+	Live    client.Reader
 	Applier *apply.Applier
 	Images  desired.Images
 	Clock   clock.PassiveClock
@@ -133,7 +136,7 @@ func (r *Reconciler) release(ctx context.Context, o *observed) error {
 	if err != nil || !removed {
 		return err
 	}
-	if text := whatStays(o); text != "" {
+	if text := farewell(o); text != "" {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "ClaimsRetained", "Delete", "%s", text)
 		ctrl.LoggerFrom(ctx).Info("FileServer deleted", "remains", text)
 	}

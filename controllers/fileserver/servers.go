@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -41,7 +40,7 @@ func reportServer(o *observed, name string) serverReport {
 	}}
 	count := o.directories[name]
 	r.status.Directories = &count
-	r.status.State, r.waits = serverState(&pod, hasPod, &record)
+	r.status.State, r.waits = o.serverState(&pod, hasPod, &record)
 	if loaded := record.Status.ObservedGeneration; loaded == nil {
 		r.config = "nothing loaded yet"
 	} else if *loaded != record.Generation {
@@ -51,10 +50,18 @@ func reportServer(o *observed, name string) serverReport {
 }
 
 // serverState tells how far a data server is, and what it waits for. The pod's
-// readiness counts beside what the server says of itself: of a lost node the last word stays "ready".
-func serverState(pod *corev1.Pod, hasPod bool, record *internalv1.DataServer) (v1alpha1.ServerState, string) {
+// readiness counts beside what the server says of itself: of a lost node the last word stays "ready". Before both comes whether
+// it answers, which the namespace servers know within seconds.
+func (o *observed) serverState(pod *corev1.Pod, hasPod bool, record *internalv1.DataServer) (v1alpha1.ServerState, string) {
 	saysReady := conditions.IsTrue(record.Status.Conditions, v1alpha1.ConditionReady)
 	running := hasPod && pod.Status.Phase == corev1.PodRunning
+	if unreachable := record.Status.Unreachable; unreachable.SeenBy != "" {
+		// A pod on a node that is lost is Running for ever, and one that is to go there never goes.
+		if waits := podWaits(pod, hasPod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
+			return v1alpha1.ServerUnavailable, waits
+		}
+		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.pinned[record.Name])
+	}
 	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {
 		return v1alpha1.ServerServing, ""
 	}
@@ -145,14 +152,21 @@ func capacity(o *observed, reports []serverReport) v1alpha1.FileServerCapacity {
 		record := o.dataServers[r.status.Name]
 		for _, volume := range record.Status.Volumes {
 			known = true
-			total += ptr.Deref(volume.TotalBytes, 0)
-			used += ptr.Deref(volume.UsedBytes, 0)
+			total += deref(volume.TotalBytes)
+			used += deref(volume.UsedBytes)
 		}
 	}
 	if !known {
 		return v1alpha1.FileServerCapacity{}
 	}
 	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
+}
+
+func deref(v *int64) int64 {
+	if v == nil {
+		return 0
+	}
+	return *v
 }
 
 // namespaceReady counts the namespace servers that are ready, and tells what the others wait for.

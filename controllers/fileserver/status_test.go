@@ -86,7 +86,7 @@ func TestServerState(t *testing.T) {
 			if p == nil {
 				p = &corev1.Pod{}
 			}
-			state, waits := serverState(p, tc.pod != nil, &tc.record)
+			state, waits := (&observed{}).serverState(p, tc.pod != nil, &tc.record)
 			if state != tc.want || waits != tc.waits {
 				t.Errorf("got %s %q, want %s %q", state, waits, tc.want, tc.waits)
 			}
@@ -193,14 +193,14 @@ func TestAReportOfTheSameFactsIsTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatStays(t *testing.T) {
+func TestFarewell(t *testing.T) {
 	o, _ := world()
 	want := "its data stays in 2 claims: data-0-fs-0, data-0-fs-1; to delete it for good: kubectl -n ns delete pvc -l howdah.io/file-server=fs"
-	if got := whatStays(o); got != want {
+	if got := farewell(o); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	o.claims = nil
-	if got := whatStays(o); got != "" {
+	if got := farewell(o); got != "" {
 		t.Errorf("without claims: %q", got)
 	}
 }

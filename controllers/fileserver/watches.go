@@ -162,14 +162,14 @@ func ownerChanged() predicate.Predicate {
 	}}
 }
 
-// eligibilityChanged lets pass what changes whether a node can have data servers;
+// eligibilityChanged lets pass what changes whether a node can have data servers, or what a message says of it;
 // a node's heartbeat does not.
 func eligibilityChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
 		after, ok2 := e.ObjectNew.(*corev1.Node)
 		return ok && ok2 && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
-			!maps.Equal(before.Labels, after.Labels) ||
+			!maps.Equal(before.Labels, after.Labels) || nodeReady(before) != nodeReady(after) ||
 			!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b corev1.Taint) bool {
 				return equality.Semantic.DeepEqual(a, b)
 			}))

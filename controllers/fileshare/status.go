@@ -111,9 +111,12 @@ func exportedCondition(o *observed) metav1.Condition {
 	if len(names) == 0 {
 		names = slices.SortedFunc(maps.Keys(servers), byNumber)
 	}
-	var waiting []string
+	var waiting, silent []string
 	serving := 0
 	for _, name := range names {
+		if why := whyUnavailable(servers[name]); why != "" {
+			silent = append(silent, name+" ("+why+")")
+		}
 		if why := whyNotExported(o.share, servers[name]); why != "" {
 			waiting = append(waiting, name+" ("+why+")")
 		} else {
@@ -125,6 +128,9 @@ func exportedCondition(o *observed) metav1.Condition {
 		return conditions.False(kind, v1alpha1.ReasonExportsPending, "there is no data server yet")
 	case len(owners) == 0 && serving > 0:
 		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("%d of %s export the share, which has no directories yet", serving, plural(len(names), "data server")))
+	case len(silent) > 0 && len(owners) > 0:
+		return conditions.False(kind, v1alpha1.ReasonDataServersUnavailable, fmt.Sprintf("%d of %s that own directories of the share do not answer; "+
+			"those directories wait, others go on: %s", len(silent), plural(len(names), "data server"), conditions.List(silent, maxNamed)))
 	case len(waiting) > 0:
 		return conditions.False(kind, v1alpha1.ReasonExportsPending, fmt.Sprintf("%d of %s export the share; waiting for %s",
 			serving, plural(len(names), "data server"), conditions.List(waiting, maxNamed)))
@@ -133,6 +139,18 @@ func exportedCondition(o *observed) metav1.Condition {
 	default:
 		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("all %d data servers that own directories export the share", serving))
 	}
+}
+
+// whyUnavailable tells where a data server that has served does not answer, and since when; "" if it answers.
+func whyUnavailable(server *internalv1.DataServer) string {
+	if server == nil || server.Status.Unreachable.SeenBy == "" {
+		return ""
+	}
+	why := "no answer since " + server.Status.Unreachable.SinceTime.UTC().Format(time.RFC3339)
+	if node := server.Status.NodeName; node != "" {
+		why = "on node " + node + ", " + why
+	}
+	return why
 }
 
 // whyNotExported tells what a data server's export of the share waits for; "" if it serves.

@@ -16,7 +16,6 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
-	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // Options configure the instance manager.
@@ -42,10 +41,10 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	var missing []string
 	if o.DataServer == "" {
-		missing = append(missing, "the data server's name ("+serverpod.EnvDataServer+")")
+		missing = append(missing, "the data server's name ("+EnvDataServer+")")
 	}
 	if o.Namespace == "" {
-		missing = append(missing, "its namespace ("+serverpod.EnvNamespace+")")
+		missing = append(missing, "its namespace ("+EnvNamespace+")")
 	}
 	if len(missing) > 0 {
 		return o, errors.New("missing: " + strings.Join(missing, ", "))
@@ -54,13 +53,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.VolumesRoot = naming.VolumesRoot
 	}
 	if o.RunDir == "" {
-		o.RunDir = serverpod.RunDir
+		o.RunDir = RunDir
 	}
 	if o.GaneshaBinary == "" {
-		o.GaneshaBinary = serverpod.GaneshaBinary
+		o.GaneshaBinary = GaneshaBinary
 	}
 	if o.HandleKey == "" {
-		o.HandleKey, o.PreviousHandleKey = serverpod.HandleKey, serverpod.PreviousHandleKey
+		o.HandleKey, o.PreviousHandleKey = HandleKey, PreviousHandleKey
 	}
 	if o.Port == 0 {
 		o.Port = v1alpha1.ManagerPort

@@ -16,6 +16,7 @@ type metrics struct {
 	operations *prometheus.CounterVec
 	mkdir      *prometheus.HistogramVec
 	keeper     prometheus.Gauge
+	reachable  *prometheus.GaugeVec
 }
 
 func newMetrics() *metrics {
@@ -35,7 +36,11 @@ func newMetrics() *metrics {
 			Help: "1 while this namespace server is the keeper of its FileServer's directories.",
 		}),
 	}
-	m.registry.MustRegister(m.operations, m.mkdir, m.keeper,
+	m.reachable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "howdah_namespace_data_server_reachable",
+		Help: "1 if the data server answers NFS at its address, 0 if not. Only the keeper has it.",
+	}, []string{"data_server"})
+	m.registry.MustRegister(m.operations, m.mkdir, m.keeper, m.reachable,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

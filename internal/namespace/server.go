@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ type server struct {
 	prober  *owners.Prober
 	service *directories.Service
 	keeper  *directories.Keeper
+	// reachability is the keeper's, too.
+	reachability *reachability
 	watcher *watcher
 	metrics *metrics
 
@@ -98,13 +101,17 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	}
 	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
 	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, s.tree.IdentityAt, o.Log)
-	s.prober = owners.NewProber(s.tree.Owners, s.pool.Null, o.Clock, o.Log)
+	s.prober = owners.NewProber(s.tree.ProbeTargets, s.pool.Null, o.Clock, o.Log)
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
 		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
 		Reachable: s.prober.Reachable,
 	})
 	s.keeper = directories.NewKeeper(s.service)
+	s.reachability = &reachability{
+		servers: s.tree.Servers, downSince: s.prober.DownSince, client: api, kubeNamespace: o.KubeNamespace, replica: o.Replica,
+		clock: o.Clock, log: o.Log, gauge: s.metrics.reachable,
+	}
 	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.keeper)
 	if err != nil {
 		return nil, err
@@ -205,7 +212,12 @@ func (s *server) keep(serving, ordered context.Context) error {
 	keeping, cancel := context.WithCancel(serving)
 	defer cancel()
 	defer context.AfterFunc(ordered, cancel)()
-	return elect(keeping, s.config, &s.Options, s.metrics, s.keeper.Run)
+	return elect(keeping, s.config, &s.Options, s.metrics, func(ctx context.Context) {
+		var reporting sync.WaitGroup
+		reporting.Go(func() { s.reachability.run(ctx) })
+		s.keeper.Run(ctx)
+		reporting.Wait()
+	})
 }
 
 func ignoreEnd(ctx context.Context, err error) error {

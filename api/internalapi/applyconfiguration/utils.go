@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareDirectoryStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareExport"):
 		return &internalapiv1alpha1.ShareExportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
+		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):
 		return &internalapiv1alpha1.VolumeUsageApplyConfiguration{}
 

@@ -174,6 +174,11 @@ type DataServerStatus struct {
 	// +optional
 	Removed []string `json:"removed,omitempty"`
 
+	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
+	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
+	// +optional
+	Unreachable Unreachable `json:"unreachable,omitempty,omitzero"`
+
 	// volumes tells how full the volumes are, at most 60 s ago.
 	// +listType=map
 	// +listMapKey=index
@@ -197,6 +202,19 @@ type ServedExport struct {
 	// +listType=atomic
 	// +required
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
+}
+
+// Unreachable tells since when a data server does not answer, and who asked.
+type Unreachable struct {
+	// sinceTime is when the first request without an answer was sent.
+	// +required
+	SinceTime metav1.Time `json:"sinceTime,omitempty,omitzero"`
+
+	// seenBy is the name of the namespace server that gets no answer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	SeenBy string `json:"seenBy,omitempty"`
 }
 
 // VolumeUsage tells how full a volume is.

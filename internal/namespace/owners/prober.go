@@ -22,30 +22,45 @@ const (
 
 // Prober knows which data servers answer. A server that was never probed counts as reachable.
 type Prober struct {
-	// owners gives the addresses of the data servers that own directories, by name.
+	// owners gives the addresses of the data servers to probe, by name.
 	owners func() map[string]string
 	// null asks a server for nothing (the NULL procedure, RFC 5531 section 12.1).
 	null  func(ctx context.Context, address string) error
 	clock clock.WithTicker
 	log   *slog.Logger
 
-	mu   sync.Mutex
-	down map[string]bool
+	mu sync.Mutex
+	// down has since when a server does not answer: the first probe that it missed.
+	down map[string]time.Time
 	busy map[string]bool
-	// missed counts the probes without an answer since the last with one.
-	missed map[string]int
+	// missed are the probes without an answer since the last with one.
+	missed map[string]misses
+}
+
+type misses struct {
+	count int
+	since time.Time
 }
 
 // NewProber makes a Prober that knows nothing yet.
 func NewProber(owners func() map[string]string, null func(context.Context, string) error, c clock.WithTicker, log *slog.Logger) *Prober {
-	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]bool{}, busy: map[string]bool{}, missed: map[string]int{}}
+	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]time.Time{}, busy: map[string]bool{}, missed: map[string]misses{}}
 }
 
 // Reachable tells whether a data server answered the last probe.
 func (p *Prober) Reachable(server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.down[server]
+	_, down := p.down[server]
+	return !down
+}
+
+// DownSince is when a data server did not answer for the first time; false: it answers.
+func (p *Prober) DownSince(server string) (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, down := p.down[server]
+	return since, down
 }
 
 // Run probes until the context ends.
@@ -82,6 +97,7 @@ func (p *Prober) begin(name string) bool {
 }
 
 func (p *Prober) probe(ctx context.Context, name, address string) {
+	began := p.clock.Now()
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
 	err := p.null(probing, address)
 	cancel()
@@ -94,19 +110,25 @@ func (p *Prober) probe(ctx context.Context, name, address string) {
 	if err == nil {
 		delete(p.missed, name)
 	} else {
-		p.missed[name]++
+		missed := p.missed[name]
+		if missed.count == 0 {
+			missed.since = began
+		}
+		missed.count++
+		p.missed[name] = missed
 	}
+	_, down := p.down[name]
 	switch {
-	case err != nil && !p.down[name] && (p.missed[name] >= probesMissed || errors.Is(err, syscall.ECONNREFUSED)):
-		p.down[name] = true
+	case err != nil && !down && (p.missed[name].count >= probesMissed || errors.Is(err, syscall.ECONNREFUSED)):
+		p.down[name] = p.missed[name].since
 		p.log.Warn("a data server does not answer: clients that enter its directories are put off", "server", name, "address", address, "error", err)
-	case err == nil && p.down[name]:
+	case err == nil && down:
 		delete(p.down, name)
 		p.log.Info("a data server answers again", "server", name)
 	}
 }
 
-// forget drops what is known of servers that own nothing any more.
+// forget drops what is known of servers that are not to be probed any more.
 func (p *Prober) forget(owners map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -305,11 +305,16 @@ func (t *Tree) Servers() []*Server {
 	return out
 }
 
-// Owners are the addresses of the data servers that own directories, by name.
-func (t *Tree) Owners() map[string]string {
+// ProbeTargets are the addresses of the data servers that own directories or have served, by name.
+func (t *Tree) ProbeTargets() map[string]string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	out := map[string]string{}
+	for _, s := range t.servers {
+		if s.Started && s.Address != "" {
+			out[s.Name] = s.Address
+		}
+	}
 	for _, slots := range t.counts {
 		for slot := range slots {
 			if s := t.servers[slot.Server]; s != nil && s.Address != "" {

@@ -135,6 +135,8 @@ type Server struct {
 	Identity string
 	Volumes  int32
 	Usage    map[int32]Usage
+	// Started: its ganesha has served once. Unreachable: the API says that it does not answer.
+	Started, Unreachable bool
 }
 
 // Usage is how full a volume is, in bytes.
@@ -152,6 +154,7 @@ func NewServer(o *internalv1.DataServer) *Server {
 	for _, e := range o.Status.Exports {
 		s.Serves[e.ShareName] = true
 	}
+	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
 	for _, v := range o.Status.Volumes {
 		if v.Index != nil && v.TotalBytes != nil && v.UsedBytes != nil {
 			s.Usage[*v.Index] = Usage{Total: *v.TotalBytes, Used: *v.UsedBytes}

@@ -124,6 +124,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: unreachable
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
     - name: volumes
       type:
         list:
@@ -271,6 +274,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
+  map:
+    fields:
+    - name: seenBy
+      type:
+        scalar: string
+    - name: sinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeUsage
   map:
     fields:

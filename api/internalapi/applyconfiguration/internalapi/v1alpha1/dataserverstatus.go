@@ -25,6 +25,9 @@ type DataServerStatusApplyConfiguration struct {
 	Exports []ServedExportApplyConfiguration `json:"exports,omitempty"`
 	// removed are the entries of spec.removals whose data is gone.
 	Removed []string `json:"removed,omitempty"`
+	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
+	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
+	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
 	// volumes tells how full the volumes are, at most 60 s ago.
 	Volumes []VolumeUsageApplyConfiguration `json:"volumes,omitempty"`
 }
@@ -92,6 +95,14 @@ func (b *DataServerStatusApplyConfiguration) WithRemoved(values ...string) *Data
 	for i := range values {
 		b.Removed = append(b.Removed, values[i])
 	}
+	return b
+}
+
+// WithUnreachable sets the Unreachable field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unreachable field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithUnreachable(value *UnreachableApplyConfiguration) *DataServerStatusApplyConfiguration {
+	b.Unreachable = value
 	return b
 }
 

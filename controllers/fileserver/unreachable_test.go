@@ -1,0 +1,80 @@
+package fileserver
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *testing.T) {
+	node := func(ready corev1.ConditionStatus) []corev1.Node {
+		return []corev1.Node{{
+			ObjectMeta: metav1.ObjectMeta{Name: "n2"},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+		}}
+	}
+	record := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-1"}}
+	record.Status.Unreachable = internalv1.Unreachable{SinceTime: metav1.NewTime(time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)), SeenBy: "fs-front-door-x"}
+	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		for _, c := range change {
+			c(p)
+		}
+		return p
+	}
+	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	const since = "does not answer since 2026-11-22T03:04:05Z"
+	for name, tc := range map[string]struct {
+		o    observed
+		pod  *corev1.Pod
+		want string
+	}{
+		"and the kubelet has said nothing yet": {observed{nodes: node(corev1.ConditionTrue)}, running(),
+			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network"},
+		"and its pod is being stopped on a node that lives": {observed{nodes: node(corev1.ConditionTrue)}, running(deleted), "its pod is being stopped"},
+		"on a lost node that has its volumes": {observed{nodes: node(corev1.ConditionUnknown), pinned: map[string]bool{"fs-1": true}}, running(deleted),
+			since + "; node n2 is not ready, and its volumes are on that node: it waits for node n2 to come back"},
+		"on a lost node, and its volumes can be elsewhere": {observed{nodes: node(corev1.ConditionUnknown)}, running(deleted),
+			since + "; node n2 is not ready: it waits for that node, or, once the machine is known to be off, for you to let it start elsewhere: " +
+				"kubectl taint node n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"},
+		"on a node that was removed": {observed{pinned: map[string]bool{"fs-1": true}}, running(),
+			since + "; node n2 is gone, and its volumes are on that node: it waits for node n2 to come back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, waits := tc.o.serverState(tc.pod, true, &record)
+			if state != v1alpha1.ServerUnavailable || waits != tc.want {
+				t.Errorf("got %s %q\nwant Unavailable %q", state, waits, tc.want)
+			}
+		})
+	}
+}
+
+func TestAVolumeIsPinnedIfItsNodeAffinityNamesOneNode(t *testing.T) {
+	volume := func(terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
+	}
+	by := func(key string, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+	}
+	for name, tc := range map[string]struct {
+		pv   *corev1.PersistentVolume
+		want bool
+	}{
+		"no affinity": {&corev1.PersistentVolume{}, false},
+		"a host name": {volume(by(corev1.LabelHostname, "n2")), true},
+		"two hosts":   {volume(by(corev1.LabelHostname, "n2", "n3")), false},
+		"a zone":      {volume(by(corev1.LabelTopologyZone, "z1")), false},
+		"either":      {volume(by(corev1.LabelHostname, "n2"), by(corev1.LabelTopologyZone, "z1")), false},
+	} {
+		if got := isPinned(tc.pv); got != tc.want {
+			t.Errorf("%s: pinned %v", name, got)
+		}
+	}
+}

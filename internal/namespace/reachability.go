@@ -1,0 +1,91 @@
+package namespace
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+)
+
+const (
+	// reportEvery and reportAfter: the API knows of a dead data server some 5 s after its last answer (two probes
+	// missed, and this), and of one that was only started again it need not know.
+	reportEvery = time.Second
+	reportAfter = 3 * time.Second
+	// reportTimeout bounds a write; it is tried again with the next round.
+	reportTimeout = 5 * time.Second
+)
+
+// reachability tells the API which data servers do not answer, and since when. The keeper alone does it: a second
+// writer that reaches a server would undo what the first says.
+type reachability struct {
+	servers       func() []*tree.Server
+	downSince     func(server string) (time.Time, bool)
+	client        client.Client
+	kubeNamespace string
+	replica       string
+	clock         clock.WithTicker
+	log           *slog.Logger
+	gauge         *prometheus.GaugeVec
+}
+
+// run reports until the context ends.
+func (r *reachability) run(ctx context.Context) {
+	ticker := r.clock.NewTicker(reportEvery)
+	defer ticker.Stop()
+	defer r.gauge.Reset()
+	for {
+		for _, server := range r.servers() {
+			r.report(ctx, server)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+func (r *reachability) report(ctx context.Context, server *tree.Server) {
+	if !server.Started {
+		return // What it waits for is told by itself, and by its pod.
+	}
+	since, down := r.downSince(server.Name)
+	r.gauge.WithLabelValues(server.Name).Set(map[bool]float64{true: 0, false: 1}[down])
+	change, due := news(server.Unreachable, since, down, r.clock.Now(), r.replica)
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	// Only this field: the rest of the status is the data server's own to write.
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"unreachable": change}})
+	if err == nil {
+		object := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: r.kubeNamespace, Name: server.Name}}
+		err = r.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	}
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		r.log.Warn("telling the API whether a data server answers", "server", server.Name, "error", err)
+	}
+}
+
+// news is what the API is to be told of a data server, nil that it answers; false if it knows already or need not know yet.
+func news(known bool, since time.Time, down bool, now time.Time, replica string) (*internalv1.Unreachable, bool) {
+	switch {
+	case !down:
+		return nil, known
+	case known || now.Sub(since) < reportAfter:
+		return nil, false
+	}
+	return &internalv1.Unreachable{SinceTime: metav1.NewTime(since), SeenBy: replica}, true
+}
