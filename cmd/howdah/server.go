@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/serverpod"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -35,13 +36,13 @@ func newServerCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.DataServer, "data-server", os.Getenv(instance.EnvDataServer), "name of the DataServer record ($"+instance.EnvDataServer+")")
-	flags.StringVar(&options.Namespace, "namespace", os.Getenv(instance.EnvNamespace), "namespace of the record ($"+instance.EnvNamespace+")")
-	flags.StringVar(&options.NodeName, "node-name", os.Getenv(instance.EnvNodeName), "node to report ($"+instance.EnvNodeName+")")
-	flags.StringVar(&options.PodIP, "pod-ip", os.Getenv(instance.EnvPodIP), "address of the pod to report ($"+instance.EnvPodIP+")")
+	flags.StringVar(&options.DataServer, "data-server", os.Getenv(serverpod.EnvDataServer), "name of the DataServer record ($"+serverpod.EnvDataServer+")")
+	flags.StringVar(&options.Namespace, "namespace", os.Getenv(serverpod.EnvNamespace), "namespace of the record ($"+serverpod.EnvNamespace+")")
+	flags.StringVar(&options.NodeName, "node-name", os.Getenv(serverpod.EnvNodeName), "node to report ($"+serverpod.EnvNodeName+")")
+	flags.StringVar(&options.PodIP, "pod-ip", os.Getenv(serverpod.EnvPodIP), "address of the pod to report ($"+serverpod.EnvPodIP+")")
 	flags.StringVar(&options.VolumesRoot, "volumes-root", naming.VolumesRoot, "directory with a directory for each volume")
-	flags.StringVar(&options.RunDir, "run-dir", instance.RunDir, "directory for ganesha's configuration and pid file")
-	flags.StringVar(&options.GaneshaBinary, "ganesha-binary", instance.GaneshaBinary, "the ganesha.nfsd to run")
+	flags.StringVar(&options.RunDir, "run-dir", serverpod.RunDir, "directory for ganesha's configuration and pid file")
+	flags.StringVar(&options.GaneshaBinary, "ganesha-binary", serverpod.GaneshaBinary, "the ganesha.nfsd to run")
 	flags.IntVar(&options.Port, "port", v1alpha1.ManagerPort, "port of /healthz, /readyz and /metrics")
 	return command
 }

@@ -23,14 +23,14 @@ type Applier struct {
 	client       client.Client
 	live         client.Reader
 	fieldManager string
-	written      *ledger
+	written      *appliedCache
 }
 
 // New makes an Applier. c reads through the manager's cache and writes; live
 // reads past the cache (Manager.GetAPIReader): before an object is made it tells whether one of that name
 // exists that the cache leaves out because it lacks our labels. fieldManager names the controller, "howdah-fileserver".
 func New(c client.Client, live client.Reader, fieldManager string) *Applier {
-	return &Applier{client: c, live: live, fieldManager: fieldManager, written: newLedger()}
+	return &Applier{client: c, live: live, fieldManager: fieldManager, written: newAppliedCache()}
 }
 
 // Object is a desired child.
@@ -100,7 +100,7 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 		client.FieldOwner(a.fieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("%s: applying it: %w", id, err)
 	}
-	a.written.record(id, digest, desired, a.fieldManager)
+	a.written.remember(id, digest, desired, a.fieldManager)
 	return nil
 }
 

@@ -6,8 +6,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 const (
@@ -52,12 +52,12 @@ func HandleKeys(fs *v1alpha1.FileServer, generation int32, random [HandleKeysByt
 
 // withHandleKeys gives a data server's pod its own keys: subPathExpr keeps those of the others out of the container.
 func withHandleKeys(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
-	volumes, paths := []string{"handle-key", "previous-handle-key"}, []string{instance.HandleKey, instance.PreviousHandleKey}
+	volumes, paths := []string{"handle-key", "previous-handle-key"}, []string{serverpod.HandleKey, serverpod.PreviousHandleKey}
 	for i, generation := range HandleKeyGenerations(in.FileServer) {
 		pod.WithVolumes(corev1ac.Volume().WithName(volumes[i]).WithSecret(corev1ac.SecretVolumeSource().
 			WithSecretName(naming.HandleKeys(in.name(), string(in.FileServer.UID), generation)).
 			WithDefaultMode(rootOnly)))
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(volumes[i]).WithMountPath(paths[i]).
-			WithSubPathExpr("$(" + instance.EnvDataServer + ")").WithReadOnly(true))
+			WithSubPathExpr("$(" + serverpod.EnvDataServer + ")").WithReadOnly(true))
 	}
 }

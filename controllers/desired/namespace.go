@@ -12,8 +12,8 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // nonRoot is the user of the namespace servers: they own no file anywhere.
@@ -60,8 +60,8 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 			WithArgs(namespaceArgs(in)...).
 			WithEnv(downwardEnv()...).
 			WithPorts(podPorts(false)...).
-			WithLivenessProbe(probe(instance.HealthPath, 10, 5, 6)).
-			WithReadinessProbe(probe(instance.ReadyPath, 1, 2, 2)).
+			WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
+			WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
 			WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse("10m"),
 				corev1.ResourceMemory: resource.MustParse("32Mi"),

@@ -11,7 +11,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // downwardEnv tells a container which pod it is, by the names that instance publishes.
@@ -21,10 +21,10 @@ func downwardEnv() []*corev1ac.EnvVarApplyConfiguration {
 			WithFieldRef(corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath(path)))
 	}
 	return []*corev1ac.EnvVarApplyConfiguration{
-		field(instance.EnvDataServer, "metadata.name"),
-		field(instance.EnvNamespace, "metadata.namespace"),
-		field(instance.EnvPodIP, "status.podIP"),
-		field(instance.EnvNodeName, "spec.nodeName"),
+		field(serverpod.EnvDataServer, "metadata.name"),
+		field(serverpod.EnvNamespace, "metadata.namespace"),
+		field(serverpod.EnvPodIP, "status.podIP"),
+		field(serverpod.EnvNodeName, "spec.nodeName"),
 	}
 }
 

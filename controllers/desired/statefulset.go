@@ -12,8 +12,8 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // serverContainer is the name of the one container of a server's pod.
@@ -45,11 +45,11 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	pod := corev1ac.PodSpec().
 		WithServiceAccountName(naming.DataServerAccount(in.name())).
 		WithEnableServiceLinks(false).
-		WithTerminationGracePeriodSeconds(int64((instance.StopAllowance + 10*time.Second) / time.Second)).
+		WithTerminationGracePeriodSeconds(int64((serverpod.StopAllowance + 10*time.Second) / time.Second)).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
 	place(pod, selector, in.FileServer.Spec.Placement)
-	for i := range instance.WritableDirs {
+	for i := range serverpod.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
 	}
 	withHandleKeys(in, pod, container)
@@ -57,19 +57,19 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 }
 
 func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {
-	capabilities := make([]corev1.Capability, 0, len(instance.Capabilities))
-	for _, c := range instance.Capabilities {
+	capabilities := make([]corev1.Capability, 0, len(serverpod.Capabilities))
+	for _, c := range serverpod.Capabilities {
 		capabilities = append(capabilities, corev1.Capability(c))
 	}
 	container := corev1ac.Container().
 		WithName(serverContainer).
 		WithImage(in.Images.Server).
-		WithArgs(instance.Args...).
+		WithArgs(serverpod.Args...).
 		WithEnv(downwardEnv()...).
 		WithPorts(podPorts(true)...).
 		// A server under full load answers late, and killing it then makes things worse: be slow to.
-		WithLivenessProbe(probe(instance.HealthPath, 10, 5, 6)).
-		WithReadinessProbe(probe(instance.ReadyPath, 2, 5, 3)).
+		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
+		WithReadinessProbe(probe(serverpod.ReadyPath, 2, 5, 3)).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithRunAsUser(0).
 			WithAllowPrivilegeEscalation(false).
@@ -78,7 +78,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 	if in.FileServer.Spec.Resources != nil {
 		container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](in.FileServer.Spec.Resources))
 	}
-	for i, dir := range instance.WritableDirs {
+	for i, dir := range serverpod.WritableDirs {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
 	}
 	for volume := range in.perServer() {

@@ -30,8 +30,8 @@ func inUseCondition(o *observed) *metav1.Condition {
 	return &c
 }
 
-// farewell tells what a deleted FileServer leaves behind; "" if nothing.
-func farewell(o *observed) string {
+// whatStays tells what a deleted FileServer leaves behind; "" if nothing.
+func whatStays(o *observed) string {
 	names := claimNames(o.claims)
 	if len(names) == 0 {
 		return ""

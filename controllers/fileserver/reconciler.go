@@ -136,7 +136,7 @@ func (r *Reconciler) release(ctx context.Context, o *observed) error {
 	if err != nil || !removed {
 		return err
 	}
-	if text := farewell(o); text != "" {
+	if text := whatStays(o); text != "" {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "ClaimsRetained", "Delete", "%s", text)
 		ctrl.LoggerFrom(ctx).Info("FileServer deleted", "remains", text)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -152,21 +153,14 @@ func capacity(o *observed, reports []serverReport) v1alpha1.FileServerCapacity {
 		record := o.dataServers[r.status.Name]
 		for _, volume := range record.Status.Volumes {
 			known = true
-			total += deref(volume.TotalBytes)
-			used += deref(volume.UsedBytes)
+			total += ptr.Deref(volume.TotalBytes, 0)
+			used += ptr.Deref(volume.UsedBytes, 0)
 		}
 	}
 	if !known {
 		return v1alpha1.FileServerCapacity{}
 	}
 	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
-}
-
-func deref(v *int64) int64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // namespaceReady counts the namespace servers that are ready, and tells what the others wait for.

@@ -193,14 +193,14 @@ func TestAReportOfTheSameFactsIsTheSame(t *testing.T) {
 	}
 }
 
-func TestFarewell(t *testing.T) {
+func TestWhatStays(t *testing.T) {
 	o, _ := world()
 	want := "its data stays in 2 claims: data-0-fs-0, data-0-fs-1; to delete it for good: kubectl -n ns delete pvc -l howdah.io/file-server=fs"
-	if got := farewell(o); got != want {
+	if got := whatStays(o); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	o.claims = nil
-	if got := farewell(o); got != "" {
+	if got := whatStays(o); got != "" {
 		t.Errorf("without claims: %q", got)
 	}
 }

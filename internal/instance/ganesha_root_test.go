@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // The tests of this file's scenarios run the instance manager against the real
@@ -40,7 +42,7 @@ func TestGanesha(t *testing.T) {
 		return
 	}
 	root := os.Getenv(envGaneshaRoot)
-	if _, err := os.Stat(filepath.Join(root, GaneshaBinary)); err != nil || os.Getuid() != 0 {
+	if _, err := os.Stat(filepath.Join(root, serverpod.GaneshaBinary)); err != nil || os.Getuid() != 0 {
 		reason := fmt.Sprintf("needs root and a Debian root directory with nfs-ganesha (%s=%q; hack/test.sh makes one): %v", envGaneshaRoot, root, err)
 		if os.Getenv(envRequire) == "1" {
 			t.Fatal(reason)
@@ -98,7 +100,7 @@ func enterRoot() error {
 		"ip address add 10.99.0.1/32 dev lo", "ip address add 10.99.0.2/32 dev lo", "ip address add 10.98.0.1/32 dev lo",
 		"hostname training-0",
 		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work + " " + root,
-		"mkdir -p " + root + "/volumes " + root + RunDir + " " + root + StateDir,
+		"mkdir -p " + root + "/volumes " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
 		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
 		"mount --bind " + scratch + "/volumes " + root + "/volumes",
 		// A pod has each volume as a mount of its own, and with node-local volumes all are of one device: without
@@ -108,9 +110,9 @@ func enterRoot() error {
 		"mount --bind " + scratch + "/claims/1 " + root + "/volumes/come-and-go/1",
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",
-		"mkdir " + root + RunDir,
-		"mount -t tmpfs tmpfs " + root + TempDir,
-		"mount -t tmpfs tmpfs " + root + StateDir,
+		"mkdir " + root + serverpod.RunDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.TempDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.StateDir,
 		"mount -t proc proc " + root + "/proc",
 		"mount -t tmpfs tmpfs " + root + "/dev",
 	} {
@@ -137,7 +139,7 @@ func enterRoot() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	capabilities := "-all,+" + strings.ToLower(strings.Join(Capabilities, ",+"))
+	capabilities := "-all,+" + strings.ToLower(strings.Join(serverpod.Capabilities, ",+"))
 	args := append([]string{"setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", "-all", insideBinary}, os.Args[1:]...)
 	return syscall.Exec("/usr/bin/setpriv", args, []string{envStage + "=" + stageInside, "PATH=/usr/bin:/usr/sbin"})
 }

@@ -25,6 +25,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 const patience = 2 * time.Minute
@@ -370,7 +371,7 @@ func killedGaneshaComesBack(t *testing.T) {
 	if !slices.Equal(idsOf(before, "alpha"), idsOf(after, "alpha")) {
 		t.Errorf("ids %v became %v", before.Exports, after.Exports)
 	}
-	for _, path := range []string{HealthPath, ReadyPath, MetricsPath} {
+	for _, path := range []string{serverpod.HealthPath, serverpod.ReadyPath, serverpod.MetricsPath} {
 		answer := httptest.NewRecorder()
 		s.manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if answer.Code != http.StatusOK {

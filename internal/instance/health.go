@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // probeTimeout bounds one probe of ganesha; a good answer takes some milliseconds.
@@ -47,7 +49,7 @@ func (e *expectation) get() (owner, scope string) {
 // one that ended is being started again already.
 func (m *manager) healthy(ctx context.Context) error {
 	state := m.ganesha.state()
-	if state.PID == 0 || m.now().Sub(state.Since) < StartAllowance {
+	if state.PID == 0 || m.now().Sub(state.Since) < serverpod.StartAllowance {
 		return nil
 	}
 	if err := m.prober.null(ctx); err != nil {
@@ -84,7 +86,7 @@ func (m *manager) ready(ctx context.Context) error {
 // handler answers the probes and has the instance manager's metrics.
 func (m *manager) handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, probe := range map[string]func(context.Context) error{HealthPath: m.healthy, ReadyPath: m.ready} {
+	for path, probe := range map[string]func(context.Context) error{serverpod.HealthPath: m.healthy, serverpod.ReadyPath: m.ready} {
 		mux.HandleFunc("GET "+path, func(writer http.ResponseWriter, request *http.Request) {
 			ctx, cancel := context.WithTimeout(request.Context(), probeTimeout)
 			defer cancel()
@@ -95,7 +97,7 @@ func (m *manager) handler() http.Handler {
 			writer.WriteHeader(http.StatusOK)
 		})
 	}
-	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{}))
 	return mux
 }
 

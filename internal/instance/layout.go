@@ -7,6 +7,19 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
+const (
+	// MetaDir is Howdah's own directory on each volume, beside the shares'
+	// directories. No share can have this name: share names start with a letter or digit.
+	MetaDir = ".howdah"
+	// RecoveryDir is the part of MetaDir of volume 0 that has ganesha's recovery
+	// records (RecoveryRoot). It is on a volume because a lost one lets another
+	// client take a lock that a client still holds; it is an option and not a
+	// subPath mount so that nothing is written to a volume before its marker is checked.
+	RecoveryDir = "ganesha"
+	// TrashDir is the part of MetaDir to which the data of removed shares is moved before it is deleted.
+	TrashDir = "trash"
+)
+
 // layout is where things are on the volumes.
 type layout struct {
 	// root has a directory for each volume: root/0, root/1, and so on.

@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // Options configure the instance manager.
@@ -41,10 +42,10 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	var missing []string
 	if o.DataServer == "" {
-		missing = append(missing, "the data server's name ("+EnvDataServer+")")
+		missing = append(missing, "the data server's name ("+serverpod.EnvDataServer+")")
 	}
 	if o.Namespace == "" {
-		missing = append(missing, "its namespace ("+EnvNamespace+")")
+		missing = append(missing, "its namespace ("+serverpod.EnvNamespace+")")
 	}
 	if len(missing) > 0 {
 		return o, errors.New("missing: " + strings.Join(missing, ", "))
@@ -53,13 +54,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.VolumesRoot = naming.VolumesRoot
 	}
 	if o.RunDir == "" {
-		o.RunDir = RunDir
+		o.RunDir = serverpod.RunDir
 	}
 	if o.GaneshaBinary == "" {
-		o.GaneshaBinary = GaneshaBinary
+		o.GaneshaBinary = serverpod.GaneshaBinary
 	}
 	if o.HandleKey == "" {
-		o.HandleKey, o.PreviousHandleKey = HandleKey, PreviousHandleKey
+		o.HandleKey, o.PreviousHandleKey = serverpod.HandleKey, serverpod.PreviousHandleKey
 	}
 	if o.Port == 0 {
 		o.Port = v1alpha1.ManagerPort

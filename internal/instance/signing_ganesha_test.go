@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // handlesStayValid: what a client holds stays good over everything but the end of the key that signed it.
@@ -138,7 +139,7 @@ func nothingIsServedUnsigned(t *testing.T) {
 // mustEnd runs ganesha with the environment; it must end by itself, by the library.
 func mustEnd(t *testing.T, what string, environment ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), GaneshaBinary, "-v")
+	command := exec.CommandContext(t.Context(), serverpod.GaneshaBinary, "-v")
 	command.Env = append(environment, "LANG=C")
 	output, err := command.CombinedOutput()
 	var exit *exec.ExitError
@@ -149,7 +150,7 @@ func mustEnd(t *testing.T, what string, environment ...string) {
 
 // unsignedGaneshaIsStopped runs ganesha as Debian has it, by taking the library's name out of the binary.
 func unsignedGaneshaIsStopped(t *testing.T) {
-	binary, err := os.ReadFile(GaneshaBinary)
+	binary, err := os.ReadFile(serverpod.GaneshaBinary)
 	mustWork(t, "read ganesha", err)
 	library := []byte("/usr/lib/howdah/libhowdah-handles.so")
 	another := append([]byte("libc.so.6"), make([]byte, len(library)-len("libc.so.6"))...)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 const (
@@ -158,8 +160,8 @@ func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(StopAllowance):
-		s.log.Error("ganesha did not stop; killing it", "after", StopAllowance)
+	case <-time.After(serverpod.StopAllowance):
+		s.log.Error("ganesha did not stop; killing it", "after", serverpod.StopAllowance)
 		_ = command.Process.Kill()
 		return <-ended
 	}

@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
@@ -40,7 +41,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 			t.Fatalf("waited in vain; the status is %+v", seen)
 		}
 	}
-	for path, want := range map[string]int{HealthPath: http.StatusOK, ReadyPath: http.StatusServiceUnavailable} {
+	for path, want := range map[string]int{serverpod.HealthPath: http.StatusOK, serverpod.ReadyPath: http.StatusServiceUnavailable} {
 		answer := httptest.NewRecorder()
 		manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if answer.Code != want {

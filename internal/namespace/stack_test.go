@@ -23,8 +23,8 @@ import (
 
 var user = nfs.Credentials{UID: 1000, GID: 1000}
 
-// insist repeats what a kernel would repeat.
-func insist(f func() error) error {
+// asKernelsDo repeats what a kernel would repeat.
+func asKernelsDo(f func() error) error {
 	for {
 		err := f()
 		if !nfs.IsStatus(err, nfsv4.NFS4ERR_DELAY) {
@@ -58,7 +58,7 @@ func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
 			workers.Go(func() {
 				for j := k; j < len(mine); j += perServer {
 					path := fmt.Sprintf("/data/d%04d", mine[j])
-					err := insist(func() error { return mount.Mkdir(t.Context(), user, path, nfs.MkdirOptions{Mode: 0o755}) })
+					err := asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, path, nfs.MkdirOptions{Mode: 0o755}) })
 					switch {
 					case err == nil:
 						made.Add(1)
@@ -124,7 +124,7 @@ func TestDeclaredDirectoriesAreMadeWhenTheirOwnerBeginsToServe(t *testing.T) {
 	for i := range 6 {
 		w.declare(share, fmt.Sprintf("train/%d", i), i%2)
 	}
-	if err := insist(func() error { _, err := mount.Stat(t.Context(), user, "/data"); return err }); err != nil {
+	if err := asKernelsDo(func() error { _, err := mount.Stat(t.Context(), user, "/data"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	for i, owner := range w.owners {
@@ -235,7 +235,7 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 	w.share("data", 1)
 	mount := w.mount(w.serve("a"))
 	for _, name := range []string{"empty", "full"} {
-		if err := insist(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) }); err != nil {
+		if err := asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,7 +276,7 @@ func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 		return len(entries)
 	}
 	mkdir := func(name string) error {
-		return insist(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) })
+		return asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) })
 	}
 	// The keeper writes records of a volume several at a time, so a few more than the limit can come to be.
 	w.eventually("what is there is adopted up to the limit", func() bool { return listed() >= 3 })

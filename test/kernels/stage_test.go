@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/howdah/howdah/internal/instance"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // The test starts itself again for what has to be done in new namespaces before another program takes over.
@@ -71,7 +71,7 @@ func becomeClient(root, folder string, args []string) error {
 }
 
 // becomeOwner turns this process into the instance manager of a data server, with a pod's rights: a read-only overlay
-// root, the capabilities of instance.Capabilities and no new privileges, process 1.
+// root, the capabilities of serverpod.Capabilities and no new privileges, process 1.
 func becomeOwner(name, lower, folder string) error {
 	path := func(name string) string { return filepath.Join(folder, name) }
 	root := path("root")
@@ -84,15 +84,15 @@ func becomeOwner(name, lower, folder string) error {
 		"mount --make-rprivate /",
 		"hostname " + name,
 		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + path("upper") + ",workdir=" + path("work") + " " + root,
-		"mkdir -p " + root + "/volumes/0 " + root + instance.RunDir + " " + root + instance.StateDir,
+		"mkdir -p " + root + "/volumes/0 " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
 		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
-		"install -D -m 400 " + path("handle-key") + " " + root + instance.HandleKey,
+		"install -D -m 400 " + path("handle-key") + " " + root + serverpod.HandleKey,
 		"mount --bind " + path("volume") + " " + root + "/volumes/0",
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",
-		"mkdir " + root + instance.RunDir,
-		"mount -t tmpfs tmpfs " + root + instance.TempDir,
-		"mount -t tmpfs tmpfs " + root + instance.StateDir,
+		"mkdir " + root + serverpod.RunDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.TempDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.StateDir,
 		"mount -t proc proc " + root + "/proc",
 		"mount -t tmpfs tmpfs " + root + "/dev",
 		"cp " + os.Getenv("HOWDAH_BINARY") + " " + root + "/run/howdah",
@@ -104,7 +104,7 @@ func becomeOwner(name, lower, folder string) error {
 	if err := prepare(commands...); err != nil {
 		return err
 	}
-	capabilities := "-all,+" + strings.ToLower(strings.Join(instance.Capabilities, ",+"))
+	capabilities := "-all,+" + strings.ToLower(strings.Join(serverpod.Capabilities, ",+"))
 	args := []string{
 		"/usr/bin/setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", "-all",
 		"/run/howdah", "server", "--data-server", name, "--namespace", kubeNamespace, "--pod-ip", os.Getenv("POD_IP"), "--node-name", "here",

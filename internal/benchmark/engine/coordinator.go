@@ -70,13 +70,13 @@ func (c *coordinator) run(ctx context.Context, listener net.Listener) (outcome, 
 	go c.accept(ctx, listener, joined)
 
 	result, err := c.conduct(ctx, joined)
-	farewell := message{Kind: kindDone}
+	last := message{Kind: kindDone}
 	if err != nil {
-		farewell = message{Kind: kindAbort, Reason: err.Error()}
+		last = message{Kind: kindAbort, Reason: err.Error()}
 	}
 	for _, m := range c.members {
 		if m != nil {
-			_ = m.link.send(farewell) // one that does not hear it sees the connection close
+			_ = m.link.send(last) // one that does not hear it sees the connection close
 			m.link.close()
 		}
 	}

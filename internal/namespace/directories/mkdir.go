@@ -112,7 +112,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	}
 	release()
 	path := tree.ExportPath(share.Name, owner.Volume, rel)
-	err = s.insist(ctx, func() error {
+	err = s.untilAnswered(ctx, func() error {
 		return s.makeWithParents(ctx, address, share, owner.Volume, rel, credentials(req.Caller),
 			nfs.MkdirOptions{Mode: req.Mode, Owner: req.Owner, Group: req.Group})
 	})
@@ -208,9 +208,9 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 	}
 }
 
-// insist repeats a mkdir whose answer was lost. If a later try finds the directory, an
+// untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an
 // earlier one has made it: nobody else could, this server has the record.
-func (s *Service) insist(ctx context.Context, mkdir func() error) error {
+func (s *Service) untilAnswered(ctx context.Context, mkdir func() error) error {
 	err := ownDoing(mkdir())
 	for try := 1; try < ownerTries && err != nil && !answered(err); try++ {
 		if !s.pause(ctx, ownerPause) {

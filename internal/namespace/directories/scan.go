@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -38,7 +39,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		return nil // it is scanned when it serves the share again
 	}
 	var count scanCount
-	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", &count); err != nil {
+	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", func() error { return nil }, &count); err != nil {
 		return err
 	}
 	if n := count.refused.Load(); n > 0 {
@@ -50,7 +51,9 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	return nil
 }
 
-func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, count *scanCount) error {
+// scanBelow scans a directory above the depth. above writes its record: it exists for those below, and is there before them, so that
+// its handle is the same from the beginning. An empty one on an owner says nothing.
+func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, above func() error, count *scanCount) error {
 	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, rel), root)
 	if err != nil {
 		return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, slot.Server, err)
@@ -64,25 +67,19 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
 		if tree.Depth(path) == share.Depth {
 			count.found.Add(1)
-			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, count) })
+			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, above, count) })
 			continue
 		}
-		before := count.adopted.Load()
-		if err := k.scanBelow(ctx, share, slot, address, path, count); err != nil {
+		this := sync.OnceValue(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
+		if err := k.scanBelow(ctx, share, slot, address, path, this, count); err != nil {
 			return errors.Join(err, group.Wait())
-		}
-		// A directory above the depth exists for those below; an empty one on an owner says nothing.
-		if count.adopted.Load() > before {
-			if err := k.adoptEntry(ctx, share, tree.Slot{}, path, e, nil); err != nil {
-				return errors.Join(err, group.Wait())
-			}
 		}
 	}
 	return group.Wait()
 }
 
 // adoptEntry writes the record of a directory that was found, unless there is one.
-func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, count *scanCount) error {
+func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, count *scanCount) error {
 	if r, ok := k.Tree.Record(share.Name, path); ok {
 		if count != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
 			count.elsewhere.Add(1)
@@ -96,6 +93,9 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 			count.refused.Add(1)
 		}
 		return nil
+	}
+	if err := above(); err != nil {
+		return err
 	}
 	spec := internalv1.ShareDirectorySpec{
 		UID: ptr.To(int64(e.Owner)), GID: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode),
@@ -112,6 +112,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		return fmt.Errorf("write the record of %s of share %s: %w", path, share.Name, err)
 	}
 	if count == nil {
+		k.Tree.SetDirectory(record)
 		return nil
 	}
 	count.adopted.Add(1)

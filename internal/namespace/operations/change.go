@@ -178,10 +178,19 @@ func (c *compound) victim(h *handle, name string) (dir, e tree.Entry, creds tree
 		return dir, e, creds, nfsv4.NFS4ERR_DELAY
 	case !ok:
 		return dir, e, creds, nfsv4.NFS4ERR_NOENT
-	case status != nfsv4.NFS4_OK || !dir.MayUnlink(creds, e.Owner):
+	case status != nfsv4.NFS4_OK || !mayUnlink(&dir, &e, creds):
 		return dir, e, creds, nfsv4.NFS4ERR_ACCESS
 	}
 	return dir, e, creds, nfsv4.NFS4_OK
+}
+
+// mayUnlink tells whether a caller may take an entry out of a directory. In a sticky directory it matters whose the
+// entry is, and of a distributed one only its data server knows: it judges by its copy of the directory.
+func mayUnlink(dir, e *tree.Entry, creds tree.Credentials) bool {
+	if e.Distributed() {
+		return dir.Permitted(creds)&(tree.Write|tree.Execute) == tree.Write|tree.Execute
+	}
+	return dir.MayUnlink(creds, e.Owner)
 }
 
 // rename is RENAME (RFC 8881 section 18.26), from the saved to the current directory.
@@ -229,7 +238,7 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	target, exists := c.h.Tree.Lookup(to.ID, name)
 	creds, _ := c.credentials(to)
 	switch {
-	case exists && !to.MayUnlink(creds, target.Owner):
+	case exists && !mayUnlink(to, &target, creds):
 		return nfsv4.NFS4ERR_ACCESS
 	case exists && target.Entries > 0:
 		return nfsv4.NFS4ERR_EXIST // whether a distributed one is empty its owner says

@@ -9,6 +9,8 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/google/go-cmp/cmp"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -326,6 +328,27 @@ func TestWhatSETATTRReadsIsWhatIsSet(t *testing.T) { // RFC 8881 section 18.30.3
 	}
 	if diff := cmp.Diff([]tree.Settings{want}, w.mutator.set); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestInAStickyDirectoryTheDataServerJudgesWhoRemovesADistributedDirectory(t *testing.T) {
+	w := newWorld(t)
+	sticky := record("open", "sticky", "", internalv1.DirectoryReady, 50)
+	sticky.Spec.Mode = "1777"
+	w.handler.Tree.SetDirectory(sticky)
+	w.handler.Tree.SetDirectory(record("open", "sticky/given", "fs-0", internalv1.DirectoryReady, 51))
+	deeper := share("deeper", "/deeper", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 3, "1777" })
+	w.handler.Tree.SetShare(deeper)
+	w.handler.Tree.SetDirectory(record("deeper", "alices", "", internalv1.DirectoryReady, 52))
+	// Its record says that it is alice's. Its data server may know that she gave it to bob.
+	if _, status := w.do(bob, at("/open/sticky", rmdir("given"))...); status != nfsv4.NFS4_OK {
+		t.Errorf("of a distributed directory: %s", nfs.StatusName(status))
+	}
+	if _, status := w.do(bob, at("/deeper", rmdir("alices"))...); status != nfsv4.NFS4ERR_ACCESS {
+		t.Errorf("of one of the namespace, which is another's: %s", nfs.StatusName(status))
+	}
+	if _, status := w.do(alice, at("/deeper", rmdir("alices"))...); status != nfsv4.NFS4_OK {
+		t.Errorf("of the caller's own: %s", nfs.StatusName(status))
 	}
 }
 

@@ -1,9 +1,11 @@
-package instance
+// Package serverpod is what the pods of servers and the programs in them agree on: the operator makes the pods from it
+// (controllers/desired), the instance manager and the namespace server find what it says. It decides nothing and imports
+// nothing of Howdah's.
+package serverpod
 
 import "time"
 
-// What the pod of a data server must give the instance manager. The fileserver
-// controller builds the StatefulSet's pod template from these.
+// What the pod of a server must give the program in it.
 const (
 	// RunDir has ganesha.conf and ganesha's pid file: an emptyDir, written anew at each start.
 	RunDir = "/run/ganesha"
@@ -11,7 +13,7 @@ const (
 	TempDir = "/tmp"
 	// StateDir is ganesha's compiled-in state directory (NFS_V4_RECOV_ROOT of its
 	// build). It must be writable, but nothing in it needs to outlive the pod: the
-	// recovery records are in RecoveryDir, by ganesha's option RecoveryRoot.
+	// recovery records are on volume 0, by ganesha's option RecoveryRoot.
 	StateDir = "/var/lib/nfs/ganesha"
 	// GaneshaBinary is ganesha in the server image.
 	GaneshaBinary = "/usr/bin/ganesha.nfsd"
@@ -21,17 +23,6 @@ const (
 	// mounted by subPath ($(POD_NAME) in the Secret), so that a pod sees no other data server's, and new keys need a new pod.
 	HandleKey         = "/etc/howdah/handle-key"
 	PreviousHandleKey = "/etc/howdah/previous-handle-key"
-
-	// MetaDir is Howdah's own directory on each volume, beside the shares'
-	// directories. No share can have this name: share names start with a letter or digit.
-	MetaDir = ".howdah"
-	// RecoveryDir is the part of MetaDir of volume 0 that has ganesha's recovery
-	// records (RecoveryRoot). It is on a volume because a lost one lets another
-	// client take a lock that a client still holds; it is an option and not a
-	// subPath mount so that nothing is written to a volume before its marker is checked.
-	RecoveryDir = "ganesha"
-	// TrashDir is the part of MetaDir to which the data of removed shares is moved before it is deleted.
-	TrashDir = "trash"
 
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
 	// variables that the pod sets through the downward API (metadata.name,

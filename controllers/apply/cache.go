@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ledger remembers what was applied to which object, so that an object that is
+// appliedCache remembers what was applied to which object, so that an object that is
 // still as we left it is not written again.
 //
 // "As we left it" is read from the object's managed fields, not from its
 // resourceVersion (which moves with every status): whoever changes or removes a
 // field that we applied takes it out of our entry
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management), so as long as our
-// entry is what it was after our last write, so are all of our values. The ledger is a shortcut, not state:
+// entry is what it was after our last write, so are all of our values. The cache is a shortcut, not state:
 // a fresh process applies everything once, and the API server stores nothing that did not change.
-type ledger struct {
+type appliedCache struct {
 	mu      sync.Mutex
 	entries map[identity]entry
 }
@@ -48,7 +48,7 @@ type entry struct {
 	fields  []byte
 }
 
-func newLedger() *ledger { return &ledger{entries: map[identity]entry{}} }
+func newAppliedCache() *appliedCache { return &appliedCache{entries: map[identity]entry{}} }
 
 func identify(object *unstructured.Unstructured) identity {
 	return identity{object.GroupVersionKind(), client.ObjectKeyFromObject(object)}
@@ -63,25 +63,25 @@ func digestOf(object *unstructured.Unstructured) (digest, error) {
 	return sha256.Sum256(text), nil
 }
 
-// unchanged tells whether present is as the last record left it, and desired says the same.
-func (l *ledger) unchanged(id identity, desired digest, present client.Object, fieldManager string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, ok := l.entries[id]
+// unchanged tells whether present is as the last write left it, and desired says the same.
+func (c *appliedCache) unchanged(id identity, desired digest, present client.Object, fieldManager string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.entries[id]
 	return ok && last.desired == desired && last.uid == present.GetUID() &&
 		len(last.fields) > 0 && bytes.Equal(last.fields, fieldsOf(present, fieldManager))
 }
 
-func (l *ledger) record(id identity, desired digest, applied client.Object, fieldManager string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries[id] = entry{desired: desired, uid: applied.GetUID(), fields: fieldsOf(applied, fieldManager)}
+func (c *appliedCache) remember(id identity, desired digest, applied client.Object, fieldManager string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[id] = entry{desired: desired, uid: applied.GetUID(), fields: fieldsOf(applied, fieldManager)}
 }
 
-func (l *ledger) forget(id identity) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.entries, id)
+func (c *appliedCache) forget(id identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, id)
 }
 
 // fieldsOf is the set of fields that the field manager has applied, in one
