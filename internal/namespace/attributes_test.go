@@ -197,6 +197,14 @@ func TestTheRootOfAShareKeepsWhatClientsSetUntilTheShareAsksForSomethingElse(t *
 	if got := mode(); got != 0o750 {
 		t.Errorf("after another chmod the mode is %o", got)
 	}
+	// A data server that begins to serve the share has made its export's root as the share says.
+	w.unserves(1)
+	w.owners[1].Put("/data/0", ownertest.Directory{Mode: 0o711})
+	w.serves(1, "data")
+	w.eventually("a new data server is told", func() bool {
+		d, _ := w.owners[1].Get("/data/0")
+		return d.Mode == 0o750
+	})
 }
 
 func TestADataServerThatIsAwayIsToldAttributesWhenItIsBack(t *testing.T) {

@@ -39,6 +39,9 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		return nil // it is scanned when it serves the share again
 	}
 	var count scanCount
+	if err := k.tellRoot(ctx, share, t.slot, server.Address); err != nil {
+		return err
+	}
 	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", func() error { return nil }, &count); err != nil {
 		return err
 	}
@@ -48,6 +51,19 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	}
 	k.Log.Info("looked for directories without records", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
 		"found", count.found.Load(), "adopted", count.adopted.Load(), "elsewhere", count.elsewhere.Load())
+	return nil
+}
+
+// tellRoot gives an export's root what clients gave the share's: the volume may be new.
+func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
+	e, ok := k.Tree.At(share.Path)
+	if !ok || e.Owner == share.Owner && e.Group == share.Group && e.Mode == share.Mode {
+		return nil
+	}
+	path := tree.ExportPath(share.Name, slot.Volume, tree.RootPath)
+	if err := k.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &e.Owner, Group: &e.Group, Mode: &e.Mode}); err != nil {
+		return fmt.Errorf("give the root of share %s on data server %s its owner and mode: %w", share.Name, slot.Server, err)
+	}
 	return nil
 }
 
