@@ -35,6 +35,8 @@ type Options struct {
 	Changes int
 	// ChangeTimeout bounds the change of one directory.
 	ChangeTimeout time.Duration
+	// Memory is what the process may use, in bytes; 0 means what the pod may. Limits that are not given follow it.
+	Memory int64
 	// RPC and Sessions limit what clients may make the server hold.
 	RPC      rpc.Limits
 	Sessions session.Limits
@@ -72,6 +74,8 @@ func (o *Options) complete() error {
 	setDefault(&o.Lease, DefaultLease)
 	setDefault(&o.Changes, DefaultChanges)
 	setDefault(&o.ChangeTimeout, DefaultChangeTimeout)
+	setDefault(&o.Memory, memoryLimit())
+	limitsFor(o.Memory, &o.RPC, &o.Sessions)
 	setDefault(&o.RPC.MessageBytes, messageBytes)
 	setDefault(&o.Sessions.RequestBytes, messageBytes)
 	setDefault(&o.Sessions.ResponseBytes, messageBytes)

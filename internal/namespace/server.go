@@ -42,6 +42,7 @@ type server struct {
 	watcher *watcher
 	metrics *metrics
 
+	probe     selfProbe
 	listening atomic.Bool
 	stopping  atomic.Bool
 }
@@ -54,6 +55,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	keepWithin(s.Memory)
 	// What serves clients outlives the order to stop.
 	lingering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -163,6 +165,9 @@ func (s *server) nfs(ctx context.Context) error {
 	}
 	s.Log.Info("serving", "address", listener.Addr().String(), "identity", identity)
 	s.listening.Store(true)
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.probe.run(probing, s, listener.Addr())
 	if err := calls.Serve(ctx, listener); err != nil {
 		return fmt.Errorf("serve NFS clients: %w", err)
 	}
@@ -238,7 +243,10 @@ func (s *server) countServing(sessions *session.Server, calls *rpc.Server) {
 	m.gauge("howdah_namespace_clients", "NFS clients.", func() int { return sessions.Stats().Clients })
 	m.gauge("howdah_namespace_sessions", "NFS sessions.", func() int { return sessions.Stats().Sessions })
 	m.gauge("howdah_namespace_connections", "Open connections.", func() int { return calls.Stats().Connections })
-	m.gauge("howdah_namespace_requests", "Requests in flight.", func() int { return calls.Stats().Requests })
+	m.gauge("howdah_namespace_connections_limit", "Connections that there may be.", func() int { return calls.Limits().Connections })
+	m.gauge("howdah_namespace_clients_limit", "NFS clients that there may be.", func() int { return sessions.Limits().Clients })
+	m.gauge("howdah_namespace_requests", "Requests that are being executed.", func() int { return calls.Stats().Requests })
+	m.gauge("howdah_namespace_reply_bytes", "Memory of replies that clients have not read.", func() int { return calls.Stats().ReplyBytes })
 }
 
 // manager answers probes and gives metrics.
@@ -276,5 +284,5 @@ func (s *server) ready() error {
 	case !s.listening.Load():
 		return errors.New("no DataServer is known yet, so the server has no identity")
 	}
-	return nil
+	return s.probe.check(s.Clock.Now())
 }

@@ -34,6 +34,12 @@ var config *rest.Config
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	switch {
+	case os.Getenv(hostileServer) != "":
+		os.Exit(serveHostile())
+	case os.Getenv(hostileAttack) != "":
+		os.Exit(attackAsTold())
+	}
 	os.Exit(run(m))
 }
 

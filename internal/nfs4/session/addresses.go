@@ -62,7 +62,7 @@ func (s *Server) makeRoom(a *addressRecord) bool {
 	case len(a.clients) >= s.limits.ClientsPerAddress:
 		return s.evict(a, s.lease)
 	case len(s.clients) >= s.limits.Clients:
-		return s.evictFor(len(a.clients), func(other *addressRecord) int { return len(other.clients) })
+		return s.evictFor(a)
 	}
 	return true
 }
@@ -94,13 +94,15 @@ func (s *Server) most(held func(*addressRecord) int) (most *addressRecord) {
 }
 
 // evictFor drops a client of the address that holds most, if that is more than the newcomer's address holds, or
-// else any that has not confirmed itself or is silent.
-func (s *Server) evictFor(holds int, held func(*addressRecord) int) bool {
-	if most := s.most(held); held(most) > holds+1 && s.evict(most, 0) {
+// else one that has not confirmed itself or is silent, of an address that holds no less.
+func (s *Server) evictFor(newcomer *addressRecord) bool {
+	holds := len(newcomer.clients)
+	most := s.most(func(other *addressRecord) int { return len(other.clients) })
+	if len(most.clients) > holds+1 && s.evict(most, 0) {
 		return true
 	}
 	for _, a := range s.addresses {
-		if s.evict(a, s.lease) {
+		if len(a.clients) >= holds && s.evict(a, s.lease) {
 			return true
 		}
 	}

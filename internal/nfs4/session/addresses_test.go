@@ -84,6 +84,21 @@ func TestAFloodOfExchangeIDsHitsItsOwnAddress(t *testing.T) {
 	}
 }
 
+// Nor do those of several addresses that are full push out the one of an address that has no other.
+func TestAFloodFromSeveralAddressesLeavesOthersTheirPlace(t *testing.T) {
+	f := newFixture(t, session.Limits{Clients: 40})
+	for i := range 500 {
+		mine := exchanged(t, f.send(at(1), exchangeID(fmt.Sprint("mine", i), 1, 0)))
+		for k := range byte(8) {
+			exchanged(t, f.send(at(2+k), exchangeID(fmt.Sprint("flood", i), 1, 0)))
+		}
+		res := f.send(at(1), createSession(mine.EirClientid, mine.EirSequenceid))
+		made := created(t, res)
+		f.send(at(1), destroySession(made.CsrSessionid))
+		f.send(at(1), destroyClient(mine.EirClientid))
+	}
+}
+
 // At its own limit an address gets a new client when one of its own has been silent for a lease.
 func TestASilentClientGivesItsPlaceToItsNeighbour(t *testing.T) {
 	f := newFixture(t, session.Limits{ClientsPerAddress: 2})

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"runtime/debug"
+	"sync"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
@@ -38,6 +39,8 @@ func (s *Server) Compound(ctx context.Context, caller rpc.Caller, args []byte) (
 // withoutSession executes the only operation of a compound that has no SEQUENCE
 // (RFC 8881 section 2.10.6: the five that may, and alone).
 func (s *Server) withoutSession(caller rpc.Caller, d *decoder, h header) nfsv4.NfsResop4 {
+	s.gate.enter(rpc.Client(caller.Addr))
+	defer s.gate.leave()
 	op, failure := d.operation(h.minorVersion)
 	if failure != nil {
 		return failure
@@ -122,6 +125,9 @@ type execution struct {
 
 // next decodes and executes one operation.
 func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsResop4 {
+	e.server.gate.enter(rpc.Client(e.caller.Addr))
+	leave := sync.OnceFunc(e.server.gate.leave)
+	defer leave()
 	// Without room for a failure there is no room for any result.
 	if status := r.exceeded(failureBytes); status != nfsv4.NFS4_OK {
 		if number, ok := d.peek(); ok {
@@ -157,6 +163,9 @@ func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsRes
 	}
 	if op, ok := op.(*nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE); ok {
 		return e.reclaimComplete(op)
+	}
+	if limited(op.GetArgop()) {
+		leave() // It waits for others: the API, and data servers.
 	}
 	if e.server.limits.ChangesPerSecond > 0 && limited(op.GetArgop()) {
 		release, admitted := e.server.beginChange(e.ctx, e.caller)

@@ -26,7 +26,8 @@ type Compound interface {
 	// package: never for EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, DESTROY_CLIENTID,
 	// BIND_CONN_TO_SESSION, BACKCHANNEL_CTL, SET_SSV, SEQUENCE, RECLAIM_COMPLETE, TEST_STATEID,
 	// FREE_STATEID and ILLEGAL, nor for what only NFSv4.0 has. Names in op are UTF-8, but they
-	// may be empty, ".", "..", long, or contain "/" and NUL. Do may be slow, but must end by
-	// itself: the client gets NFS4ERR_DELAY for its retries meanwhile.
+	// may be empty, ".", "..", long, or contain "/" and NUL. Do may be slow for CREATE, REMOVE, RENAME and
+	// SETATTR, but must end by itself: the client gets NFS4ERR_DELAY for its retries meanwhile. For all other
+	// operations it must not wait for anybody: they take turns, a few at a time.
 	Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4
 }

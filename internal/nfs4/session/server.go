@@ -108,6 +108,7 @@ type Server struct {
 	log          *slog.Logger
 	hash         maphash.Seed
 	boot         uint32
+	gate         *gate
 
 	mu         sync.Mutex
 	counter    uint32
@@ -133,7 +134,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		handler: config.Handler, owner: []byte(config.Owner), scope: []byte(config.Scope), lease: config.Lease,
 		limits: config.Limits.withDefaults(), now: config.Now, random: config.Random, log: config.Logger,
-		hash:    maphash.MakeSeed(),
+		hash: maphash.MakeSeed(), gate: newGate(),
 		clients: map[uint64]*clientRecord{}, confirmed: map[string]*clientRecord{}, tentative: map[string]*clientRecord{},
 		sessions: map[sessionID]*session{}, addresses: map[netip.Addr]*addressRecord{},
 	}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# What hostile clients can do to others of a namespace server: for each attack, from other addresses, the longest
+# stall of well-behaved clients (goal: 1 s) and the server's memory (goal: 128 MiB). It needs no lab.
+#
+#   HOWDAH_HOSTILE_SECONDS=20 hack/bench-hostile.sh     # so long for each attack; default 10
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/environment.sh
+KUBEBUILDER_ASSETS=$(hack/lab/lab assets)
+export KUBEBUILDER_ASSETS HOWDAH_HOSTILE_SECONDS=${HOWDAH_HOSTILE_SECONDS:-10}
+echo "load of the machine: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores"
+go test -vet=off -count=1 -timeout 60m -v -run '^TestHostileClients$' ./internal/namespace | grep -E 'FIGURE|goal|error|^(ok|FAIL|---)'

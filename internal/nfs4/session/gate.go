@@ -1,0 +1,60 @@
+package session
+
+import (
+	"net/netip"
+	"runtime"
+	"sync"
+)
+
+// gate bounds how many operations compute at a time, and gives client addresses turns: behind a thousand operations
+// of one address, the next of another address waits for one to end and not for a thousand. Go's scheduler would
+// let all of them share the processors.
+type gate struct {
+	mu   sync.Mutex
+	free int
+	// waiting has those that wait, by address; turns are the addresses in the order of their next turn.
+	waiting map[netip.Addr][]chan struct{}
+	turns   []netip.Addr
+}
+
+// newGate makes a gate that keeps all processors busy, with some to spare for operations that wait for a lock.
+func newGate() *gate {
+	return &gate{free: 2 * runtime.GOMAXPROCS(0), waiting: map[netip.Addr][]chan struct{}{}}
+}
+
+// enter waits for the address's turn.
+func (g *gate) enter(address netip.Addr) {
+	g.mu.Lock()
+	if g.free > 0 {
+		g.free--
+		g.mu.Unlock()
+		return
+	}
+	turn := make(chan struct{})
+	if len(g.waiting[address]) == 0 {
+		g.turns = append(g.turns, address)
+	}
+	g.waiting[address] = append(g.waiting[address], turn)
+	g.mu.Unlock()
+	<-turn
+}
+
+// leave gives the place to the address whose turn it is.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.turns) == 0 {
+		g.free++
+		return
+	}
+	address := g.turns[0]
+	g.turns = g.turns[1:]
+	queue := g.waiting[address]
+	close(queue[0])
+	if queue = queue[1:]; len(queue) == 0 {
+		delete(g.waiting, address)
+		return
+	}
+	g.waiting[address] = queue
+	g.turns = append(g.turns, address)
+}
