@@ -132,6 +132,11 @@ type FrontDoor struct {
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	MaxWaitSeconds int32 `json:"maxWaitSeconds,omitempty"`
+
+	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and 64Mi
+	// memory, and a limit of 512Mi memory. What clients may make it hold (connections, sessions, replies) follows the limit.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // NFSOptions tunes the NFS protocol.
@@ -151,6 +156,14 @@ type NFSOptions struct {
 	// +kubebuilder:validation:Maximum=180
 	// +optional
 	GraceSeconds int32 `json:"graceSeconds,omitempty"`
+
+	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
+	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means
+	// as many as the memory of spec.resources is good for, which status.servers shows.
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=65536
+	// +optional
+	MaxConnections int32 `json:"maxConnections,omitempty"`
 }
 
 // FileServerStatus is what the operator sees of a FileServer.
@@ -231,11 +244,31 @@ type FileServerServerStatus struct {
 	// +optional
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
 
+	// connections are those of NFS clients. A client has as many as its mount option nconnect says.
+	// +optional
+	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
+
 	// directories is the number of share directories that the server owns.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Directories *int32 `json:"directories,omitempty"`
 }
+
+// FileServerConnections are the TCP connections of a data server's NFS clients.
+type FileServerConnections struct {
+	// used is how many there are, to an eighth.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Used *int32 `json:"used,omitempty"`
+
+	// limit is how many there may be: spec.nfs.maxConnections, or what follows from the memory of spec.resources.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Limit int32 `json:"limit,omitempty"`
+}
+
+// ManyConnections tells whether so many connections are worth a warning: 80 % of the limit.
+func ManyConnections(used, limit int32) bool { return limit > 0 && int64(used)*5 >= int64(limit)*4 }
 
 // ServerState tells how far a data server is.
 // +kubebuilder:validation:Enum=Pending;Starting;Serving;Unavailable

@@ -26,6 +26,7 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithServerScope(string(in.FileServer.UID)).
 		WithLeaseSeconds(lease).
 		WithGraceSeconds(grace).
+		WithMaxConnections(MaxConnections(in.FileServer)).
 		WithVolumes(in.perServer()).
 		WithNamespaceServers(sortedUnique(in.NamespaceAddresses)...).
 		WithExports(exports(in.Shares)...).

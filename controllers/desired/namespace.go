@@ -62,10 +62,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 			WithPorts(podPorts(false)...).
 			WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 			WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
-			WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse("10m"),
-				corev1.ResourceMemory: resource.MustParse("32Mi"),
-			})).
+			WithResources(namespaceResources(in)).
 			WithSecurityContext(corev1ac.SecurityContext().
 				WithAllowPrivilegeEscalation(false).
 				WithReadOnlyRootFilesystem(true).
@@ -76,6 +73,20 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 	}
 	place(pod, selector, placement)
 	return pod
+}
+
+// namespaceResources are those of a namespace server. Its limits on what clients may make it hold follow the memory: a
+// quarter of it is theirs. The rest of the default is enough for some 100,000 directories (31 MB for 10,000).
+func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyConfiguration {
+	if door := in.FileServer.Spec.FrontDoor; door != nil && door.Resources != nil {
+		return resources(door.Resources)
+	}
+	return corev1ac.ResourceRequirements().
+		WithRequests(corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("64Mi"),
+		}).
+		WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})
 }
 
 // namespaceArgs are what a namespace server is told.

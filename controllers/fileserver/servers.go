@@ -39,6 +39,9 @@ func reportServer(o *observed, name string) serverReport {
 		Address:        record.Spec.Address,
 		ConfigRevision: record.Status.ObservedGeneration,
 	}}
+	if seen := record.Status.Connections; seen.Limit > 0 {
+		r.status.Connections = v1alpha1.FileServerConnections{Used: seen.Used, Limit: seen.Limit}
+	}
 	count := o.directories[name]
 	r.status.Directories = &count
 	r.status.State, r.waits = o.serverState(&pod, hasPod, &record)

@@ -89,11 +89,27 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 		if few != "" {
 			return conditions.True(conditionType, v1alpha1.ReasonServersShareNodes, serving+few)
 		}
+		if full := nearlyFull(servers); len(full) > 0 {
+			return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, fmt.Sprintf(
+				"%s; more than 80 %% of the connections that there may be are used of %s: raise spec.nfs.maxConnections or the memory in spec.resources",
+				serving, conditions.List(full, maxPaths)))
+		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
 	case few != "":
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}
 	return conditions.False(conditionType, v1alpha1.ReasonServersNotReady, serving+": "+conditions.List(waiting, maxPaths))
+}
+
+// nearlyFull are the servers that soon refuse connections, with how many they take. How many are used is not
+// said: the message would change all the time.
+func nearlyFull(servers []serverReport) (names []string) {
+	for _, s := range servers {
+		if c := s.status.Connections; c.Used != nil && v1alpha1.ManyConnections(*c.Used, c.Limit) {
+			names = append(names, fmt.Sprintf("%s (%d)", s.status.Name, c.Limit))
+		}
+	}
+	return names
 }
 
 func namespaceCondition(o *observed) metav1.Condition {

@@ -3,6 +3,7 @@ package fileserver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,16 @@ func TestReady(t *testing.T) {
 			"1 node is eligible for 2 data servers",
 		},
 		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonServersShareNodes, "2 of 2 data servers serve; 1 node is eligible for 2"},
+		"connections are nearly used up": {func(o *observed, _ *decision) {
+			r, used := o.dataServers["fs-0"], int32(80)
+			r.Status.Connections = internalv1.Connections{Used: &used, Limit: 100}
+			o.dataServers["fs-0"] = r
+		}, nil, v1alpha1.ReasonConnectionsNearLimit, "2 of 2 data servers serve; more than 80 % of the connections that there may be are used of fs-0 (100): raise"},
+		"connections are used, and more can be": {func(o *observed, _ *decision) {
+			r, used := o.dataServers["fs-0"], int32(79)
+			r.Status.Connections = internalv1.Connections{Used: &used, Limit: 100}
+			o.dataServers["fs-0"] = r
+		}, nil, v1alpha1.ReasonReady, "everything"},
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
 		"no namespace server": {
@@ -160,6 +171,7 @@ func TestReady(t *testing.T) {
 			o.shares = []v1alpha1.FileShare{*builders.FileShare("ns", "a", "fs").Build(), *builders.FileShare("ns", "b", "fs").Build()}
 		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, b; nothing is stopped until they are deleted"},
 	}
+	serves := []string{v1alpha1.ReasonReady, v1alpha1.ReasonServersShareNodes, v1alpha1.ReasonConnectionsNearLimit}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o, d := world()
@@ -173,7 +185,7 @@ func TestReady(t *testing.T) {
 			if got := conditions.Message(status.Conditions, v1alpha1.ConditionReady); !strings.Contains(got, tc.message) {
 				t.Errorf("message %q, want %q in it", got, tc.message)
 			}
-			if ready := conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady); ready != (tc.reason == v1alpha1.ReasonReady || tc.reason == v1alpha1.ReasonServersShareNodes) {
+			if ready := conditions.IsTrue(status.Conditions, v1alpha1.ConditionReady); ready != slices.Contains(serves, tc.reason) {
 				t.Errorf("ready = %v with reason %s", ready, tc.reason)
 			}
 			if complete := tc.applied == nil || v1alpha1.NeedsUser(tc.reason); (status.ObservedGeneration != nil) != complete {

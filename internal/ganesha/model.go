@@ -15,6 +15,8 @@ type Config struct {
 	ServerScope, ServerOwner string
 	// LeaseSeconds is Lease_Lifetime, GraceSeconds is Grace_Period, at least the lease.
 	LeaseSeconds, GraceSeconds int32
+	// MaxConnections is RPC_Max_Connections; 0 means DefaultMaxConnections.
+	MaxConnections uint32
 	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts.
 	RecoveryRoot string
 

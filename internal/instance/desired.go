@@ -23,7 +23,7 @@ func desiredConfig(server *internalv1.DataServer, ids *ledger, where layout) (ga
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
 		RecoveryRoot: where.recovery(),
-		LeaseSeconds: server.Spec.LeaseSeconds,
+		LeaseSeconds: server.Spec.LeaseSeconds, MaxConnections: uint32(server.Spec.MaxConnections),
 		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}

@@ -226,6 +226,7 @@ func runScenarios(t *testing.T) {
 		{"removed data goes, and not a byte more", removedDataGoes},
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
+		{"200 clients with 16 connections each", manyConnections},
 		{"forged handles are refused", forgedHandlesAreRefused},
 		{"handles outlive restarts and the exchange of keys", handlesStayValid},
 		{"without a key nothing is served", nothingIsServedUnsigned},

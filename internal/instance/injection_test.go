@@ -134,6 +134,7 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
 		config.Port, config.MonitoringPort = 2049, 9587
+		config.MaxConnections = ganesha.DefaultMaxConnections
 		if diff := cmp.Diff(config, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("what ganesha reads is not what was asked for: %s", diff)
 		}

@@ -46,20 +46,22 @@ type manager struct {
 	metrics         *metrics
 
 	// The rest belongs to the goroutine of run.
-	record   *internalv1.DataServer
-	memory   *ledger
-	started  bool
-	loaded   string // The configuration that ganesha has.
-	proven   int    // The start of ganesha that was seen to refuse a forged handle.
-	starts   int    // The start of ganesha that loaded and serving are about.
-	serving  map[string]fileSystem
-	leaving  map[string]bool // Pseudo paths that it may still serve.
-	removed  map[string]bool
-	usage    []volumeUsage
-	usedAt   time.Time
-	trash    trashCan
-	group    sync.WaitGroup
-	expected expectation
+	record  *internalv1.DataServer
+	memory  *ledger
+	started bool
+	loaded  string // The configuration that ganesha has.
+	proven  int    // The start of ganesha that was seen to refuse a forged handle.
+	starts  int    // The start of ganesha that loaded and serving are about.
+	serving map[string]fileSystem
+	leaving map[string]bool // Pseudo paths that it may still serve.
+	removed map[string]bool
+	usage   []volumeUsage
+	usedAt  time.Time
+	// connections are those of clients when they were counted last.
+	connections int32
+	trash       trashCan
+	group       sync.WaitGroup
+	expected    expectation
 }
 
 // run works until the context ends, then stops ganesha and says so in the status.
@@ -115,6 +117,11 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 	if m.now().Sub(m.usedAt) >= usageEvery {
 		m.measure()
 	}
+	if n, err := readConnections(); err != nil {
+		m.log.Error("the clients' connections were not counted", "err", err)
+	} else {
+		m.connections = n
+	}
 	seen := m.observe()
 	switch {
 	case fault != nil:
@@ -139,6 +146,8 @@ func (m *manager) observe() observation {
 	if m.memory == nil {
 		return seen
 	}
+	seen.connections = m.connections
+	seen.maxConnections = connectionsAllowed(m.ganesha.state().Config)
 	for _, export := range m.record.Spec.Exports {
 		if m.servesShare(export.ShareName) {
 			seen.exports = append(seen.exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: m.memory.ids(export.ShareName)})

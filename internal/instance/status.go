@@ -28,6 +28,8 @@ type observation struct {
 	exports []internalv1.ServedExport
 	removed []string
 	usage   []volumeUsage
+	// connections are those of clients, and maxConnections how many there may be; 0: not known.
+	connections, maxConnections int32
 }
 
 // statusFrom is the status to report. What is unknown now keeps its earlier value.
@@ -48,6 +50,9 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	status.Exports = slices.Clone(seen.exports)
 	slices.SortFunc(status.Exports, func(a, b internalv1.ServedExport) int { return strings.Compare(a.ShareName, b.ShareName) })
 	status.Removed = slices.Sorted(slices.Values(seen.removed))
+	if seen.maxConnections > 0 {
+		status.Connections = reportConnections(earlier.Connections, seen.connections, seen.maxConnections)
+	}
 	if seen.usage != nil {
 		status.Volumes = reportUsage(earlier.Volumes, seen.usage)
 	}

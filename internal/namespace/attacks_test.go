@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/nfs4/peertest"
 )
 
 // attack is something that hostile clients do for as long as the context lasts. What it gives is told beside the figures.
@@ -62,7 +64,7 @@ func each(ctx context.Context, count int, attacker func(i int) error) {
 }
 
 // ending closes a connection when the context ends.
-func (p *peer) ending(ctx context.Context) func() {
+func ending(ctx context.Context, p *peertest.Peer) func() {
 	stop := context.AfterFunc(ctx, func() { _ = p.Close() })
 	return func() {
 		stop()
@@ -73,22 +75,22 @@ func (p *peer) ending(ctx context.Context) func() {
 // deaf sends the same operation on all slots and reads nothing.
 func deaf(ctx context.Context, s *target, count, addresses int, op nfsv4.NfsArgop4) string {
 	each(ctx, count, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, addresses))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, addresses))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
-		if _, err := p.login(fmt.Sprint("deaf ", i)); err != nil {
+		defer ending(ctx, p)()
+		if _, err := p.Login(fmt.Sprint("deaf ", i)); err != nil {
 			return err
 		}
 		_ = p.Conn.(*net.TCPConn).SetReadBuffer(4096)
 		for slot := uint32(0); ; slot = (slot + 1) % 64 {
-			ops := []nfsv4.NfsArgop4{p.sequence(slot)}
+			ops := []nfsv4.NfsArgop4{p.Sequence(slot)}
 			ops = append(ops, walk("/data")...)
 			for range 8 {
 				ops = append(ops, op)
 			}
-			if _, err := p.Write(p.message(ops...)); err != nil {
+			if _, err := p.Write(p.Message(ops...)); err != nil {
 				return err
 			}
 		}
@@ -98,16 +100,16 @@ func deaf(ctx context.Context, s *target, count, addresses int, op nfsv4.NfsArgo
 
 func listers(ctx context.Context, s *target) string {
 	each(ctx, 64, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, 5))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 5))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
-		if _, err := p.login(fmt.Sprint("lister ", i)); err != nil {
+		defer ending(ctx, p)()
+		if _, err := p.Login(fmt.Sprint("lister ", i)); err != nil {
 			return err
 		}
 		for {
-			if _, err := p.call(append([]nfsv4.NfsArgop4{p.sequence(0)}, append(walk("/data"), readdir())...)...); err != nil {
+			if _, err := p.Call(append([]nfsv4.NfsArgop4{p.Sequence(0)}, append(walk("/data"), readdir())...)...); err != nil {
 				return err
 			}
 		}
@@ -118,13 +120,13 @@ func listers(ctx context.Context, s *target) string {
 func manyClients(ctx context.Context, s *target) string {
 	var in, put atomic.Int64
 	each(ctx, 1, func(int) error {
-		p, err := connect(ctx, s.address, s.hostile(0, 1))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(0, 1))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
+		defer ending(ctx, p)()
 		for i := 0; ; i++ {
-			status, err := p.login(fmt.Sprint("one of many ", i))
+			status, err := p.Login(fmt.Sprint("one of many ", i))
 			if err != nil {
 				return err
 			}
@@ -144,7 +146,7 @@ func idle(ctx context.Context, s *target) string {
 	each(ctx, dialers, func(k int) error {
 		var held []net.Conn
 		for i := range connections / dialers {
-			p, err := connect(ctx, s.address, s.hostile(k+i, 5))
+			p, err := peertest.Connect(ctx, s.address, s.hostile(k+i, 5))
 			if err != nil {
 				break
 			}
@@ -163,7 +165,7 @@ func idle(ctx context.Context, s *target) string {
 func churn(ctx context.Context, s *target) string {
 	var opened atomic.Int64
 	each(ctx, 8, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, 5))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 5))
 		if err != nil {
 			return err
 		}
@@ -176,19 +178,19 @@ func churn(ctx context.Context, s *target) string {
 func mkdirStorm(ctx context.Context, s *target) string {
 	var made, put, number atomic.Int64
 	each(ctx, 16, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(0, 1))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(0, 1))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
-		if status, err := p.login(fmt.Sprint("maker ", i)); err != nil || status != nfsv4.NFS4_OK {
+		defer ending(ctx, p)()
+		if status, err := p.Login(fmt.Sprint("maker ", i)); err != nil || status != nfsv4.NFS4_OK {
 			return fmt.Errorf("%v: %w", status, err)
 		}
 		for {
 			var batch []byte
 			for slot := range uint32(64) {
-				ops := append([]nfsv4.NfsArgop4{p.sequence(slot)}, walk("/data")...)
-				batch = append(batch, p.message(append(ops, &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{
+				ops := append([]nfsv4.NfsArgop4{p.Sequence(slot)}, walk("/data")...)
+				batch = append(batch, p.Message(append(ops, &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{
 					Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: fmt.Sprint("storm-", number.Add(1)),
 				}})...)...)
 			}
@@ -196,11 +198,11 @@ func mkdirStorm(ctx context.Context, s *target) string {
 				return err
 			}
 			for range 64 {
-				status, err := p.status()
+				res, err := p.Reply()
 				if err != nil {
 					return err
 				}
-				if status == nfsv4.NFS4_OK {
+				if res.Status == nfsv4.NFS4_OK {
 					made.Add(1)
 				} else {
 					put.Add(1)
@@ -214,13 +216,13 @@ func mkdirStorm(ctx context.Context, s *target) string {
 func exchangeFlood(ctx context.Context, s *target) string {
 	var sent atomic.Int64
 	each(ctx, 16, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, 3))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 3))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
+		defer ending(ctx, p)()
 		for {
-			if _, err := p.call(exchange(fmt.Sprint("flood ", sent.Add(1)))); err != nil {
+			if _, err := p.Call(peertest.ExchangeID(fmt.Sprint("flood ", sent.Add(1)))); err != nil {
 				return err
 			}
 		}
@@ -231,11 +233,11 @@ func exchangeFlood(ctx context.Context, s *target) string {
 // slowSenders claim a large request, send a good part of it, and then a byte now and then.
 func slowSenders(ctx context.Context, s *target) string {
 	each(ctx, 400, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, 5))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 5))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
+		defer ending(ctx, p)()
 		start := binary.BigEndian.AppendUint32(nil, 1<<31|1<<20)
 		if _, err := p.Write(append(start, make([]byte, 600<<10)...)); err != nil {
 			return err
@@ -253,13 +255,13 @@ func slowSenders(ctx context.Context, s *target) string {
 func malformed(ctx context.Context, s *target) string {
 	var sent atomic.Int64
 	each(ctx, 16, func(i int) error {
-		p, err := connect(ctx, s.address, s.hostile(i, 2))
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 2))
 		if err != nil {
 			return err
 		}
-		defer p.ending(ctx)()
+		defer ending(ctx, p)()
 		sent.Add(1)
-		whole := p.message(exchange("malformed"))
+		whole := p.Message(peertest.ExchangeID("malformed"))
 		switch i % 4 {
 		case 0: // Larger than permitted.
 			_, err = p.Write(binary.BigEndian.AppendUint32(nil, 1<<31|1<<30))

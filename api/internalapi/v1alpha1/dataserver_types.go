@@ -63,6 +63,12 @@ type DataServerSpec struct {
 	// +required
 	GraceSeconds int32 `json:"graceSeconds,omitempty"`
 
+	// maxConnections is ganesha's RPC_Max_Connections; unset means 4096.
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=65536
+	// +optional
+	MaxConnections int32 `json:"maxConnections,omitempty"`
+
 	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
@@ -185,6 +191,23 @@ type DataServerStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Volumes []VolumeUsage `json:"volumes,omitempty"`
+
+	// connections are those of NFS clients.
+	// +optional
+	Connections Connections `json:"connections,omitempty,omitzero"`
+}
+
+// Connections are TCP connections of NFS clients.
+type Connections struct {
+	// used is how many there are, to an eighth.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Used *int32 `json:"used,omitempty"`
+
+	// limit is how many there may be.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Limit int32 `json:"limit,omitempty"`
 }
 
 // ServedExport is a share that ganesha serves.

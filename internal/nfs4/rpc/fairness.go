@@ -10,9 +10,9 @@ import (
 // all of its /64.
 const subnetBits = 64
 
-// firstTurn is what any address may hold of replies even when all memory for them is used up: the
-// work of one request, so that a quiet client is served while the connections at fault are being closed.
-const firstTurn = 128 << 10
+// firstTurn is what any address may hold of replies even when all memory for them is used up: the work of a long
+// listing, so that a quiet client is served while the connections at fault are being closed.
+const firstTurn = 384 << 10
 
 // Client is the part of an address that limits are kept for.
 func Client(address netip.Addr) netip.Addr {

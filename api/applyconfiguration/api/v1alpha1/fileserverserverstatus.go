@@ -23,6 +23,8 @@ type FileServerServerStatusApplyConfiguration struct {
 	State *apiv1alpha1.ServerState `json:"state,omitempty"`
 	// configRevision is the generation of the DataServer that the server has loaded.
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
+	// connections are those of NFS clients. A client has as many as its mount option nconnect says.
+	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`
 }
@@ -70,6 +72,14 @@ func (b *FileServerServerStatusApplyConfiguration) WithState(value apiv1alpha1.S
 // If called multiple times, the ConfigRevision field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithConfigRevision(value int64) *FileServerServerStatusApplyConfiguration {
 	b.ConfigRevision = &value
+	return b
+}
+
+// WithConnections sets the Connections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Connections field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithConnections(value *FileServerConnectionsApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.Connections = value
 	return b
 }
 

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
 // FrontDoorApplyConfiguration represents a declarative configuration of the FrontDoor type for use
 // with apply.
 //
@@ -17,6 +21,9 @@ type FrontDoorApplyConfiguration struct {
 	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
 	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
 	MaxWaitSeconds *int32 `json:"maxWaitSeconds,omitempty"`
+	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and 64Mi
+	// memory, and a limit of 512Mi memory. What clients may make it hold (connections, sessions, replies) follows the limit.
+	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // FrontDoorApplyConfiguration constructs a declarative configuration of the FrontDoor type for use with
@@ -46,5 +53,13 @@ func (b *FrontDoorApplyConfiguration) WithReplicas(value int32) *FrontDoorApplyC
 // If called multiple times, the MaxWaitSeconds field is set to the value of the last call.
 func (b *FrontDoorApplyConfiguration) WithMaxWaitSeconds(value int32) *FrontDoorApplyConfiguration {
 	b.MaxWaitSeconds = &value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *FrontDoorApplyConfiguration) WithResources(value v1.ResourceRequirements) *FrontDoorApplyConfiguration {
+	b.Resources = &value
 	return b
 }

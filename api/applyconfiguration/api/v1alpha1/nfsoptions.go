@@ -14,6 +14,10 @@ type NFSOptionsApplyConfiguration struct {
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
 	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
+	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means
+	// as many as the memory of spec.resources is good for, which status.servers shows.
+	MaxConnections *int32 `json:"maxConnections,omitempty"`
 }
 
 // NFSOptionsApplyConfiguration constructs a declarative configuration of the NFSOptions type for use with
@@ -35,5 +39,13 @@ func (b *NFSOptionsApplyConfiguration) WithLeaseSeconds(value int32) *NFSOptions
 // If called multiple times, the GraceSeconds field is set to the value of the last call.
 func (b *NFSOptionsApplyConfiguration) WithGraceSeconds(value int32) *NFSOptionsApplyConfiguration {
 	b.GraceSeconds = &value
+	return b
+}
+
+// WithMaxConnections sets the MaxConnections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxConnections field is set to the value of the last call.
+func (b *NFSOptionsApplyConfiguration) WithMaxConnections(value int32) *NFSOptionsApplyConfiguration {
+	b.MaxConnections = &value
 	return b
 }

@@ -25,6 +25,15 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
+  map:
+    fields:
+    - name: limit
+      type:
+        scalar: numeric
+    - name: used
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServer
   map:
     fields:
@@ -72,6 +81,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: leaseSeconds
       type:
         scalar: numeric
+    - name: maxConnections
+      type:
+        scalar: numeric
     - name: namespaceServers
       type:
         list:
@@ -101,6 +113,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: connections
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
     - name: exports
       type:
         list:

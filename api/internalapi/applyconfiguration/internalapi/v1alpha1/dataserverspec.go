@@ -19,6 +19,8 @@ type DataServerSpecApplyConfiguration struct {
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 	// graceSeconds is ganesha's Grace_Period in seconds.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+	// maxConnections is ganesha's RPC_Max_Connections; unset means 4096.
+	MaxConnections *int32 `json:"maxConnections,omitempty"`
 	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
 	Volumes *int32 `json:"volumes,omitempty"`
 	// namespaceServers are the addresses of the namespace servers. They may do
@@ -73,6 +75,14 @@ func (b *DataServerSpecApplyConfiguration) WithLeaseSeconds(value int32) *DataSe
 // If called multiple times, the GraceSeconds field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithGraceSeconds(value int32) *DataServerSpecApplyConfiguration {
 	b.GraceSeconds = &value
+	return b
+}
+
+// WithMaxConnections sets the MaxConnections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxConnections field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithMaxConnections(value int32) *DataServerSpecApplyConfiguration {
+	b.MaxConnections = &value
 	return b
 }
 

@@ -30,6 +30,8 @@ type DataServerStatusApplyConfiguration struct {
 	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
 	// volumes tells how full the volumes are, at most 60 s ago.
 	Volumes []VolumeUsageApplyConfiguration `json:"volumes,omitempty"`
+	// connections are those of NFS clients.
+	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
 }
 
 // DataServerStatusApplyConfiguration constructs a declarative configuration of the DataServerStatus type for use with
@@ -116,5 +118,13 @@ func (b *DataServerStatusApplyConfiguration) WithVolumes(values ...*VolumeUsageA
 		}
 		b.Volumes = append(b.Volumes, *values[i])
 	}
+	return b
+}
+
+// WithConnections sets the Connections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Connections field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithConnections(value *ConnectionsApplyConfiguration) *DataServerStatusApplyConfiguration {
+	b.Connections = value
 	return b
 }

@@ -1,0 +1,84 @@
+package instance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// tcpStates are those of connections that ganesha counts (TCP_ESTABLISHED and TCP_CLOSE_WAIT of the kernel's tcp_states.h).
+var tcpStates = map[string]bool{"01": true, "08": true}
+
+// readConnections counts the connections of NFS clients, as the kernel has them for the pod. Ganesha tells
+// the number in its metrics only, which take a while to make when there are thousands.
+func readConnections() (int32, error) {
+	var total int32
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		file, err := os.Open(table)
+		if os.IsNotExist(err) {
+			continue // A kernel without IPv6.
+		}
+		if err != nil {
+			return 0, fmt.Errorf("counting connections: %w", err)
+		}
+		n, err := countConnections(file, v1alpha1.NFSPort)
+		_ = file.Close()
+		if err != nil {
+			return 0, fmt.Errorf("counting the connections in %s: %w", table, err)
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// countConnections reads a table of proc(5), whose second column is the local address and fourth the state.
+func countConnections(table io.Reader, port uint16) (count int32, err error) {
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !tcpStates[fields[3]] {
+			continue
+		}
+		_, hex, _ := strings.Cut(fields[1], ":")
+		if local, err := strconv.ParseUint(hex, 16, 16); err == nil && uint16(local) == port {
+			count++
+		}
+	}
+	return count, lines.Err()
+}
+
+// connectionsAllowed is how many a ganesha takes that was started with a configuration: it looks at this option at its
+// start only. 0 if it was not started.
+func connectionsAllowed(config string) int32 {
+	_, value, _ := strings.Cut(config, "RPC_Max_Connections = ")
+	value, _, _ = strings.Cut(value, ";")
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil {
+		return int32(n)
+	}
+	return 0
+}
+
+// reportConnections is what to report of so many connections. What was reported stays while the number differs
+// by an eighth of it or less, on the same side of the threshold that users are warned at: a status is not written for every mount.
+func reportConnections(earlier internalv1.Connections, used, limit int32) internalv1.Connections {
+	if earlier.Used != nil && earlier.Limit == limit {
+		used = coarseConnections(*earlier.Used, used, limit)
+	}
+	return internalv1.Connections{Used: &used, Limit: limit}
+}
+
+func coarseConnections(earlier, used, limit int32) int32 {
+	if v1alpha1.ManyConnections(earlier, limit) != v1alpha1.ManyConnections(used, limit) {
+		return used
+	}
+	if difference := used - earlier; max(difference, -difference) <= earlier/8 {
+		return earlier
+	}
+	return used
+}
