@@ -34,6 +34,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerCapacity"):
 		return &apiv1alpha1.FileServerCapacityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileServerConnections"):
+		return &apiv1alpha1.FileServerConnectionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerReference"):
 		return &apiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerServerStatus"):

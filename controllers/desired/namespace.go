@@ -79,7 +79,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 // quarter of it is theirs. The rest of the default is enough for some 100,000 directories (31 MB for 10,000).
 func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if door := in.FileServer.Spec.FrontDoor; door != nil && door.Resources != nil {
-		return resources(door.Resources)
+		return applied[corev1ac.ResourceRequirementsApplyConfiguration](door.Resources)
 	}
 	return corev1ac.ResourceRequirements().
 		WithRequests(corev1.ResourceList{

@@ -175,9 +175,10 @@ func TestHostileClients(t *testing.T) {
 			t.Fatal(status)
 		}
 	}
-	length, goal := 3*time.Second, stallGoal*busy
+	length, goal, memoryGoal := 2*time.Second, stallGoal*busy, memoryGoal*2
 	if seconds, err := strconv.Atoi(os.Getenv(hostileSeconds)); err == nil {
 		length, goal = time.Duration(seconds)*time.Second, stallGoal
+		memoryGoal /= 2
 	}
 	calm := watchWellBehaved(s)
 	time.Sleep(time.Second)

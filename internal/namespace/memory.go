@@ -62,7 +62,7 @@ func limitsFor(memory int64, calls *rpc.Limits, sessions *session.Limits) {
 	part := int(memory / 16)
 	setDefault(&calls.Connections, min(part*2/connectionBytes, mostConnections))
 	setDefault(&calls.Requests, max(64, min(part/(32<<10), 1024)))
-	setDefault(&calls.BufferBytes, part/2)
+	setDefault(&calls.BufferBytes, part/4) // Clients send nothing large to a server of directories.
 	setDefault(&calls.ReplyBytes, part/2)
 	setDefault(&sessions.Clients, part/2/clientBytes)
 	setDefault(&sessions.Sessions, part/2/clientBytes)

@@ -172,6 +172,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: usedBytes
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
+  map:
+    fields:
+    - name: limit
+      type:
+        scalar: numeric
+    - name: used
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerReference
   map:
     fields:
@@ -187,6 +196,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configRevision
       type:
         scalar: numeric
+    - name: connections
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
     - name: directories
       type:
         scalar: numeric
@@ -380,6 +392,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 2
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
 - name: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJob
   map:
     fields:
@@ -481,6 +496,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 10
+    - name: maxConnections
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.Placement
   map:
     fields:
