@@ -58,6 +58,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
+		&internalv1.ShareExport{}:       {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,

@@ -78,7 +78,7 @@ const (
 	ReasonClaimsPending = "ClaimsPending"
 	// ReasonExpansionRefused: spec.storage.volumes.size was raised and the StorageClass can't expand volumes.
 	ReasonExpansionRefused = "ExpansionRefused"
-	// ReasonConfigPending: some data servers have not loaded their newest exports.
+	// ReasonConfigPending: some data servers have not loaded their newest configuration.
 	ReasonConfigPending = "ConfigPending"
 	// ReasonTooFewNodes: fewer nodes are eligible than spec.replicas asks for.
 	ReasonTooFewNodes = "TooFewNodes"
@@ -100,6 +100,8 @@ const (
 	ReasonFileServerNotReady = "FileServerNotReady"
 	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
 	ReasonPathConflict = "PathConflict"
+	// ReasonTooManyShares: the FileServer has as many older shares as it can have; the message names the number.
+	ReasonTooManyShares = "TooManyShares"
 	// ReasonInvalidDirectories: spec.directories can't be expanded; the message names the pattern.
 	ReasonInvalidDirectories = "InvalidDirectories"
 	// ReasonDirectoryInUse: a directory left spec.directories and holds data, so it stays.
@@ -153,6 +155,7 @@ var needsUser = map[string]bool{
 	ReasonScaleInRefused:     true,
 	ReasonInUse:              true,
 	ReasonPathConflict:       true,
+	ReasonTooManyShares:      true,
 	ReasonInvalidDirectories: true,
 	ReasonUtilizationTooLow:  true,
 	ReasonMeasurementInvalid: true,

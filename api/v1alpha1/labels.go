@@ -39,6 +39,8 @@ const (
 	FileServerFinalizer = "howdah.io/file-server"
 	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.
 	FileShareFinalizer = "howdah.io/file-share"
+	// ExportFinalizer keeps a ShareExport until its data server has dropped the export.
+	ExportFinalizer = "howdah.io/export"
 	// JobFinalizer keeps an MLPerfStorageJob until its PersistentVolume is being deleted.
 	JobFinalizer = "howdah.io/mlperf-storage-job"
 

@@ -103,6 +103,11 @@ func IsTrue(conditions []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
+// IsFalse tells whether a condition is known and false.
+func IsFalse(conditions []metav1.Condition, conditionType string) bool {
+	return meta.IsStatusConditionFalse(conditions, conditionType)
+}
+
 // Message is the message of the condition of the given type, "" if it is missing.
 func Message(conditions []metav1.Condition, conditionType string) string {
 	if found := meta.FindStatusCondition(conditions, conditionType); found != nil {

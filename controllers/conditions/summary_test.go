@@ -113,6 +113,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonScaleInRefused:       "Failed",
 		v1alpha1.ReasonInUse:                "Failed",
 		v1alpha1.ReasonPathConflict:         "Failed",
+		v1alpha1.ReasonTooManyShares:        "Failed",
 		v1alpha1.ReasonInvalidDirectories:   "Failed",
 		v1alpha1.ReasonUtilizationTooLow:    "Failed",
 		v1alpha1.ReasonMeasurementInvalid:   "Failed",

@@ -25,6 +25,9 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	return account(in, name, naming.SelectDataServers(in.name()),
 		rule(internalv1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
+		// Their names are made from those of shares, so they can't be listed here.
+		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
+		rule(internalv1.GroupVersion.Group, "shareexports/status", nil, "get", "patch", "update"),
 	)
 }
 
@@ -37,6 +40,7 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
 		// Whether they answer.
 		rule(internalv1.GroupVersion.Group, "dataservers/status", nil, "patch"),
+		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "get", "update", "patch"),
 		// Creation can't be restricted by name.

@@ -52,8 +52,6 @@ type FileServerInput struct {
 	Addresses map[string]string
 	// NamespaceAddresses are the addresses of the pods of the namespace servers.
 	NamespaceAddresses []string
-	// Shares are the FileShares of this FileServer, those being deleted included, in any order.
-	Shares []v1alpha1.FileShare
 }
 
 // FileServer is every child of a FileServer, in the order to apply them: what

@@ -33,14 +33,6 @@ func TestFileServerChildren(t *testing.T) {
 			Images: images, Replicas: 2, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
 			Addresses:          map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
 			NamespaceAddresses: []string{"10.2.0.2", "10.2.0.1", "10.2.0.2"},
-			Shares: []v1alpha1.FileShare{
-				*builders.FileShare("ml", "unet3d", "training").Created(day).Owner(1000, 100, "0770").
-					Access(v1alpha1.AccessReadOnly, v1alpha1.SquashRoot, "10.0.0.0/8", "192.168.0.1").
-					Access("", "", "0.0.0.0/0").Build(),
-				*builders.FileShare("ml", "bert", "training").Created(day).Build(),
-				*builders.FileShare("ml", "old", "training").Created(day).ReclaimPolicy(v1alpha1.ReclaimDelete).Deleting(day).Build(),
-				*builders.FileShare("ml", "kept", "training").Created(day).ReclaimPolicy(v1alpha1.ReclaimRetain).Deleting(day).Build(),
-			},
 		},
 		"fileserver-without-a-class": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
@@ -82,6 +74,24 @@ func TestGrownClaimSaysTheSizeAndNothingElse(t *testing.T) {
 	golden(t, "grown-claim", []any{GrownClaim(in, "data-0-training-0")})
 }
 
+func TestShareExport(t *testing.T) {
+	for name, share := range map[string]*v1alpha1.FileShare{
+		"share-export-smallest": builders.FileShare("ml", "bert", "training").Build(),
+		"share-export-everything": builders.FileShare("ml", "unet3d", "training").Owner(1000, 100, "0770").ReclaimPolicy(v1alpha1.ReclaimDelete).
+			Access(v1alpha1.AccessReadOnly, v1alpha1.SquashRoot, "10.0.0.0/8", "192.168.0.1").Access("", "", "0.0.0.0/0").Build(),
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, []any{ShareExport(share, "training-0")}) })
+	}
+}
+
+func TestMaxShares(t *testing.T) {
+	for volumes, want := range map[int32]int{1: 4096, 15: 4096, 16: 4095} {
+		if got := MaxShares(builders.FileServer("ml", "training").PerServer(volumes).Build()); got != want {
+			t.Errorf("with %d volumes %d, not %d", volumes, got, want)
+		}
+	}
+}
+
 func TestLiveShares(t *testing.T) {
 	share := func(name, path string, hours int) *builders.FileShareBuilder {
 		return builders.FileShare("ml", name, "training").Path(path).Created(day.Add(time.Duration(hours) * time.Hour))
@@ -91,7 +101,7 @@ func TestLiveShares(t *testing.T) {
 		want   []string
 	}{
 		"none":                                {nil, nil},
-		"are sorted by name":                  {[]*builders.FileShareBuilder{share("b", "/b", 1), share("a", "/a", 2)}, []string{"a", "b"}},
+		"are sorted by age":                   {[]*builders.FileShareBuilder{share("b", "/b", 1), share("a", "/a", 2)}, []string{"b", "a"}},
 		"of equal paths the older":            {[]*builders.FileShareBuilder{share("a", "/x", 2), share("b", "/x", 1)}, []string{"b"}},
 		"of nested paths the older":           {[]*builders.FileShareBuilder{share("a", "/x/y", 2), share("b", "/x", 1)}, []string{"b"}},
 		"of equal ages the first by name":     {[]*builders.FileShareBuilder{share("b", "/x", 1), share("a", "/x", 1)}, []string{"a"}},

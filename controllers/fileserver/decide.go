@@ -47,7 +47,6 @@ func decide(o *observed, images desired.Images) decision {
 		TemplateSize:       storage.templateSize,
 		Addresses:          o.addresses(),
 		NamespaceAddresses: namespaceAddresses(o.namespacePods),
-		Shares:             o.shares,
 	}
 	return d
 }

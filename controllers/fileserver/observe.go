@@ -82,7 +82,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 
 func (o *observed) readShares(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list v1alpha1.FileShareList
-	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name)); err != nil {
+	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	o.shares = list.Items

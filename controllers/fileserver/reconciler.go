@@ -46,7 +46,7 @@ const FieldManager = "howdah-fileserver"
 //
 // What it gives to servers (controllers/desired, access.go), and therefore must have:
 //
-// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;sharedirectories/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;shareexports/status;sharedirectories/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;patch
 

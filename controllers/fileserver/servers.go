@@ -18,7 +18,7 @@ import (
 type serverReport struct {
 	status v1alpha1.FileServerServerStatus
 	waits  string
-	// config is "" if the newest exports are loaded, else how far it is.
+	// config is "" if the newest configuration is loaded, else how far it is.
 	config string
 }
 

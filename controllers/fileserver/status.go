@@ -135,10 +135,10 @@ func configCondition(servers []serverReport) metav1.Condition {
 		}
 	}
 	if len(behind) == 0 && len(servers) > 0 {
-		return conditions.True(conditionType, v1alpha1.ReasonReady, "every data server has loaded its newest exports")
+		return conditions.True(conditionType, v1alpha1.ReasonReady, "every data server has loaded its newest configuration")
 	}
 	return conditions.False(conditionType, v1alpha1.ReasonConfigPending,
-		fmt.Sprintf("%d of %d data servers have not loaded their newest exports: %s", len(behind), len(servers), conditions.List(behind, maxPaths)))
+		fmt.Sprintf("%d of %d data servers have not loaded their newest configuration: %s", len(behind), len(servers), conditions.List(behind, maxPaths)))
 }
 
 // claimNames are the claims of a FileServer that exist, sorted.

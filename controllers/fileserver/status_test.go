@@ -154,7 +154,7 @@ func TestReady(t *testing.T) {
 		},
 		"exports are not loaded": {
 			func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
-			"ConfigApplied: 1 of 2 data servers have not loaded their newest exports: fs-0: revision 4 loaded, 5 wanted",
+			"ConfigApplied: 1 of 2 data servers have not loaded their newest configuration: fs-0: revision 4 loaded, 5 wanted",
 		},
 		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},
 		"a name is taken": {

@@ -27,6 +27,8 @@ type decision struct {
 	blocked *finding
 	// directories is what is to happen to the records.
 	directories directoryPlan
+	// exports is what is to happen to the exports.
+	exports exportPlan
 	// claim is what is to happen to the ready-made volume and claim.
 	claim claimPlan
 	// again is when to look again though nothing happened; 0 means never.
@@ -40,6 +42,7 @@ func decide(o *observed) decision {
 		return d
 	}
 	d.directories = planDirectories(o)
+	d.exports = planExports(o)
 	d.claim = planClaim(o)
 	d.again = stragglersIn(o)
 	return d
@@ -53,10 +56,15 @@ func findBlock(o *observed) *finding {
 			"there is no FileServer %q in namespace %q; create it, or delete this share and make one that names another",
 			share.Spec.FileServerRef.Name, share.Namespace)}
 	}
-	if isLive(o) {
+	live := desired.LiveShares(o.shares)
+	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == share.Name }); at >= desired.MaxShares(o.fileServer) {
+		return &finding{v1alpha1.ReasonTooManyShares, fmt.Sprintf(
+			"FileServer %s can have %d shares and has that many older ones; delete one of them, or delete this share and make it on another FileServer",
+			o.fileServer.Name, desired.MaxShares(o.fileServer))}
+	} else if at >= 0 {
 		return nil
 	}
-	other := inTheWay(o)
+	other := inTheWay(o, live)
 	if other == nil {
 		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf("the path %s conflicts with that of another share; delete one of them", share.Spec.Path)}
 	}
@@ -65,16 +73,17 @@ func findBlock(o *observed) *finding {
 		share.Spec.Path, relation(share.Spec.Path, other.Spec.Path), other.Name, other.Spec.Path)}
 }
 
-// isLive: the share is among those that data servers export. One rule decides that for everybody.
-func isLive(o *observed) bool {
-	return slices.ContainsFunc(desired.LiveShares(o.shares), func(s v1alpha1.FileShare) bool { return s.Name == o.share.Name })
-}
-
 // inTheWay is a share whose path conflicts with this one's, a live one if there is one, nil if there is none.
-func inTheWay(o *observed) *v1alpha1.FileShare {
-	for _, share := range append(desired.LiveShares(o.shares), o.shares...) {
-		if share.Name != o.share.Name && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path) {
-			return &share
+func inTheWay(o *observed, live []*v1alpha1.FileShare) *v1alpha1.FileShare {
+	conflicts := func(share *v1alpha1.FileShare) bool {
+		return share.Name != o.share.Name && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path)
+	}
+	if at := slices.IndexFunc(live, conflicts); at >= 0 {
+		return live[at]
+	}
+	for i := range o.shares {
+		if conflicts(&o.shares[i]) {
+			return &o.shares[i]
 		}
 	}
 	return nil

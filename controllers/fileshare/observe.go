@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// observed is everything that a pass looks at. Records are shared with the
+// observed is everything that a pass looks at. Shares, exports and directories are shared with the
 // cache: nothing may change them.
 type observed struct {
 	now   time.Time
@@ -32,6 +32,8 @@ type observed struct {
 	records map[string]*internalv1.ShareDirectory
 	// others are the records of the FileServer's other shares, if the pass is to place directories.
 	others []*internalv1.ShareDirectory
+	// exports are those of the share, by data server.
+	exports map[string]*internalv1.ShareExport
 	// strangers are records that a deleted share of this name left on another FileServer.
 	strangers []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
@@ -40,8 +42,8 @@ type observed struct {
 }
 
 // observe reads all there is to know about a share; nil if it is gone.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), share: &v1alpha1.FileShare{}}
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, exports []*internalv1.ShareExport) (*observed, error) {
+	o := &observed{now: r.Clock.Now(), share: &v1alpha1.FileShare{}, exports: map[string]*internalv1.ShareExport{}}
 	if found, err := get(ctx, r.Client, key, o.share); err != nil || !found {
 		return nil, err
 	}
@@ -52,6 +54,11 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	if found {
 		o.fileServer = fileServer
+	}
+	for _, export := range exports {
+		if export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
+			o.exports[export.Spec.DataServerRef.Name] = export
+		}
 	}
 	if err := r.observeSiblings(ctx, o); err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, client.InNamespace(o.share.Namespace),
-		index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
+		index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
 	o.shares = shares.Items

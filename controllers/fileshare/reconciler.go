@@ -37,6 +37,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=shareexports,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
@@ -44,7 +45,11 @@ type Reconciler struct {
 
 // Reconcile brings what exists for a share to what its specification asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	o, err := r.observe(ctx, request.NamespacedName)
+	exports, err := r.finishExports(ctx, request.NamespacedName)
+	if err != nil {
+		return apply.Outcome(err)
+	}
+	o, err := r.observe(ctx, request.NamespacedName, exports)
 	if err != nil || o == nil {
 		return ctrl.Result{}, err
 	}
@@ -61,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d := decide(o)
 	out := r.execute(ctx, o, d)
 	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
-		return apply.Outcome(err, out.records, untaken(out.claim))
+		return apply.Outcome(err, out.records, out.exports, untaken(out.claim))
 	}
 	again := d.again
 	if d.directories.left > 0 {
@@ -71,8 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// Nobody tells when the name is free: the object in the way is not ours to watch.
 		again = soonest(again, retryTaken)
 	}
-	if err := errors.Join(out.records, untaken(out.claim)); err != nil {
-		return ctrl.Result{}, err
+	if err := errors.Join(out.records, out.exports, untaken(out.claim)); err != nil {
+		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
 }

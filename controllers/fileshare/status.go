@@ -28,8 +28,8 @@ const inFlight = 15 * time.Second
 type outcome struct {
 	// created are the new records that exist now.
 	created int
-	// records is what went wrong with records, claim with the volume and the claim.
-	records, claim error
+	// records is what went wrong with directories, exports with exports, claim with the volume and the claim.
+	records, exports, claim error
 }
 
 // statusOf is the status of the share after a pass. It is pure: equal input, equal status.
@@ -38,7 +38,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
-	if out.records == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
+	if out.records == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -63,7 +63,7 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 		}
 		return found
 	}
-	return []metav1.Condition{placedCondition(o, d.directories, out), exportedCondition(o), junctionsCondition(o), claimCondition(o, d.claim, out.claim)}
+	return []metav1.Condition{placedCondition(o, d.directories, out), exportedCondition(o, out.exports), junctionsCondition(o), claimCondition(o, d.claim, out.claim)}
 }
 
 func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {
@@ -95,8 +95,11 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 }
 
 // exportedCondition looks at the data servers that own directories; a share without directories needs one that could.
-func exportedCondition(o *observed) metav1.Condition {
+func exportedCondition(o *observed, failed error) metav1.Condition {
 	const kind = v1alpha1.FileShareExported
+	if failed != nil {
+		return conditions.False(kind, v1alpha1.ReasonApplyFailed, failed.Error())
+	}
 	servers := map[string]*internalv1.DataServer{}
 	for i := range o.dataServers {
 		servers[o.dataServers[i].Name] = &o.dataServers[i]
@@ -112,13 +115,16 @@ func exportedCondition(o *observed) metav1.Condition {
 		names = slices.SortedFunc(maps.Keys(servers), byNumber)
 	}
 	var waiting, silent []string
-	serving := 0
+	serving, reason := 0, v1alpha1.ReasonExportsPending
 	for _, name := range names {
 		if why := whyUnavailable(servers[name]); why != "" {
 			silent = append(silent, name+" ("+why+")")
 		}
-		if why := whyNotExported(o.share, servers[name]); why != "" {
+		if why := whyNotExported(o, servers[name]); why != "" {
 			waiting = append(waiting, name+" ("+why+")")
+			if export := o.exports[name]; export != nil && conditions.Reason(export.Status.Conditions, internalv1.ExportServing) == internalv1.ReasonExportIDsExhausted {
+				reason = v1alpha1.ReasonTooManyShares
+			}
 		} else {
 			serving++
 		}
@@ -132,7 +138,7 @@ func exportedCondition(o *observed) metav1.Condition {
 		return conditions.False(kind, v1alpha1.ReasonDataServersUnavailable, fmt.Sprintf("%d of %s that own directories of the share do not answer; "+
 			"those directories wait, others go on: %s", len(silent), plural(len(names), "data server"), conditions.List(silent, maxNamed)))
 	case len(waiting) > 0:
-		return conditions.False(kind, v1alpha1.ReasonExportsPending, fmt.Sprintf("%d of %s export the share; waiting for %s",
+		return conditions.False(kind, reason, fmt.Sprintf("%d of %s export the share; waiting for %s",
 			serving, plural(len(names), "data server"), conditions.List(waiting, maxNamed)))
 	case len(names) == 1:
 		return conditions.True(kind, v1alpha1.ReasonReady, "the data server that owns the share's directories exports it")
@@ -153,19 +159,28 @@ func whyUnavailable(server *internalv1.DataServer) string {
 	return why
 }
 
-// whyNotExported tells what a data server's export of the share waits for; "" if it serves.
-func whyNotExported(share *v1alpha1.FileShare, server *internalv1.DataServer) string {
-	switch {
-	case server == nil:
+// whyNotExported tells what a data server's export of the share waits for; "" if it serves. It looks at this share's export
+// and at the server's readiness, at nothing that another share changes.
+func whyNotExported(o *observed, server *internalv1.DataServer) string {
+	if server == nil {
 		return "does not exist"
-	case !slices.ContainsFunc(server.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == share.Name }):
+	}
+	export := o.exports[server.Name]
+	switch {
+	case export == nil:
 		return "was not asked to yet"
+	case export.DeletionTimestamp != nil:
+		return "has to drop the export of an earlier share of this name first"
 	case server.Status.ObservedGeneration == nil:
 		return "has not started yet"
-	case *server.Status.ObservedGeneration != server.Generation:
-		return "has not loaded its newest exports"
-	case !slices.ContainsFunc(server.Status.Exports, func(e internalv1.ServedExport) bool { return e.ShareName == share.Name }):
-		return "does not serve it"
+	case !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady):
+		return "is not ready: " + conditions.Reason(server.Status.Conditions, v1alpha1.ConditionReady)
+	case conditions.IsFalse(export.Status.Conditions, internalv1.ExportServing):
+		return conditions.Message(export.Status.Conditions, internalv1.ExportServing)
+	case export.Status.ObservedGeneration == nil:
+		return "has not loaded the export yet"
+	case *export.Status.ObservedGeneration != export.Generation:
+		return "has not loaded the newest state of the export"
 	default:
 		return ""
 	}

@@ -3,7 +3,6 @@ package fileshare
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,10 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	if waiting := firstOf(waitForExports(o), waitForRemoval(o)); waiting != "" {
+	if err := r.changeExports(ctx, planRemoval(o)); err != nil {
+		return apply.Outcome(err)
+	}
+	if waiting := waitForExports(o); waiting != "" {
 		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
 	}
 	if left, err := r.dropRecords(ctx, o); err != nil {
@@ -119,89 +121,19 @@ func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error
 	return made && volume.DeletionTimestamp == nil, nil
 }
 
-// waitForExports tells which data servers still export the share; "" if none does.
-func waitForExports(o *observed) string {
-	var exporting []string
-	servers := servingSide(o)
-	for _, server := range servers {
-		asked := slices.ContainsFunc(server.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == o.share.Name })
-		if asked || server.Status.ObservedGeneration != nil && *server.Status.ObservedGeneration != server.Generation {
-			exporting = append(exporting, server.Name)
-		}
-	}
-	if len(exporting) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("waiting for %d of %s to stop exporting the share: %s",
-		len(exporting), plural(len(servers), "data server"), conditions.List(exporting, maxNamed))
-}
-
-// waitForRemoval tells which data servers still have the share's data, if it is to be removed; "" if none has.
-func waitForRemoval(o *observed) string {
-	if o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
-		return ""
-	}
-	var removing []string
-	servers := servingSide(o)
-	for _, server := range servers {
-		current := server.Status.ObservedGeneration != nil && *server.Status.ObservedGeneration == server.Generation
-		done := current && slices.Contains(server.Spec.Removals, o.share.Name) && slices.Contains(server.Status.Removed, o.share.Name)
-		if !done && mayHaveData(o, server) {
-			removing = append(removing, server.Name)
-		}
-	}
-	if len(removing) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("removing the data of share %s on %s, %s: waiting for %s",
-		o.share.Name, plural(len(servers), "data server"), plural(ownedCount(o), "directory"), conditions.List(removing, maxNamed))
-}
-
-// mayHaveData: the server ran, or owns a directory that was made. A server that never
-// started (say its StorageClass does not exist) must not keep a share for ever, and with it its FileServer.
-func mayHaveData(o *observed, server *internalv1.DataServer) bool {
-	if server.Status.ObservedGeneration != nil {
-		return true
-	}
-	for _, record := range o.records {
-		if record.Spec.DataServerRef.Name == server.Name && record.State() != internalv1.DirectoryCreating {
-			return true
-		}
-	}
-	return false
-}
-
-// servingSide are the data servers that can hold up a deletion, in order: none if the FileServer is gone, because then they go, too.
-func servingSide(o *observed) []*internalv1.DataServer {
-	if o.fileServer == nil {
-		return nil
-	}
-	var servers []*internalv1.DataServer
-	for i := range o.dataServers {
-		if o.dataServers[i].DeletionTimestamp == nil {
-			servers = append(servers, &o.dataServers[i])
-		}
-	}
-	slices.SortFunc(servers, func(a, b *internalv1.DataServer) int { return byNumber(a.Name, b.Name) })
-	return servers
-}
-
-func ownedCount(o *observed) int { return int(*countDirectories(o).Count) }
-
-// farewell tells what became of the data.
+// farewell tells what became of the data, and what remains to be done.
 func farewell(o *observed) string {
+	text := fateOfData(o)
+	if left := awayServers(o); len(left) > 0 {
+		text += fmt.Sprintf("; %s: away, and to do its part when it is back", conditions.List(left, maxNamed))
+	}
+	return text
+}
+
+func fateOfData(o *observed) string {
 	if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && o.fileServer != nil {
 		return fmt.Sprintf("the data of share %s was removed from the volumes of FileServer %s", o.share.Name, o.fileServer.Name)
 	}
 	return fmt.Sprintf("the data of share %s stays in the directory %s of the volumes of FileServer %s; a FileShare of the same name finds it again",
 		o.share.Name, o.share.Name, o.share.Spec.FileServerRef.Name)
-}
-
-func firstOf(messages ...string) string {
-	for _, message := range messages {
-		if message != "" {
-			return message
-		}
-	}
-	return ""
 }

@@ -25,9 +25,10 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// settle is how long the controller lets records change before it looks: two
+// settle is how long the controller lets directories and exports change before it looks: two
 // thousand mkdirs are to be some passes and status writes, not two thousand.
 const settle = 200 * time.Millisecond
 
@@ -42,7 +43,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer), builder.WithPredicates(fileServerChanged)).
-		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(exportsChanged)).
+		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(serverChanged)).
+		Watches(&internalv1.ShareExport{}, afterSettling()).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
 		WithOptions(controller.Options{
@@ -93,44 +95,57 @@ func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	return *status
 }
 
-// exportsChanged leaves out how full the volumes are: that matters to new directories only, and they read it then.
-var exportsChanged = predicate.Funcs{
+// serverChanged is what shares read of a data server when nothing is to be placed: whether it is there, ever served, and answers.
+var serverChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*internalv1.DataServer)
 		after, alsoOK := e.ObjectNew.(*internalv1.DataServer)
-		if !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
-			return true
-		}
-		a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
-		a.Volumes, b.Volumes = nil, nil
-		return !equality.Semantic.DeepEqual(a, b)
+		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy ||
+			(before.Status.ObservedGeneration == nil) != (after.Status.ObservedGeneration == nil) ||
+			conditions.IsTrue(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.IsTrue(after.Status.Conditions, v1alpha1.ConditionReady) ||
+			conditions.Reason(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.Reason(after.Status.Conditions, v1alpha1.ConditionReady)
 	},
 }
 
-// siblings are the other shares of a share's FileServer: its path may have been in their way.
+// siblings are the other shares of a share's FileServer that hear of it: those in whose way its path may have been,
+// and those that were one too many.
 func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(r.sharesOf(ctx, share.Namespace, share.Spec.FileServerRef.Name), func(request reconcile.Request) bool {
-		return request.Name == share.Name
+	return r.sharesThat(ctx, share.Namespace, share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
+		return other.Name != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) ||
+			conditions.Reason(other.Status.Conditions, v1alpha1.FileSharePlaced) == v1alpha1.ReasonTooManyShares)
 	})
 }
 
 func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.sharesOf(ctx, object.GetNamespace(), object.GetName())
+	return r.sharesThat(ctx, object.GetNamespace(), object.GetName(), func(*v1alpha1.FileShare) bool { return true })
 }
 
+// sharesOfDataServer are the shares of its FileServer, and those that are gone but for an export that waits for it.
 func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Object) []reconcile.Request {
 	server, ok := object.(*internalv1.DataServer)
 	if !ok {
 		return nil
 	}
-	return r.sharesOf(ctx, server.Namespace, server.Spec.FileServerRef.Name)
+	requests := r.sharesThat(ctx, server.Namespace, server.Spec.FileServerRef.Name, func(*v1alpha1.FileShare) bool { return true })
+	var exports internalv1.ShareExportList
+	if err := r.Client.List(ctx, &exports, client.InNamespace(server.Namespace), index.OfDataServer(server.Name), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing ShareExports of a data server that changed", "dataServer", server.Name)
+		return requests
+	}
+	for i := range exports.Items {
+		if export := &exports.Items[i]; export.DeletionTimestamp != nil {
+			requests = append(requests, requestOf(export.Namespace, export.Spec.FileShareRef.Name))
+		}
+	}
+	return requests
 }
 
-func (r *Reconciler) sharesOf(ctx context.Context, kubeNamespace, fileServer string) []reconcile.Request {
+func (r *Reconciler) sharesThat(ctx context.Context, kubeNamespace, fileServer string, hear func(*v1alpha1.FileShare) bool) []reconcile.Request {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, client.InNamespace(kubeNamespace), index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing FileShares of a FileServer that changed", "fileServer", fileServer)
@@ -138,9 +153,15 @@ func (r *Reconciler) sharesOf(ctx context.Context, kubeNamespace, fileServer str
 	}
 	var requests []reconcile.Request
 	for i := range shares.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&shares.Items[i])})
+		if hear(&shares.Items[i]) {
+			requests = append(requests, requestOf(kubeNamespace, shares.Items[i].Name))
+		}
 	}
 	return requests
+}
+
+func requestOf(kubeNamespace, share string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: kubeNamespace, Name: share}}
 }
 
 // shareOfVolume finds a volume's share by the mark: the kind has no namespace and so no owner reference.
@@ -152,11 +173,14 @@ func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
 }
 
-// afterSettling enqueues a record's share once for all changes within settle.
+// afterSettling enqueues the share of a directory or of an export once for all changes within settle.
 func afterSettling() handler.EventHandler {
 	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if record, ok := object.(*internalv1.ShareDirectory); ok {
-			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.FileShareRef.Name}}, settle)
+		switch object := object.(type) {
+		case *internalv1.ShareDirectory:
+			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
+		case *internalv1.ShareExport:
+			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
 		}
 	}
 	type queueOf = workqueue.TypedRateLimitingInterface[reconcile.Request]

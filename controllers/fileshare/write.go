@@ -26,6 +26,7 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 	if out.records == nil {
 		out.records = r.forgetRecords(ctx, d.directories.forget)
 	}
+	out.exports = r.changeExports(ctx, d.exports)
 	for _, object := range d.claim.objects {
 		if out.claim = r.Applier.Apply(ctx, o.share, object); out.claim != nil {
 			return out

@@ -18,14 +18,18 @@ import (
 const (
 	fileServer = "howdah.fileServer"
 	fileShare  = "howdah.fileShare"
+	dataServer = "howdah.dataServer"
 	job        = "howdah.job"
 )
 
 // OfFileServer lists what belongs to a FileServer: FileShares, ShareDirectories, and everything that was made for it.
 func OfFileServer(name string) client.MatchingFields { return client.MatchingFields{fileServer: name} }
 
-// OfFileShare lists what belongs to a FileShare: ShareDirectories, jobs, its claim and its volume.
+// OfFileShare lists what belongs to a FileShare: ShareDirectories, ShareExports, jobs, its claim and its volume.
 func OfFileShare(name string) client.MatchingFields { return client.MatchingFields{fileShare: name} }
+
+// OfDataServer lists the ShareExports of a data server.
+func OfDataServer(name string) client.MatchingFields { return client.MatchingFields{dataServer: name} }
 
 // OfJob lists the pods of an MLPerfStorageJob.
 func OfJob(name string) client.MatchingFields { return client.MatchingFields{job: name} }
@@ -40,6 +44,8 @@ var by = []struct {
 	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
 	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
+	{&internalv1.ShareExport{}, fileShare, specOf(func(e *internalv1.ShareExport) string { return e.Spec.FileShareRef.Name })},
+	{&internalv1.ShareExport{}, dataServer, specOf(func(e *internalv1.ShareExport) string { return e.Spec.DataServerRef.Name })},
 	{&internalv1.DataServer{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&corev1.Pod{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&corev1.Pod{}, job, label(v1alpha1.JobLabel)},

@@ -125,24 +125,28 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 	}
 	var list internalv1.DataServerList
 	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfFileServer(o.share.Spec.FileServerRef.Name))
+	if err != nil {
+		return err
+	}
+	var exports internalv1.ShareExportList
+	err = c.List(ctx, &exports, client.InNamespace(o.job.Namespace), index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy)
+	ids := map[string][]int32{}
+	for i := range exports.Items {
+		ids[exports.Items[i].Spec.DataServerRef.Name] = exports.Items[i].Status.ExportIDs
+	}
 	for i := range list.Items {
-		o.servers = append(o.servers, serverOf(&list.Items[i], o.share.Name))
+		o.servers = append(o.servers, serverOf(&list.Items[i], ids[list.Items[i].Name]))
 	}
 	slices.SortFunc(o.servers, func(a, b benchmark.Server) int { return strings.Compare(a.Name, b.Name) })
 	return err
 }
 
 // serverOf prefers the pod's address: the address for clients may let nothing but NFS through.
-func serverOf(record *internalv1.DataServer, share string) benchmark.Server {
-	server := benchmark.Server{Name: record.Name}
+func serverOf(record *internalv1.DataServer, exportIDs []int32) benchmark.Server {
+	server := benchmark.Server{Name: record.Name, Exports: exportIDs}
 	for _, address := range []string{record.Status.PodIP, record.Spec.Address} {
 		if address != "" {
 			server.Addresses = append(server.Addresses, address)
-		}
-	}
-	for _, export := range record.Status.Exports {
-		if export.ShareName == share {
-			server.Exports = export.ExportIDs
 		}
 	}
 	return server

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // TestTheRecordInTheAPI shows, on a real API server, that the instance manager hears of its own record alone, that its
@@ -51,21 +54,21 @@ func TestTheRecordInTheAPI(t *testing.T) {
 			return statusFrom(earlier, seen, metav1.Now())
 		}))
 	}
-	next := func() *internalv1.DataServer {
+	next := func() wish {
 		t.Helper()
 		select {
-		case record := <-source.records:
-			return record
+		case next := <-source.wishes:
+			return next
 		case <-time.After(patience):
 			t.Fatal("heard nothing")
-			return nil
+			return wish{}
 		}
 	}
 	silent := func(what string) {
 		t.Helper()
 		select {
-		case record := <-source.records:
-			t.Fatalf("%s was heard: %+v", what, record)
+		case next := <-source.wishes:
+			t.Fatalf("%s was heard: %+v", what, next)
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -74,11 +77,12 @@ func TestTheRecordInTheAPI(t *testing.T) {
 	other := sampleRecord(1)
 	other.Name, other.Generation = "training-1", 0
 	mustWork(t, "create another server's record", operator.Create(t.Context(), other))
+	mustWork(t, "create another server's export", operator.Create(t.Context(), exportFor("training-1", "alpha")))
 	silent("another server's record")
 	record := sampleRecord(2)
 	record.Generation = 0
 	mustWork(t, "create the record", operator.Create(t.Context(), record))
-	if heard := next(); heard.Name != "training-0" || heard.Generation != 1 || heard.Spec.Volumes != 2 {
+	if heard := next(); heard.server.Name != "training-0" || heard.server.Generation != 1 || heard.server.Spec.Volumes != 2 || len(heard.exports) != 0 {
 		t.Fatalf("heard %+v", heard)
 	}
 
@@ -99,32 +103,91 @@ func TestTheRecordInTheAPI(t *testing.T) {
 		t.Error("the same status was written again")
 	}
 
-	first.Spec.Exports = []internalv1.ShareExport{share("alpha")}
+	first.Spec.LeaseSeconds = 11
 	mustWork(t, "update", operator.Update(t.Context(), first))
-	if heard := next(); heard.Generation != 2 || len(heard.Spec.Exports) != 1 {
+	if heard := next(); heard.server.Generation != 2 {
 		t.Fatalf("heard %+v", heard)
 	}
 	seen.generation, seen.loaded, seen.ready, seen.reason, seen.message = 2, true, true, v1alpha1.ReasonReady, "all is served"
-	seen.exports = []internalv1.ServedExport{{ShareName: "alpha", ExportIDs: []int32{1, 2}}}
-	seen.removed, seen.usage = []string{"gone"}, []volumeUsage{{total: 6400, used: 150}, {total: 6400, used: 0}}
+	seen.usage = []volumeUsage{{total: 6400, used: 150}, {total: 6400, used: 0}}
 	report()
 	whole := stored()
-	if *whole.Status.ObservedGeneration != 2 || len(whole.Status.Exports) != 1 || len(whole.Status.Volumes) != 2 || len(whole.Status.Removed) != 1 {
+	if *whole.Status.ObservedGeneration != 2 || len(whole.Status.Volumes) != 2 {
 		t.Errorf("status %+v", whole.Status)
-	}
-	seen.removed = nil
-	report()
-	if less := stored(); len(less.Status.Removed) != 0 || !equality.Semantic.DeepEqual(less.Status.Exports, whole.Status.Exports) {
-		t.Errorf("status %+v", less.Status)
 	}
 
 	// Somebody else's status is put right.
 	foreign := stored()
-	foreign.Status.Exports = nil
+	foreign.Status.NodeName = "elsewhere"
 	mustWork(t, "a foreign write", operator.Status().Update(t.Context(), foreign))
 	next()
 	report()
-	if healed := stored(); !equality.Semantic.DeepEqual(healed.Status.Exports, whole.Status.Exports) {
+	if healed := stored(); !equality.Semantic.DeepEqual(healed.Status, whole.Status) {
 		t.Errorf("status %+v", healed.Status)
+	}
+	exportsInTheAPI(t, operator, source, next, silent)
+}
+
+// exportsInTheAPI goes through the life of exports: many at once are heard as few changes, own statuses not at all, and a
+// deletion is heard while the finalizer keeps the object.
+func exportsInTheAPI(t *testing.T, operator client.Client, source *apiRecord, next func() wish, silent func(string)) {
+	t.Helper()
+	const many = 30
+	for i := range many {
+		mustWork(t, "create an export", operator.Create(t.Context(), exportFor("training-0", "share"+strconv.Itoa(i))))
+	}
+	changes, heard := 0, wish{}
+	for len(heard.exports) < many {
+		heard = next()
+		changes++
+	}
+	if changes > many/2 {
+		t.Errorf("%d new exports were heard as %d changes", many, changes)
+	}
+	sight := exportSight{generation: 1, serves: true, ids: []int32{1, 2}}
+	report := func() {
+		t.Helper()
+		mustWork(t, "report", source.reportExports(t.Context(), func(e *internalv1.ShareExport) internalv1.ShareExportStatus {
+			return exportStatusFrom(e.Status, sight, metav1.Unix(1, 0))
+		}))
+	}
+	report()
+	silent("the manager's own statuses")
+	stored := func(share string) *internalv1.ShareExport {
+		t.Helper()
+		found := exportFor("training-0", share)
+		mustWork(t, "get", operator.Get(t.Context(), client.ObjectKeyFromObject(found), found))
+		return found
+	}
+	first := stored("share7")
+	if !serves(first) || !slices.Equal(first.Status.ExportIDs, []int32{1, 2}) {
+		t.Errorf("status %+v", first.Status)
+	}
+	report()
+	if again := stored("share7"); again.ResourceVersion != first.ResourceVersion {
+		t.Error("the same status was written again")
+	}
+	mustWork(t, "delete", operator.Delete(t.Context(), first))
+	heard = next()
+	if at := slices.IndexFunc(heard.exports, func(e *internalv1.ShareExport) bool { return shareOf(e) == "share7" }); at < 0 ||
+		heard.exports[at].DeletionTimestamp == nil {
+		t.Fatalf("the deletion was not heard: %+v", heard)
+	}
+	gone := stored("share7")
+	gone.Finalizers = nil
+	mustWork(t, "the finalizer goes", operator.Update(t.Context(), gone))
+	for len(heard.exports) == many {
+		heard = next()
+	}
+}
+
+func exportFor(server, share string) *internalv1.ShareExport {
+	export := newExport(shareSpec(share))
+	return &internalv1.ShareExport{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: naming.ShareExport(share, server), Namespace: "default", Finalizers: []string{v1alpha1.ExportFinalizer},
+			Labels: map[string]string{v1alpha1.DataServerLabel: server},
+		},
+		Spec: export.Spec,
 	}
 }

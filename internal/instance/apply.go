@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -47,10 +48,11 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if failure := m.refuseForgeries(ctx, config); failure != nil {
 		return failure
 	}
-	return m.remove(supervised)
+	m.remove(supervised)
+	return nil
 }
 
-// prepare does everything on the volumes that exports need.
+// prepare does everything on the volumes that exports need. What is wrong with one share keeps out that share alone.
 func (m *manager) prepare() (ganesha.Config, *fault) {
 	if m.record.Spec.Volumes < 1 {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1")}
@@ -70,45 +72,82 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 		}
 		m.memory = memory
 	}
-	next := m.memory.clone()
-	if err := next.allocate(m.record.Spec.Exports); err != nil {
-		return ganesha.Config{}, &fault{internalv1.ReasonExportIDsExhausted, err}
-	}
-	// An id is durable before ganesha, and so any client, sees it.
-	if err := next.write(m.where); err != nil {
+	m.failing = map[string]*fault{}
+	exports, err := m.allocate()
+	if err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	m.memory = next
-	if err := m.prepareRoots(); err != nil {
+	if exports, err = m.prepareRoots(exports); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	config, err := desiredConfig(m.record, m.memory, m.where)
+	config, err := desiredConfig(m.record, exports, m.memory, m.where)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
 	return config, nil
 }
 
-func (m *manager) prepareRoots() error {
+// allocate gives every share its ids, the oldest first, and returns the exports that have them. Of more than fit, the newest
+// are left out.
+func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
 	next := m.memory.clone()
-	for _, export := range m.record.Spec.Exports {
-		wanted, err := attributesOf(export)
-		if err != nil {
-			return fmt.Errorf("share %s: %w", export.ShareName, err)
+	for _, export := range m.exports {
+		next.raise(export.Status.ExportIDs)
+	}
+	var exports []*internalv1.ShareExport
+	for _, export := range m.active() {
+		share := shareOf(export)
+		if _, err := clientRules(export.Spec.Access); err != nil {
+			m.failing[share] = &fault{v1alpha1.ReasonInvalidSpec, err}
+		} else if err := next.allocate(share); err != nil {
+			m.failing[share] = &fault{internalv1.ReasonExportIDsExhausted, err}
+		} else {
+			exports = append(exports, export)
 		}
-		for volume, shares := range next.volumes {
-			known := shares[export.ShareName]
-			if err := prepareRoot(m.where.share(export.ShareName, int32(volume)), wanted, known.Applied); err != nil {
-				return fmt.Errorf("share %s on volume %d: %w", export.ShareName, volume, err)
-			}
-			known.Applied = &wanted
-			shares[export.ShareName] = known
+	}
+	// An id is durable before ganesha, and so any client, sees it.
+	if err := next.write(m.where); err != nil {
+		return nil, err
+	}
+	m.memory = next
+	return exports, nil
+}
+
+// prepareRoots makes the exports' directories and returns the exports that can be served. One that is served
+// already stays: taking it away from its clients would make a small fault a big one.
+func (m *manager) prepareRoots(exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
+	next := m.memory.clone()
+	var ready []*internalv1.ShareExport
+	for _, export := range exports {
+		failure := m.prepareRootsOf(export, next)
+		if failure != nil {
+			m.failing[shareOf(export)] = failure
+		}
+		if failure == nil || m.servesShare(shareOf(export)) {
+			ready = append(ready, export)
 		}
 	}
 	if err := next.write(m.where); err != nil {
-		return err
+		return nil, err
 	}
 	m.memory = next
+	return ready, nil
+}
+
+func (m *manager) prepareRootsOf(export *internalv1.ShareExport, next *ledger) *fault {
+	share := shareOf(export)
+	wanted, err := attributesOf(export.Spec)
+	if err != nil {
+		return &fault{v1alpha1.ReasonInvalidSpec, err}
+	}
+	for volume, shares := range next.volumes {
+		known := shares[share]
+		if err := prepareRoot(m.where.share(share, int32(volume)), wanted, known.Applied); err != nil {
+			return &fault{internalv1.ReasonVolumeRefused, fmt.Errorf("volume %d: %w", volume, err)}
+		}
+		known.Applied = &wanted
+		shares[share] = known
+	}
 	return nil
 }
 
@@ -125,7 +164,7 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	state := m.ganesha.state()
 	if state.Starts != m.starts {
 		// A new process has loaded what was in the file at its start, and serves nothing that was looked at.
-		m.starts, m.loaded, m.serving = state.Starts, state.Config, map[string]fileSystem{}
+		m.starts, m.loaded, m.verified, m.serving = state.Starts, state.Config, "", map[string]fileSystem{}
 		m.leaving = map[string]bool{}
 		if m.loaded != text {
 			m.leaving = m.remembered()
@@ -142,14 +181,14 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	for path := range m.serving {
 		m.leaving[path] = true
 	}
-	// What it has afterwards is not known until the reload succeeded.
-	m.loaded = ""
+	// What it has afterwards is not known until the reload succeeded; what it served it very likely goes on serving.
+	m.loaded, m.verified = "", ""
 	began := m.now()
 	if err := m.ganesha.reload(ctx); err != nil {
 		return &fault{internalv1.ReasonReloadFailed, err}
 	}
 	m.metrics.reloaded(m.now().Sub(began))
-	m.loaded, m.serving = text, map[string]fileSystem{}
+	m.loaded = text
 	return nil
 }
 
@@ -166,45 +205,66 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("what answers here is server %q of %q, not %q of %q",
 			owner, scope, config.ServerOwner, config.ServerScope)}
 	}
+	if m.verified == m.loaded {
+		return nil
+	}
 	wanted := map[string]fileSystem{}
 	for _, export := range config.Exports {
 		wanted[export.Pseudo] = fileSystem{ganesha.FilesystemMajor, uint64(export.ID)}
 	}
-	if maps.Equal(m.serving, wanted) && m.serving != nil {
-		return nil
-	}
+	gone := m.toBeGone(wanted)
 	paths := slices.Sorted(maps.Keys(wanted))
-	gone := slices.DeleteFunc(slices.Sorted(maps.Keys(m.leaving)), func(path string) bool {
-		_, stays := wanted[path]
-		return stays
-	})
 	sights, err := m.prober.look(ctx, append(slices.Clone(paths), gone...))
 	if err != nil {
 		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("looking at the exports: %w", err)}
 	}
-	var wrong []string
+	m.serving, m.leaving = map[string]fileSystem{}, map[string]bool{}
 	for i, path := range paths {
 		switch sight := sights[i]; {
 		case sight.err != nil:
-			wrong = append(wrong, fmt.Sprintf("%s: %v", path, sight.err))
+			m.fail(path, sight.err)
 		case sight.fsid != wanted[path]:
-			wrong = append(wrong, fmt.Sprintf("%s: file system %d.%d instead of %d.%d", path,
+			m.fail(path, fmt.Errorf("file system %d.%d instead of %d.%d",
 				sight.fsid.major, sight.fsid.minor, wanted[path].major, wanted[path].minor))
 		default:
 			m.serving[path] = sight.fsid
 		}
 	}
+	again := len(m.serving) < len(wanted)
 	for i, path := range gone {
 		if !errors.Is(sights[len(paths)+i].err, errNotThere) {
-			wrong = append(wrong, path+": is still exported")
+			m.leaving[path], again = true, true
+			m.fail(path, errors.New("is still exported"))
 		}
 	}
-	if len(wrong) > 0 {
-		m.loaded = ""
-		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("%d exports are not as they should be: %s", len(wrong), strings.Join(wrong, "; "))}
+	if again {
+		m.loaded = "" // The next pass reloads.
+	} else {
+		m.verified = m.loaded
 	}
-	m.leaving = map[string]bool{}
 	return nil
+}
+
+// toBeGone are the pseudo paths that must not be there: what ganesha may still serve and shares that are being deleted.
+func (m *manager) toBeGone(wanted map[string]fileSystem) []string {
+	paths := maps.Clone(m.leaving)
+	for _, export := range m.exports {
+		for volume := range m.memory.volumes {
+			paths[naming.ExportPseudo(shareOf(export), int32(volume))] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(path string) bool {
+		_, stays := wanted[path]
+		return stays
+	})
+}
+
+// fail notes what is wrong with a share's export, unless something is already.
+func (m *manager) fail(pseudo string, err error) {
+	share := naming.ShareOfExport(pseudo)
+	if m.failing[share] == nil {
+		m.failing[share] = &fault{internalv1.ReasonExportsFailing, fmt.Errorf("%s: %w", pseudo, err)}
+	}
 }
 
 // remembered are the pseudo paths of everything in the ledger.
@@ -227,27 +287,46 @@ func (m *manager) servesShare(share string) bool {
 	return true
 }
 
-// remove discards the data of shares that are to be removed and that nothing exports any more.
-func (m *manager) remove(supervised context.Context) *fault {
-	removed := map[string]bool{}
-	for _, share := range m.record.Spec.Removals {
-		if m.exported(share) {
-			continue // Made again meanwhile: its data stays.
+// remove ends exports that are being deleted: ganesha has dropped them, so their data may go where that is asked for.
+func (m *manager) remove(supervised context.Context) {
+	removed := map[types.UID]bool{}
+	for _, export := range m.exports {
+		share := shareOf(export)
+		if export.DeletionTimestamp == nil || m.lingers(share) {
+			continue
 		}
-		for index := range m.record.Spec.Volumes {
-			if err := discard(m.where, share, index, m.now()); err != nil {
-				return &fault{v1alpha1.ReasonApplyFailed, err}
+		if export.Spec.DataPolicy == internalv1.DataDelete {
+			if err := m.discard(share); err != nil {
+				m.failing[share] = &fault{v1alpha1.ReasonApplyFailed, err}
+				continue
+			}
+			if !m.removed[export.UID] {
+				m.log.Info("removed the data of a share", "share", share)
 			}
 		}
-		if !m.removed[share] {
-			m.log.Info("removed the data of a share", "share", share)
-		}
-		removed[share] = true
+		removed[export.UID] = true
 	}
-	fresh := !maps.Equal(removed, m.removed) || m.removed == nil
-	m.removed = removed
-	if fresh {
+	if !maps.Equal(removed, m.removed) || m.removed == nil {
 		m.trash.empty(supervised, &m.group, m.where, m.record.Spec.Volumes, m.log)
 	}
+	m.removed = removed
+}
+
+func (m *manager) discard(share string) error {
+	for index := range m.record.Spec.Volumes {
+		if err := discard(m.where, share, index, m.now()); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// lingers: ganesha may still serve the share.
+func (m *manager) lingers(share string) bool {
+	for volume := range m.memory.volumes {
+		if m.leaving[naming.ExportPseudo(share, int32(volume))] {
+			return true
+		}
+	}
+	return false
 }

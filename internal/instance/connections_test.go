@@ -65,9 +65,9 @@ func TestConnectionsAllowedAreThoseOfTheStart(t *testing.T) {
 func manyConnections(t *testing.T) {
 	const clients, connections = 200, 16
 	s := boot(t, "many", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
 		spec.MaxConnections = clients*connections + 96 // The manager's own, and one too many.
-		spec.Exports = []internalv1.ShareExport{share("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
 	})
 	s.settle()
 	before := s.memory()
@@ -99,7 +99,7 @@ func manyConnections(t *testing.T) {
 		t.Errorf("%d connections are counted", used)
 	}
 	s.manager.wake <- struct{}{}
-	s.await("the connections in the status", func(status internalv1.DataServerStatus) bool {
+	s.await("the connections in the status", func(status told) bool {
 		c := status.Connections
 		return c.Used != nil && *c.Used >= clients*connections && c.Limit == clients*connections+96
 	})

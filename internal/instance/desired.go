@@ -13,8 +13,8 @@ import (
 // loopback is where the instance manager looks at the exports from.
 var loopback = netip.MustParsePrefix("127.0.0.1/32")
 
-// desiredConfig is the configuration that a record asks for. The ledger has an id for every export of it.
-func desiredConfig(server *internalv1.DataServer, ids *ledger, where layout) (ganesha.Config, error) {
+// desiredConfig is the configuration that a record and exports ask for. The table has an id for each of the exports.
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *ledger, where layout) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -31,16 +31,17 @@ func desiredConfig(server *internalv1.DataServer, ids *ledger, where layout) (ga
 	if err != nil {
 		return ganesha.Config{}, err
 	}
-	for _, export := range server.Spec.Exports {
-		rules, err := clientRules(export.Access)
+	for _, export := range exports {
+		share := shareOf(export)
+		rules, err := clientRules(export.Spec.Access)
 		if err != nil {
-			return ganesha.Config{}, fmt.Errorf("share %s: %w", export.ShareName, err)
+			return ganesha.Config{}, fmt.Errorf("share %s: %w", share, err)
 		}
 		for volume := range ids.volumes {
 			config.Exports = append(config.Exports, ganesha.Export{
-				ID:      ids.volumes[volume][export.ShareName].ExportID,
-				Path:    where.share(export.ShareName, int32(volume)),
-				Pseudo:  naming.ExportPseudo(export.ShareName, int32(volume)),
+				ID:      ids.volumes[volume][share].ExportID,
+				Path:    where.share(share, int32(volume)),
+				Pseudo:  naming.ExportPseudo(share, int32(volume)),
 				Clients: append([]ganesha.Client{trusted}, rules...),
 			})
 		}

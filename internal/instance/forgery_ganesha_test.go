@@ -84,8 +84,8 @@ const macBytes = 8
 // system: another share, Howdah's own directory, and with a volume that is a directory the node's files.
 func forgedHandlesAreRefused(t *testing.T) {
 	s := boot(t, "forged", 2)
-	s.apply(func(spec *internalv1.DataServerSpec) {
-		spec.Exports = []internalv1.ShareExport{share("mine"), share("theirs", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}})}
+	s.apply(func(spec *wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("mine"), shareSpec("theirs", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}})}
 	})
 	status := s.settle()
 	for _, path := range []string{"mine/file", "mine/other", "theirs/secret"} {
@@ -176,7 +176,7 @@ func pseudoRootIsHarmless(t *testing.T, c *client.Client) {
 // referralsCantBePlanted: a client makes what ganesha takes for a referral, in both ways that there are.
 func referralsCantBePlanted(t *testing.T) {
 	s := boot(t, "referrals", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	s.settle()
 	c, w := s.from("10.99.0.1"), dialWire(t, "10.99.0.2:2049", 2)
 	mustWork(t, "mkdir", c.Mkdir(t.Context(), user, "/alpha/0/plain", client.MkdirOptions{Mode: 0o755}))

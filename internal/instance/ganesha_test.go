@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,21 +23,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
 const patience = 2 * time.Minute
 
-// memoryRecord stands in for the API: it keeps the status and counts its changes. That the API itself
-// takes the status is shown in TestTheRecordInTheAPI.
+// memoryRecord stands in for the API: it keeps the statuses and counts their changes. That the API itself
+// takes them is shown in TestTheRecordInTheAPI.
 type memoryRecord struct {
-	mutex  sync.Mutex
-	status internalv1.DataServerStatus
-	writes int
+	mutex   sync.Mutex
+	status  internalv1.DataServerStatus
+	exports map[string]*internalv1.ShareExport // By share.
+	writes  int
+	// downs counts how often an export that served ceased to.
+	downs int
 }
 
 func (r *memoryRecord) report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
@@ -48,17 +55,148 @@ func (r *memoryRecord) report(_ context.Context, build func(internalv1.DataServe
 	return nil
 }
 
-func (r *memoryRecord) get() (internalv1.DataServerStatus, int) {
+func (r *memoryRecord) reportExports(_ context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return *r.status.DeepCopy(), r.writes
+	for share, export := range r.exports {
+		next := build(export)
+		if equality.Semantic.DeepEqual(export.Status, next) {
+			continue
+		}
+		if serves(export) && !meta.IsStatusConditionTrue(next.Conditions, internalv1.ExportServing) && export.DeletionTimestamp == nil {
+			r.downs++
+		}
+		r.exports[share] = export.DeepCopy()
+		r.exports[share].Status = next
+		r.writes++
+	}
+	return nil
+}
+
+func serves(export *internalv1.ShareExport) bool {
+	return meta.IsStatusConditionTrue(export.Status.Conditions, internalv1.ExportServing)
+}
+
+// wanted is what a test asks of a data server.
+type wanted struct {
+	internalv1.DataServerSpec
+	// Exports are the shares to serve. One that leaves is deleted, its data stays.
+	Exports []internalv1.ShareExportSpec
+	// Removals are shares to delete with their data.
+	Removals []string
+}
+
+// told is what the instance manager has reported.
+type told struct {
+	internalv1.DataServerStatus
+	Exports []servedExport
+	Removed []string
+}
+
+type servedExport struct {
+	ShareName string
+	ExportIDs []int32
+}
+
+// take makes the exports what is wanted, as the operator does.
+func (r *memoryRecord) take(want *wanted) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	before := r.exports
+	r.exports = map[string]*internalv1.ShareExport{}
+	for _, spec := range want.Exports {
+		share := spec.FileShareRef.Name
+		export := before[share]
+		if export == nil || export.DeletionTimestamp != nil {
+			export = newExport(spec)
+		}
+		if !equality.Semantic.DeepEqual(export.Spec, spec) {
+			export = export.DeepCopy()
+			export.Spec = spec
+			export.Generation++
+		}
+		r.exports[share] = export
+	}
+	remove := func(export *internalv1.ShareExport, policy internalv1.DataPolicy) {
+		gone := export.DeepCopy()
+		now := metav1.Now()
+		gone.DeletionTimestamp, gone.Spec.DataPolicy = &now, policy
+		gone.Generation++
+		r.exports[export.Spec.FileShareRef.Name] = gone
+	}
+	for share, export := range before {
+		if r.exports[share] == nil && export.DeletionTimestamp == nil {
+			remove(export, internalv1.DataRetain)
+		}
+	}
+	for _, share := range want.Removals {
+		export := before[share]
+		if export == nil {
+			export = newExport(shareSpec(share))
+		}
+		remove(export, internalv1.DataDelete)
+	}
+}
+
+var newestUID atomic.Int64
+
+func newExport(spec internalv1.ShareExportSpec) *internalv1.ShareExport {
+	uid := newestUID.Add(1)
+	return &internalv1.ShareExport{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: naming.ShareExport(spec.FileShareRef.Name, "training-0"), Namespace: "default", Generation: 1,
+			UID: types.UID(strconv.FormatInt(uid, 10)), CreationTimestamp: metav1.Unix(1_700_000_000+uid, 0),
+		},
+		Spec: spec,
+	}
+}
+
+// list are the exports as the watch has them, the oldest first.
+func (r *memoryRecord) list() []*internalv1.ShareExport {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.SortedFunc(maps.Values(r.exports), func(a, b *internalv1.ShareExport) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+}
+
+func (r *memoryRecord) get() (told, int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	all := told{DataServerStatus: *r.status.DeepCopy()}
+	for _, share := range slices.Sorted(maps.Keys(r.exports)) {
+		export := r.exports[share]
+		if serves(export) {
+			all.Exports = append(all.Exports, servedExport{share, export.Status.ExportIDs})
+		}
+		if meta.IsStatusConditionTrue(export.Status.Conditions, internalv1.ExportRemoved) {
+			all.Removed = append(all.Removed, share)
+		}
+	}
+	return all, r.writes
+}
+
+// settled tells whether every export is as its newest generation asks for.
+func (r *memoryRecord) settled() bool {
+	for _, export := range r.list() {
+		done := internalv1.ExportServing
+		if export.DeletionTimestamp != nil {
+			done = internalv1.ExportRemoved
+		}
+		if export.Status.ObservedGeneration == nil || *export.Status.ObservedGeneration != export.Generation ||
+			!meta.IsStatusConditionTrue(export.Status.Conditions, done) {
+			return false
+		}
+	}
+	return true
 }
 
 // dataServer is a running instance manager with the real ganesha.
 type dataServer struct {
 	t       *testing.T
 	record  *internalv1.DataServer
-	records chan *internalv1.DataServer
+	want    wanted
+	wishes  chan wish
 	status  *memoryRecord
 	manager *manager
 	stop    func()
@@ -74,8 +212,9 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 		}
 	}
 	server := &dataServer{
-		t: t, record: sampleRecord(volumes), records: make(chan *internalv1.DataServer, 1), status: &memoryRecord{},
+		t: t, record: sampleRecord(volumes), wishes: make(chan wish, 1), status: &memoryRecord{},
 	}
+	server.want.DataServerSpec = server.record.Spec
 	keys := keysOf(name)
 	if _, err := os.Stat(keys.current); err != nil {
 		mustWork(t, "write a key", os.WriteFile(keys.current, []byte("the key of " + name + ", cut to size")[:handleKeyBytes], 0o400))
@@ -89,7 +228,7 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 		t.Fatal(err)
 	}
 	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
-	server.manager, err = newManager(options, server.records, server.status, newNFSProber("training-0"))
+	server.manager, err = newManager(options, server.wishes, server.status, newNFSProber("training-0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,32 +264,42 @@ func sampleRecord(volumes int32) *internalv1.DataServer {
 	}
 }
 
-func share(name string, rules ...v1alpha1.AccessRule) internalv1.ShareExport {
+// shareSpec is an export of training-0.
+func shareSpec(name string, rules ...v1alpha1.AccessRule) internalv1.ShareExportSpec {
 	owner, group := int64(1000), int64(1000)
 	if len(rules) == 0 {
 		rules = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.0/16"}}}
 	}
-	return internalv1.ShareExport{ShareName: name, UID: &owner, GID: &group, Mode: "0755", Access: rules}
+	return internalv1.ShareExportSpec{
+		FileServerRef: internalv1.FileServerReference{Name: "training"}, DataServerRef: internalv1.DataServerReference{Name: "training-0"},
+		FileShareRef: internalv1.FileShareReference{Name: name}, UID: &owner, GID: &group, Mode: "0755", Access: rules, DataPolicy: internalv1.DataRetain,
+	}
 }
 
-// apply changes the spec, as the operator does, and gives the new generation to the manager.
-func (s *dataServer) apply(change func(*internalv1.DataServerSpec)) {
+// apply changes what is asked for, as the operator does, and gives it to the manager.
+func (s *dataServer) apply(change func(*wanted)) {
 	s.t.Helper()
-	change(&s.record.Spec)
+	change(&s.want)
+	s.status.take(&s.want)
+	s.record.Spec = *s.want.DataServerSpec.DeepCopy()
 	s.record.Generation++
-	s.records <- s.record.DeepCopy()
+	s.offer()
 }
 
-// settle waits until the present generation is served.
-func (s *dataServer) settle() internalv1.DataServerStatus {
+func (s *dataServer) offer() {
+	s.wishes <- wish{server: s.record.DeepCopy(), exports: s.status.list()}
+}
+
+// settle waits until everything that is asked for is served, and lets go of what was removed.
+func (s *dataServer) settle() told {
 	s.t.Helper()
-	return s.await("the generation to be served", func(status internalv1.DataServerStatus) bool {
+	return s.await("what is asked for to be served", func(status told) bool {
 		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.record.Generation &&
-			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.settled()
 	})
 }
 
-func (s *dataServer) await(what string, good func(internalv1.DataServerStatus) bool) internalv1.DataServerStatus {
+func (s *dataServer) await(what string, good func(told) bool) told {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -227,6 +376,7 @@ func runScenarios(t *testing.T) {
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
 		{"200 clients with 16 connections each", manyConnections},
+		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},
 		{"handles outlive restarts and the exchange of keys", handlesStayValid},
 		{"without a key nothing is served", nothingIsServedUnsigned},
@@ -241,7 +391,7 @@ func runScenarios(t *testing.T) {
 func sharesComeAndGo(t *testing.T) {
 	s := boot(t, "come-and-go", 2)
 	began := time.Now()
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	first := s.settle()
 	t.Logf("FIGURE from the first record to a served share: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
@@ -254,7 +404,7 @@ func sharesComeAndGo(t *testing.T) {
 	}
 
 	began = time.Now()
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = append(spec.Exports, share("beta")) })
+	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("beta")) })
 	second := s.settle()
 	t.Logf("FIGURE from a record with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
 	_, err = c.Stat(t.Context(), user, "/beta/0")
@@ -262,7 +412,7 @@ func sharesComeAndGo(t *testing.T) {
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
 	mustWork(t, "the old share beside the new one", err)
 
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = spec.Exports[1:] })
+	s.apply(func(spec *wanted) { spec.Exports = spec.Exports[1:] })
 	s.settle()
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
 	mustFailWith(t, "stat in the share that left", err, nfsv4.NFS4ERR_NOENT)
@@ -270,8 +420,8 @@ func sharesComeAndGo(t *testing.T) {
 	_, err = c.Stat(t.Context(), user, "/beta/1")
 	mustWork(t, "the other share", err)
 
-	s.apply(func(spec *internalv1.DataServerSpec) {
-		spec.Exports = append(spec.Exports, share("gamma"), share("alpha"))
+	s.apply(func(spec *wanted) {
+		spec.Exports = append(spec.Exports, shareSpec("gamma"), shareSpec("alpha"))
 	})
 	last := s.settle()
 	again, err := c.Stat(t.Context(), user, "/alpha/1/kept")
@@ -292,7 +442,7 @@ func sharesComeAndGo(t *testing.T) {
 	}
 }
 
-func idsOf(status internalv1.DataServerStatus, share string) []int32 {
+func idsOf(status told, share string) []int32 {
 	for _, export := range status.Exports {
 		if export.ShareName == share {
 			return export.ExportIDs
@@ -306,13 +456,13 @@ func firstClientBlockCounts(t *testing.T) {
 		return v1alpha1.AccessRule{Clients: []string{clients}, AccessType: mode, Squash: squash}
 	}
 	s := boot(t, "first", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
 		spec.NamespaceServers = []string{"10.98.0.1"}
-		spec.Exports = []internalv1.ShareExport{
-			share("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
-			share("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
-			share("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
-			share("six", rule("::/0", "", "")),
+		spec.Exports = []internalv1.ShareExportSpec{
+			shareSpec("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
+			shareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
+			shareSpec("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
+			shareSpec("six", rule("::/0", "", "")),
 		}
 	})
 	s.settle()
@@ -333,7 +483,8 @@ func firstClientBlockCounts(t *testing.T) {
 	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)
 
 	// The rules of a share that is being served.
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
+		spec.Exports = slices.Clone(spec.Exports)
 		spec.Exports[0].Access = []v1alpha1.AccessRule{rule("10.99.0.2", v1alpha1.AccessReadWrite, "")}
 	})
 	s.settle()
@@ -350,15 +501,15 @@ func firstClientBlockCounts(t *testing.T) {
 
 func killedGaneshaComesBack(t *testing.T) {
 	s := boot(t, "killed", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	before := s.settle()
 	pid := s.pid()
 	identity, err := client.Identify(t.Context(), "127.0.0.1:2049")
 	mustWork(t, "identify", err)
 	began := time.Now()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	s.await("another process", func(internalv1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(internalv1.DataServerStatus) bool { return s.manager.ready(t.Context()) == nil })
+	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid })
+	s.await("its service", func(told) bool { return s.manager.ready(t.Context()) == nil })
 	after := s.settle()
 	t.Logf("FIGURE from kill -9 to Ready again: %s", time.Since(began).Round(time.Millisecond))
 	if s.pid() == pid || s.pid() == 0 {
@@ -383,15 +534,15 @@ func killedGaneshaComesBack(t *testing.T) {
 
 func newPodFindsItsState(t *testing.T) {
 	s := boot(t, "pod", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) {
-		spec.Exports = []internalv1.ShareExport{share("alpha"), share("beta")}
+	s.apply(func(spec *wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")}
 	})
 	first := s.settle()
 	mustWork(t, "chmod as a user would", os.Chmod("/volumes/pod/0/alpha", 0o700))
 	for range 3 { // Unclean stops leave recovery directories behind.
 		pid := s.pid()
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-		s.await("the restart", func(internalv1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
+		s.await("the restart", func(told) bool { return s.pid() != 0 && s.pid() != pid })
 		s.settle()
 	}
 	began := time.Now()
@@ -401,8 +552,8 @@ func newPodFindsItsState(t *testing.T) {
 		t.Errorf("the stop is not in the status: %+v", status)
 	}
 	again := boot(t, "pod", 1)
-	again.apply(func(spec *internalv1.DataServerSpec) {
-		spec.Exports = []internalv1.ShareExport{share("beta"), share("alpha")}
+	again.apply(func(spec *wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("beta"), shareSpec("alpha")}
 	})
 	second := again.settle()
 	if !equality.Semantic.DeepEqual(first.Exports, second.Exports) {
@@ -422,19 +573,19 @@ func newPodFindsItsState(t *testing.T) {
 
 func removedDataGoes(t *testing.T) {
 	s := boot(t, "removed", 2)
-	s.apply(func(spec *internalv1.DataServerSpec) {
-		spec.Exports = []internalv1.ShareExport{share("going"), share("staying"), share("wanted")}
+	s.apply(func(spec *wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("going"), shareSpec("staying"), shareSpec("wanted")}
 	})
 	s.settle()
 	for _, name := range []string{"going", "staying", "wanted"} {
 		mustWork(t, "write", os.WriteFile("/volumes/removed/1/"+name+"/file", []byte("data"), 0o644))
 	}
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
 		spec.Exports = spec.Exports[2:]
-		spec.Removals = []string{"going", "never-there", "wanted"}
+		spec.Removals = []string{"going", "never-there"}
 	})
 	status := s.settle()
-	if !slices.Equal(status.Removed, []string{"going", "never-there"}) {
+	if !slices.Equal(status.Removed, []string{"going", "never-there", "staying"}) {
 		t.Errorf("removed: %v", status.Removed)
 	}
 	for path, there := range map[string]bool{
@@ -457,9 +608,9 @@ func removedDataGoes(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
 		spec.Removals = nil
-		spec.Exports = append(spec.Exports, share("going"))
+		spec.Exports = append(spec.Exports, shareSpec("going"))
 	})
 	if status := s.settle(); len(status.Removed) != 0 {
 		t.Errorf("still removed: %v", status.Removed)
@@ -472,7 +623,7 @@ func removedDataGoes(t *testing.T) {
 
 func nothingIsWritten(t *testing.T) {
 	s := boot(t, "quiet", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	s.settle()
 	_, before := s.status.get()
 	file, err := os.Stat(s.manager.configFile)
@@ -481,7 +632,7 @@ func nothingIsWritten(t *testing.T) {
 		s.manager.ganesha.changed() // Wakes the manager for a pass.
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.records <- s.record.DeepCopy()
+	s.offer()
 	time.Sleep(100 * time.Millisecond)
 	if _, after := s.status.get(); after != before {
 		t.Errorf("%d writes of the status became %d", before, after)
@@ -493,9 +644,9 @@ func nothingIsWritten(t *testing.T) {
 
 func hundredShares(t *testing.T) {
 	s := boot(t, "hundred", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) {
+	s.apply(func(spec *wanted) {
 		for i := range 100 {
-			spec.Exports = append(spec.Exports, share("share-"+strconv.Itoa(i)))
+			spec.Exports = append(spec.Exports, shareSpec("share-"+strconv.Itoa(i)))
 		}
 	})
 	began := time.Now()
@@ -503,7 +654,7 @@ func hundredShares(t *testing.T) {
 	t.Logf("FIGURE start with 100 shares to Ready: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
 	began = time.Now()
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = append(spec.Exports, share("one-more")) })
+	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("one-more")) })
 	s.settle()
 	t.Logf("FIGURE one share more to 100, until it was seen to serve: %s", time.Since(began).Round(time.Millisecond))
 	if s.pid() != pid {

@@ -40,22 +40,24 @@ func (r schemaRule) accepts(text string) bool {
 // schemaRules are those of the generated CRD, so that a schema that gets looser is tested as it is.
 func schemaRules(t testing.TB) map[string]schemaRule {
 	t.Helper()
-	text, err := os.ReadFile("../../config/crd/bases/internal.howdah.io_dataservers.yaml")
-	if err != nil {
-		t.Fatal(err)
+	specOf := func(kind string) apiextensionsv1.JSONSchemaProps {
+		text, err := os.ReadFile("../../config/crd/bases/internal.howdah.io_" + kind + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+			t.Fatal(err)
+		}
+		return crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
-		t.Fatal(err)
-	}
-	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	export := spec.Properties["exports"].Items.Schema
+	spec, export := specOf("dataservers"), specOf("shareexports")
 	access := export.Properties["access"].Items.Schema
 	rules := map[string]schemaRule{}
 	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
 		"serverScope": spec.Properties["serverScope"], "fileServer": spec.Properties["fileServerRef"].Properties["name"],
 		"namespaceServers": *spec.Properties["namespaceServers"].Items.Schema,
-		"shareName":        export.Properties["shareName"], "mode": export.Properties["mode"],
+		"shareName":        export.Properties["fileShareRef"].Properties["name"], "mode": export.Properties["mode"],
 		"clients":    *access.Properties["clients"].Items.Schema,
 		"accessType": access.Properties["accessType"], "squash": access.Properties["squash"],
 	} {
@@ -110,18 +112,17 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 		record.Spec.FileServerRef.Name, record.Spec.ServerScope = fileServer, scope
 		record.Spec.LeaseSeconds, record.Spec.GraceSeconds = seconds, seconds
 		record.Spec.NamespaceServers = []string{namespaceServer}
-		record.Spec.Exports = []internalv1.ShareExport{{
-			ShareName: name, UID: &owner, GID: &owner, Mode: mode,
-			Access: []v1alpha1.AccessRule{{Clients: []string{from}, AccessType: v1alpha1.AccessType(access), Squash: v1alpha1.Squash(squash)}},
-		}}
-		if _, err := attributesOf(record.Spec.Exports[0]); err != nil {
+		export := newExport(shareSpec(name,
+			v1alpha1.AccessRule{Clients: []string{from}, AccessType: v1alpha1.AccessType(access), Squash: v1alpha1.Squash(squash)}))
+		export.Spec.UID, export.Spec.GID, export.Spec.Mode = &owner, &owner, mode
+		if _, err := attributesOf(export.Spec); err != nil {
 			t.Fatalf("an accepted mode is refused: %v", err)
 		}
 		ids := &ledger{volumes: []map[string]shareRecord{{}, {}}}
-		if err := ids.allocate(record.Spec.Exports); err != nil {
+		if err := ids.allocate(name); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(record, ids, layout{"/volumes"})
+		config, err := desiredConfig(record, []*internalv1.ShareExport{export}, ids, layout{"/volumes"})
 		if err != nil {
 			t.Fatalf("an accepted record is refused: %v", err)
 		}

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"math"
 	"os"
-
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 const (
@@ -55,21 +53,32 @@ type ledgerOnVolume struct {
 	Shares    map[string]shareRecord `json:"shares"`
 }
 
-// allocate gives the shares ids on every volume. Shares that have one keep it.
-func (l *ledger) allocate(exports []internalv1.ShareExport) error {
+// allocate gives a share ids on every volume, or on none: a share that does not fit must take nothing from one that does.
+// A share that has ids keeps them.
+func (l *ledger) allocate(share string) error {
+	var without []int
 	for volume := range l.volumes {
-		for _, export := range exports {
-			if _, known := l.volumes[volume][export.ShareName]; known {
-				continue
-			}
-			if l.highWater == maxExportID {
-				return errExportIDsExhausted
-			}
-			l.highWater++
-			l.volumes[volume][export.ShareName] = shareRecord{ExportID: l.highWater}
+		if _, known := l.volumes[volume][share]; !known {
+			without = append(without, volume)
 		}
 	}
+	if len(without) > maxExportID-int(l.highWater) {
+		return errExportIDsExhausted
+	}
+	for _, volume := range without {
+		l.highWater++
+		l.volumes[volume][share] = shareRecord{ExportID: l.highWater}
+	}
 	return nil
+}
+
+// raise makes ids that were reported once count as used: a volume that was restored from an older copy has forgotten them.
+func (l *ledger) raise(reported []int32) {
+	for _, id := range reported {
+		if id > 0 && id <= maxExportID {
+			l.highWater = max(l.highWater, uint16(id))
+		}
+	}
 }
 
 // ids are the Export_Ids of a share, by volume.

@@ -2,12 +2,14 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -23,10 +25,12 @@ const (
 	stopReport = 2 * time.Second
 )
 
-// reporter writes the status of the record. It is the only writer of it.
+// reporter writes the statuses of the record and of its exports. It is the only writer of them.
 type reporter interface {
-	// report makes the status durable; a status that is there already costs no write.
+	// report makes the record's status durable; a status that is there already costs no write.
 	report(ctx context.Context, build func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus) error
+	// reportExports makes the statuses of the exports durable, at the same price.
+	reportExports(ctx context.Context, build func(export *internalv1.ShareExport) internalv1.ShareExportStatus) error
 }
 
 // manager brings ganesha to what the record asks for, and reports.
@@ -39,24 +43,27 @@ type manager struct {
 	ganesha         *supervisor
 	prober          prober
 	reporter        reporter
-	records         <-chan *internalv1.DataServer
+	wishes          <-chan wish
 	wake            chan struct{}
 	log             *slog.Logger
 	now             func() time.Time
 	metrics         *metrics
 
 	// The rest belongs to the goroutine of run.
-	record  *internalv1.DataServer
-	memory  *ledger
-	started bool
-	loaded  string // The configuration that ganesha has.
-	proven  int    // The start of ganesha that was seen to refuse a forged handle.
-	starts  int    // The start of ganesha that loaded and serving are about.
-	serving map[string]fileSystem
-	leaving map[string]bool // Pseudo paths that it may still serve.
-	removed map[string]bool
-	usage   []volumeUsage
-	usedAt  time.Time
+	record   *internalv1.DataServer
+	exports  []*internalv1.ShareExport
+	memory   *ledger
+	started  bool
+	loaded   string                // The configuration that ganesha has.
+	proven   int                   // The start of ganesha that was seen to refuse a forged handle.
+	starts   int                   // The start of ganesha that loaded and serving are about.
+	verified string                // The configuration that ganesha was last looked at with.
+	serving  map[string]fileSystem // Pseudo paths that serve, as far as was looked.
+	leaving  map[string]bool       // Pseudo paths that it may still serve.
+	failing  map[string]*fault     // What is wrong with single shares, by their names.
+	removed  map[types.UID]bool    // Exports being deleted that are gone.
+	usage    []volumeUsage
+	usedAt   time.Time
 	// connections are those of clients when they were counted last.
 	connections int32
 	trash       trashCan
@@ -75,7 +82,8 @@ func (m *manager) run(ctx context.Context) error {
 		case <-ctx.Done():
 			m.stop(ctx, stopGanesha)
 			return nil
-		case m.record = <-m.records:
+		case next := <-m.wishes:
+			m.record, m.exports = next.server, next.exports
 			wait = retryFirst
 		case <-m.wake:
 		case <-retry.C:
@@ -122,22 +130,58 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 	} else {
 		m.connections = n
 	}
+	seen := m.verdict(fault)
+	m.metrics.observe(seen, m.ganesha.state())
+	err := m.write(ctx, seen)
+	if fault == nil {
+		err = errors.Join(err, m.reportExports(ctx))
+	}
+	if err != nil {
+		m.log.Error("a status was not written; trying again", "err", err)
+		return false
+	}
+	return fault == nil && len(m.failing) == 0
+}
+
+// verdict is what is said of the server after a pass. What is wrong with single shares, and a configuration that ganesha
+// does not take, are no reason to call a server not ready that goes on serving others.
+func (m *manager) verdict(fault *fault) observation {
 	seen := m.observe()
 	switch {
 	case fault != nil:
+		seen.ready = fault.reason == internalv1.ReasonReloadFailed && m.expected.generation.Load() != 0
 		seen.reason, seen.message = fault.reason, fault.Error()
 		m.log.Warn("not everything that the record asks for is done", "reason", fault.reason, "err", fault.err)
+		return seen
+	case len(m.failing) > 0:
+		seen.reason, seen.message = internalv1.ReasonExportsFailing, describeFailing(m.failing)
+		m.log.Warn("some shares are not as they should be", "err", seen.message)
 	default:
-		seen.loaded, seen.ready, seen.reason = true, true, v1alpha1.ReasonReady
-		seen.message = "ganesha serves everything that is asked for"
-		m.expected.generation.Store(m.record.Generation)
+		seen.reason, seen.message = v1alpha1.ReasonReady, "ganesha serves everything that is asked for"
 	}
-	m.metrics.observe(seen, m.ganesha.state())
-	if err := m.write(ctx, seen); err != nil {
-		m.log.Error("the status was not written; trying again", "err", err)
-		return false
+	seen.loaded, seen.ready = true, true
+	m.expected.generation.Store(m.record.Generation)
+	return seen
+}
+
+// reportExports writes what is known of each export after a pass that looked at all of them.
+func (m *manager) reportExports(ctx context.Context) error {
+	now := metav1.NewTime(m.now().Truncate(time.Second))
+	wished := map[types.UID]*internalv1.ShareExport{}
+	for _, export := range m.exports {
+		wished[export.UID] = export
 	}
-	return fault == nil
+	return m.reporter.reportExports(ctx, func(export *internalv1.ShareExport) internalv1.ShareExportStatus {
+		known := wished[export.UID]
+		if known == nil || known.Generation != export.Generation {
+			return export.Status // Newer than this pass; the next one knows.
+		}
+		share := shareOf(known)
+		return exportStatusFrom(export.Status, exportSight{
+			generation: known.Generation, deleting: known.DeletionTimestamp != nil, data: known.Spec.DataPolicy,
+			ids: m.memory.ids(share), serves: m.servesShare(share), removed: m.removed[known.UID], fault: m.failing[share],
+		}, now)
+	})
 }
 
 // observe tells what is known without a look at the verdict.
@@ -148,14 +192,9 @@ func (m *manager) observe() observation {
 	}
 	seen.connections = m.connections
 	seen.maxConnections = connectionsAllowed(m.ganesha.state().Config)
-	for _, export := range m.record.Spec.Exports {
-		if m.servesShare(export.ShareName) {
-			seen.exports = append(seen.exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: m.memory.ids(export.ShareName)})
-		}
-	}
-	for _, share := range m.record.Spec.Removals {
-		if m.removed[share] {
-			seen.removed = append(seen.removed, share)
+	for _, export := range m.active() {
+		if m.servesShare(shareOf(export)) {
+			seen.shares++
 		}
 	}
 	return seen
@@ -181,7 +220,9 @@ func (m *manager) measure() {
 	m.usage, m.usedAt = usage, m.now()
 }
 
-// exported tells whether the record asks for the share.
-func (m *manager) exported(share string) bool {
-	return slices.ContainsFunc(m.record.Spec.Exports, func(e internalv1.ShareExport) bool { return e.ShareName == share })
+// active are the exports to serve: those that are not being deleted.
+func (m *manager) active() []*internalv1.ShareExport {
+	return slices.DeleteFunc(slices.Clone(m.exports), func(e *internalv1.ShareExport) bool { return e.DeletionTimestamp != nil })
 }
+
+func shareOf(export *internalv1.ShareExport) string { return export.Spec.FileShareRef.Name }

@@ -15,8 +15,11 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// lookTimeout bounds a look at all exports, each of which takes less than a millisecond.
-const lookTimeout = 20 * time.Second
+// A look at an export takes less than a millisecond; these bound a look at all.
+const (
+	lookTimeout = 20 * time.Second
+	lookForEach = 10 * time.Millisecond
+)
 
 // nfsProber looks over the loopback interface, which every export lets in.
 type nfsProber struct {
@@ -43,8 +46,8 @@ func (p *nfsProber) identity(ctx context.Context) (owner, scope string, err erro
 
 // inSession opens a session and destroys it at once: a client id that lives on would be in
 // ganesha's recovery records, and a restarted ganesha would wait a whole grace period for it.
-func (p *nfsProber) inSession(ctx context.Context, use func(context.Context, *client.Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+func (p *nfsProber) inSession(ctx context.Context, limit time.Duration, use func(context.Context, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	session, err := client.Dial(ctx, p.address, client.Options{ClientOwner: p.owner, Slots: 1, CallTimeout: lookTimeout})
 	if err != nil {
@@ -54,7 +57,7 @@ func (p *nfsProber) inSession(ctx context.Context, use func(context.Context, *cl
 }
 
 func (p *nfsProber) look(ctx context.Context, paths []string) (sights []sight, err error) {
-	err = p.inSession(ctx, func(ctx context.Context, session *client.Client) error {
+	err = p.inSession(ctx, lookTimeout+time.Duration(len(paths))*lookForEach, func(ctx context.Context, session *client.Client) error {
 		sights, err = lookIn(ctx, session, paths)
 		return err
 	})
@@ -80,7 +83,7 @@ func lookIn(ctx context.Context, session *client.Client, paths []string) (sights
 }
 
 func (p *nfsProber) forge(ctx context.Context, path string) error {
-	return p.inSession(ctx, func(ctx context.Context, session *client.Client) error {
+	return p.inSession(ctx, lookTimeout, func(ctx context.Context, session *client.Client) error {
 		root := client.Credentials{}
 		handle, err := session.Handle(ctx, root, path)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // attributesOf are what an export's root should have.
-func attributesOf(export internalv1.ShareExport) (rootAttributes, error) {
+func attributesOf(export internalv1.ShareExportSpec) (rootAttributes, error) {
 	mode, err := strconv.ParseUint(export.Mode, 8, 12)
 	if err != nil {
 		return rootAttributes{}, fmt.Errorf("mode %q is not octal permission bits: %w", export.Mode, err)

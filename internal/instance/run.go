@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -79,7 +78,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	manager, err := newManager(options, record.records, record, newNFSProber(options.DataServer))
+	manager, err := newManager(options, record.wishes, record, newNFSProber(options.DataServer))
 	if err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return group.Wait()
 }
 
-func newManager(options Options, records <-chan *internalv1.DataServer, to reporter, through prober) (*manager, error) {
+func newManager(options Options, wishes <-chan wish, to reporter, through prober) (*manager, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the host name: %w", err)
@@ -108,7 +107,7 @@ func newManager(options Options, records <-chan *internalv1.DataServer, to repor
 	m := &manager{
 		where: layout{options.VolumesRoot}, hostname: hostname, nodeName: options.NodeName, podIP: options.PodIP,
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
-		prober: through, reporter: to, records: records, wake: make(chan struct{}, 1),
+		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
 		log: options.Log, now: time.Now, metrics: newMetrics(),
 	}
 	m.ganesha = &supervisor{

@@ -20,7 +20,7 @@ import (
 // handlesStayValid: what a client holds stays good over everything but the end of the key that signed it.
 func handlesStayValid(t *testing.T) {
 	s := boot(t, "stays", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	s.settle()
 	handle := func() []byte {
 		t.Helper()
@@ -36,24 +36,24 @@ func handlesStayValid(t *testing.T) {
 	first := handle()
 	allWaysGiveTheSame(t, first)
 
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = append(spec.Exports, share("beta")) })
+	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("beta")) })
 	s.settle()
 	mustKeep("a handle after a reload", first)
 	pid := s.pid()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	s.await("the restart", func(internalv1.DataServerStatus) bool { return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(internalv1.DataServerStatus) bool { return s.manager.ready(t.Context()) == nil })
+	s.await("the restart", func(told) bool { return s.pid() != 0 && s.pid() != pid })
+	s.await("its service", func(told) bool { return s.manager.ready(t.Context()) == nil })
 	mustKeep("a handle after kill -9", first)
 	if again := handle(); !bytes.Equal(again, first) {
 		t.Errorf("the handle was %x and is %x", first, again)
 	}
 
 	keys := keysOf("stays")
-	exports := s.record.Spec.Exports
+	exports := s.want.Exports
 	restart := func() {
 		s.stop()
 		s = boot(t, "stays", 1)
-		s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = exports })
+		s.apply(func(spec *wanted) { spec.Exports = exports })
 		s.settle()
 	}
 	mustWork(t, "keep the old key", os.Rename(keys.current, keys.previous))
@@ -120,8 +120,8 @@ func nothingIsServedUnsigned(t *testing.T) {
 
 	mustWork(t, "make a directory where the key should be", os.Mkdir(keys.current, 0o755))
 	s := boot(t, "keyless", 1)
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
-	s.await("the status to say that the key is missing", func(status internalv1.DataServerStatus) bool {
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.await("the status to say that the key is missing", func(status told) bool {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == internalv1.ReasonHandleKeyMissing
 	})
@@ -160,15 +160,15 @@ func unsignedGaneshaIsStopped(t *testing.T) {
 	ganeshaOf["unsigned"] = "/run/ganesha-of-debian"
 	mustWork(t, "write it without", os.WriteFile(ganeshaOf["unsigned"], bytes.Replace(binary, library, another, 1), 0o755))
 	s := boot(t, "unsigned", 1)
-	s.apply(func(*internalv1.DataServerSpec) {})
+	s.apply(func(*wanted) {})
 	s.settle() // Nothing is exported, so there is nothing to reach.
 	pid := s.pid()
-	s.apply(func(spec *internalv1.DataServerSpec) { spec.Exports = []internalv1.ShareExport{share("alpha")} })
-	s.await("the status to say that handles are not signed", func(status internalv1.DataServerStatus) bool {
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.await("the status to say that handles are not signed", func(status told) bool {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == internalv1.ReasonHandlesUnsigned
 	})
-	s.await("the process to end", func(internalv1.DataServerStatus) bool { return s.pid() != pid })
+	s.await("the process to end", func(told) bool { return s.pid() != pid })
 	if err := s.manager.ready(t.Context()); err == nil {
 		t.Error("the server says that it is ready")
 	}

@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,12 +26,70 @@ type observation struct {
 	// ready, reason and message are the Ready condition.
 	ready           bool
 	reason, message string
-	// exports are those that serve on every volume.
-	exports []internalv1.ServedExport
-	removed []string
-	usage   []volumeUsage
+	// shares is the number of shares that serve on every volume.
+	shares int
+	usage  []volumeUsage
 	// connections are those of clients, and maxConnections how many there may be; 0: not known.
 	connections, maxConnections int32
+}
+
+// exportSight is what the instance manager knows of an export at the end of a pass that looked at all of them.
+type exportSight struct {
+	generation int64
+	deleting   bool
+	data       internalv1.DataPolicy
+	ids        []int32
+	// serves is true if ganesha serves it on every volume as this generation asks for.
+	serves bool
+	// removed is true if the export is gone, and its data where that was asked for.
+	removed bool
+	// fault is nil unless something is wrong with this very export.
+	fault *fault
+}
+
+// exportStatusFrom is the status to report of an export. What was served once and can't be told now keeps its earlier word.
+func exportStatusFrom(earlier internalv1.ShareExportStatus, seen exportSight, now metav1.Time) internalv1.ShareExportStatus {
+	status := *earlier.DeepCopy()
+	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: truncate(message, maxMessage),
+			ObservedGeneration: seen.generation, LastTransitionTime: now,
+		})
+	}
+	switch {
+	case seen.deleting && seen.removed:
+		message := "ganesha has dropped the export; its data stays"
+		if seen.data == internalv1.DataDelete {
+			message = "ganesha has dropped the export, and its data is removed"
+		}
+		set(internalv1.ExportServing, metav1.ConditionFalse, internalv1.ExportRemoved, message)
+		set(internalv1.ExportRemoved, metav1.ConditionTrue, internalv1.ExportRemoved, message)
+		status.ObservedGeneration = &seen.generation
+	case seen.deleting && seen.fault != nil:
+		set(internalv1.ExportRemoved, metav1.ConditionFalse, seen.fault.reason, seen.fault.Error())
+	case seen.deleting:
+	case seen.fault != nil:
+		set(internalv1.ExportServing, metav1.ConditionFalse, seen.fault.reason, seen.fault.Error())
+	case seen.serves:
+		set(internalv1.ExportServing, metav1.ConditionTrue, v1alpha1.ReasonReady, "ganesha serves the export")
+		status.ObservedGeneration, status.ExportIDs = &seen.generation, seen.ids
+	}
+	return status
+}
+
+// describeFailing names some of the shares that something is wrong with.
+func describeFailing(failing map[string]*fault) string {
+	const most = 5
+	names := slices.Sorted(maps.Keys(failing))
+	told := make([]string, 0, most)
+	for _, name := range names[:min(len(names), most)] {
+		told = append(told, fmt.Sprintf("share %s: %v", name, failing[name].err))
+	}
+	text := strings.Join(told, "; ")
+	if more := len(names) - len(told); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 // statusFrom is the status to report. What is unknown now keeps its earlier value.
@@ -47,9 +107,6 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	if seen.loaded {
 		status.ObservedGeneration = &seen.generation
 	}
-	status.Exports = slices.Clone(seen.exports)
-	slices.SortFunc(status.Exports, func(a, b internalv1.ServedExport) int { return strings.Compare(a.ShareName, b.ShareName) })
-	status.Removed = slices.Sorted(slices.Values(seen.removed))
 	if seen.maxConnections > 0 {
 		status.Connections = reportConnections(earlier.Connections, seen.connections, seen.maxConnections)
 	}

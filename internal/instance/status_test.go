@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -44,11 +45,10 @@ func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	now := metav1.Now()
 	seen := observation{
 		nodeName: "node1", podIP: "10.0.0.1", generation: 4, loaded: true, ready: true, reason: v1alpha1.ReasonReady, message: "all",
-		exports: []internalv1.ServedExport{{ShareName: "b", ExportIDs: []int32{2}}, {ShareName: "a", ExportIDs: []int32{1}}},
-		removed: []string{"z", "y"}, usage: []volumeUsage{{total: 6400, used: 150}},
+		usage: []volumeUsage{{total: 6400, used: 150}},
 	}
 	good := statusFrom(internalv1.DataServerStatus{}, seen, now)
-	if *good.ObservedGeneration != 4 || good.Exports[0].ShareName != "a" || good.Removed[0] != "y" || *good.Volumes[0].UsedBytes != 200 {
+	if *good.ObservedGeneration != 4 || *good.Volumes[0].UsedBytes != 200 {
 		t.Errorf("%+v", good)
 	}
 	if again := statusFrom(good, seen, metav1.NewTime(now.Add(1e9))); !equality.Semantic.DeepEqual(good, again) {
@@ -63,6 +63,49 @@ func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	}
 	if len(condition.Message) > maxMessage || strings.ContainsRune(condition.Message, '\uFFFD') {
 		t.Errorf("a message of %d bytes", len(condition.Message))
+	}
+}
+
+func TestTheStatusOfAnExport(t *testing.T) {
+	now := metav1.Now()
+	served := exportStatusFrom(internalv1.ShareExportStatus{}, exportSight{generation: 1, ids: []int32{7}, serves: true}, now)
+	broken := &fault{internalv1.ReasonExportsFailing, errors.New("/a/0: no such path")}
+	for name, tc := range map[string]struct {
+		earlier internalv1.ShareExportStatus
+		seen    exportSight
+		// serving and removed are reason and status of the conditions, "" where there is none.
+		serving, removed string
+		observed         int64
+	}{
+		"not looked at yet":          {internalv1.ShareExportStatus{}, exportSight{generation: 1}, "", "", 0},
+		"served":                     {internalv1.ShareExportStatus{}, exportSight{generation: 1, serves: true, ids: []int32{7}}, "True Ready", "", 1},
+		"a new generation is served": {served, exportSight{generation: 2, serves: true, ids: []int32{7}}, "True Ready", "", 2},
+		"served once, not looked at": {served, exportSight{generation: 2}, "True Ready", "", 1},
+		"failing":                    {served, exportSight{generation: 2, fault: broken}, "False ExportsFailing", "", 1},
+		"served, and a fault":        {served, exportSight{generation: 1, serves: true, fault: broken}, "False ExportsFailing", "", 1},
+		"being deleted":              {served, exportSight{generation: 2, deleting: true}, "True Ready", "", 1},
+		"gone":                       {served, exportSight{generation: 2, deleting: true, removed: true}, "False Removed", "True Removed", 2},
+		"can't be dropped":           {served, exportSight{generation: 2, deleting: true, fault: broken}, "True Ready", "False ExportsFailing", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := exportStatusFrom(tc.earlier, tc.seen, now)
+			said := func(kind string) string {
+				if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+					return string(c.Status) + " " + c.Reason
+				}
+				return ""
+			}
+			observed := int64(0)
+			if status.ObservedGeneration != nil {
+				observed = *status.ObservedGeneration
+			}
+			if said(internalv1.ExportServing) != tc.serving || said(internalv1.ExportRemoved) != tc.removed || observed != tc.observed {
+				t.Errorf("%+v", status)
+			}
+			if again := exportStatusFrom(status, tc.seen, metav1.NewTime(now.Add(1e9))); !equality.Semantic.DeepEqual(status, again) {
+				t.Error("the same sight a second later is another status")
+			}
+		})
 	}
 }
 
@@ -120,11 +163,10 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 		"a squash":      {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record := sampleRecord(1)
-			record.Spec.Exports = []internalv1.ShareExport{share("a", rule)}
 			ids := &ledger{volumes: []map[string]shareRecord{{}}}
-			mustWork(t, "allocate", ids.allocate(record.Spec.Exports))
-			if config, err := desiredConfig(record, ids, layout{"/volumes"}); err == nil {
+			mustWork(t, "allocate", ids.allocate("a"))
+			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
+			if config, err := desiredConfig(sampleRecord(1), exports, ids, layout{"/volumes"}); err == nil {
 				t.Errorf("%+v", config)
 			}
 		})

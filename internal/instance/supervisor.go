@@ -27,7 +27,7 @@ const (
 	maxBackoff   = 15 * time.Second
 	settledAfter = 30 * time.Second
 	// reloadWait is how long a reload may take; 1000 exports took 0.13 s.
-	reloadWait = 10 * time.Second
+	reloadWait = 30 * time.Second
 )
 
 // supervisor keeps ganesha running.
@@ -183,21 +183,28 @@ func (s *supervisor) forward(ctx context.Context, output io.Reader) {
 }
 
 func (s *supervisor) heard(line logLine) {
-	s.mutex.Lock()
-	for _, listener := range s.lines {
-		select {
-		case listener <- line.message:
-		default: // A listener that is behind has its answer already.
-		}
+	if strings.Contains(line.message, lineReloaded) || strings.Contains(line.message, lineReloadFailed) {
+		s.tell(line.message)
 	}
-	s.mutex.Unlock()
 	if strings.Contains(line.message, lineInitialized) {
 		s.update(func(state *ganeshaState) { state.Initialized = true })
 	}
 }
 
+// tell gives the outcome of a reload to who waits for it. Other lines are kept from it: a thousand exports make thousands.
+func (s *supervisor) tell(outcome string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, listener := range s.lines {
+		select {
+		case listener <- outcome:
+		default: // A listener that is behind has its answer already.
+		}
+	}
+}
+
 func (s *supervisor) listen() (lines <-chan string, stop func()) {
-	listener := make(chan string, 256)
+	listener := make(chan string, 4)
 	s.mutex.Lock()
 	s.lines = append(s.lines, listener)
 	s.mutex.Unlock()

@@ -115,13 +115,6 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	for index := range int32(3) {
 		mustWork(t, "claim", claimVolume(where, server, index, quiet))
 	}
-	exports := func(names ...string) []internalv1.ShareExport {
-		var list []internalv1.ShareExport
-		for _, name := range names {
-			list = append(list, share(name))
-		}
-		return list
-	}
 	owners := map[int32]string{}
 	read := func() *ledger {
 		t.Helper()
@@ -132,7 +125,9 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	use := func(names ...string) {
 		t.Helper()
 		memory := read()
-		mustWork(t, "allocate", memory.allocate(exports(names...)))
+		for _, name := range names {
+			mustWork(t, "allocate", memory.allocate(name))
+		}
 		mustWork(t, "write", memory.write(where))
 		for _, name := range names {
 			for volume, id := range memory.ids(name) {
@@ -159,7 +154,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		t.Errorf("high water %d became %d", high, read().highWater)
 	}
 	memory := read()
-	mustWork(t, "allocate", memory.allocate(exports("e")))
+	mustWork(t, "allocate", memory.allocate("e"))
 	for _, id := range memory.ids("e") {
 		if owner, used := owners[id]; used {
 			t.Errorf("id %d of %s came back", id, owner)
@@ -196,10 +191,24 @@ func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
 
 func TestIDsEnd(t *testing.T) {
 	memory := &ledger{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}}}
-	mustWork(t, "the last id", memory.allocate([]internalv1.ShareExport{share("a")}))
-	mustWork(t, "a share that has its id", memory.allocate([]internalv1.ShareExport{share("a")}))
-	if err := memory.allocate([]internalv1.ShareExport{share("b")}); !errors.Is(err, errExportIDsExhausted) {
+	mustWork(t, "the last id", memory.allocate("a"))
+	mustWork(t, "a share that has its id", memory.allocate("a"))
+	if err := memory.allocate("b"); !errors.Is(err, errExportIDsExhausted) {
 		t.Errorf("%v", err)
+	}
+	// A share of two volumes for which there is one id takes none.
+	pair := &ledger{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}, {}}}
+	if err := pair.allocate("b"); !errors.Is(err, errExportIDsExhausted) || len(pair.volumes[0]) != 0 || pair.highWater != maxExportID-1 {
+		t.Errorf("%v, %+v", err, pair)
+	}
+}
+
+func TestReportedIDsCountAsUsed(t *testing.T) {
+	memory := &ledger{highWater: 3, volumes: []map[string]shareRecord{{}}}
+	memory.raise([]int32{7, 2, 0, -1, 70000})
+	mustWork(t, "allocate", memory.allocate("a"))
+	if id := memory.ids("a")[0]; id != 8 {
+		t.Errorf("id %d", id)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -198,9 +199,9 @@ func TestTheRootOfAShareKeepsWhatClientsSetUntilTheShareAsksForSomethingElse(t *
 		t.Errorf("after another chmod the mode is %o", got)
 	}
 	// A data server that begins to serve the share has made its export's root as the share says.
-	w.unserves(1)
+	w.setReady(1, metav1.ConditionFalse)
 	w.owners[1].Put("/data/0", ownertest.Directory{Mode: 0o711})
-	w.serves(1, "data")
+	w.setReady(1, metav1.ConditionTrue)
 	w.eventually("a new data server is told", func() bool {
 		d, _ := w.owners[1].Get("/data/0")
 		return d.Mode == 0o750

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -85,7 +86,7 @@ func TestADirectoryIsNotRenamedWhileADataServerIsAwayThatHasSomethingBelowIt(t *
 	k := boot(t, server.address)
 	want(t, "mkdir", nfsv4.NFS4_OK, k.mkdir(user, "/data/p"))
 	want(t, "mkdir", nfsv4.NFS4_OK, k.mkdir(user, "/data/p/a"))
-	w.unserves(0)
+	w.setReady(0, metav1.ConditionFalse)
 	w.eventually("the server knows that the data server is away", func() bool {
 		// The maker of a directory that was not entered yet sees it whatever its data server does: so it is entered.
 		res := k.do(user, append(walk("/data/p/a"),
@@ -98,6 +99,6 @@ func TestADirectoryIsNotRenamedWhileADataServerIsAwayThatHasSomethingBelowIt(t *
 	if w.record("data", "q") != nil || w.record("data", "p") == nil {
 		t.Error("the rename was begun")
 	}
-	w.serves(0, "data")
+	w.setReady(0, metav1.ConditionTrue)
 	want(t, "rename when it is back", nfsv4.NFS4_OK, k.rename(user, "/data/p", "/data/q"))
 }

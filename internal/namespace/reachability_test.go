@@ -20,11 +20,11 @@ func TestTheAPIIsToldOnceThatADataServerIsSilentAndOnceThatItIsBack(t *testing.T
 		due   bool
 		tells bool // that it is unreachable
 	}{
-		"it answers":                                {false, time.Time{}, false, false, false},
-		"it is silent for a moment":                 {false, now.Add(-reportAfter + time.Millisecond), true, false, false},
-		"it is silent":                              {false, now.Add(-reportAfter), true, true, true},
-		"it is silent, and the API knows":           {true, now.Add(-time.Hour), true, false, false},
-		"it is back":                                {true, time.Time{}, false, true, false},
+		"it answers":                               {false, time.Time{}, false, false, false},
+		"it is silent for a moment":                {false, now.Add(-reportAfter + time.Millisecond), true, false, false},
+		"it is silent":                             {false, now.Add(-reportAfter), true, true, true},
+		"it is silent, and the API knows":          {true, now.Add(-time.Hour), true, false, false},
+		"it is back":                               {true, time.Time{}, false, true, false},
 		"it is back before the API had to be told": {false, time.Time{}, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.
 	if since := server.Status.Unreachable.SinceTime; since.Time.Before(began.Add(-2*time.Second)) || since.After(time.Now()) {
 		t.Errorf("silent since %v, and it fell silent at %v", since, began)
 	}
-	if len(server.Status.Exports) == 0 {
+	if len(server.Status.Conditions) == 0 {
 		t.Error("the rest of the status is gone")
 	}
 	moveTo(home)

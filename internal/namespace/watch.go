@@ -52,6 +52,7 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&internalv1.DataServer{}:     ours,
+			&internalv1.ShareExport{}:    ours,
 			&internalv1.ShareDirectory{}: ours,
 		},
 	})
@@ -69,6 +70,7 @@ func (w *watcher) run(ctx context.Context) error {
 		handler toolscache.ResourceEventHandler
 	}{
 		{&internalv1.DataServer{}, handler(w.setServer, w.deleteServer)},
+		{&internalv1.ShareExport{}, handler(w.setExport, w.deleteExport)},
 		{&v1alpha1.FileShare{}, handler(w.setShare, w.deleteShare)},
 		{&internalv1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
 	} {
@@ -144,6 +146,18 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 func (w *watcher) deleteServer(o *internalv1.DataServer) {
 	w.tree.DeleteServer(o.Name)
 	w.addressesChanged()
+}
+
+func (w *watcher) setExport(o *internalv1.ShareExport) {
+	if w.tree.SetExport(o) {
+		w.keeper.ShareChanged(o.Spec.FileShareRef.Name)
+	}
+}
+
+func (w *watcher) deleteExport(o *internalv1.ShareExport) {
+	if w.tree.DeleteExport(o.Spec.DataServerRef.Name, o.Spec.FileShareRef.Name) {
+		w.keeper.ShareChanged(o.Spec.FileShareRef.Name)
+	}
 }
 
 func (w *watcher) setShare(o *v1alpha1.FileShare) {

@@ -25,6 +25,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/test/builders"
 )
 
 const fileServer = "fs"
@@ -100,14 +101,20 @@ func newWorld(t *testing.T, servers int) *world {
 	for i := range servers {
 		owner := ownertest.Start(t, naming.DataServerOwner("uid", int32(i)))
 		w.owners = append(w.owners, owner)
-		w.create(&internalv1.DataServer{
+		server := &internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
 			},
 			Spec: internalv1.DataServerSpec{
 				FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: owner.Address, ServerScope: "uid", LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
 			},
-		})
+		}
+		w.create(server)
+		server.Status.Conditions = builders.ReadyConditions()
+		if err := api.Status().Update(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+
 	}
 	return w
 }
@@ -137,26 +144,24 @@ func (w *world) share(name string, depth int32) *v1alpha1.FileShare {
 // serves has a data server report that it serves a share.
 func (w *world) serves(i int, share string) {
 	w.t.Helper()
-	o := &internalv1.DataServer{}
-	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}
-	if err := w.api.Get(w.t.Context(), key, o); err != nil {
-		w.t.Fatal(err)
-	}
-	o.Status.Exports = append(o.Status.Exports, internalv1.ServedExport{ShareName: share, ExportIDs: []int32{int32(len(o.Status.Exports) + 1)}})
-	if err := w.api.Status().Update(w.t.Context(), o); err != nil {
+	export := builders.ShareExport(w.namespace, fileServer, share, naming.DataServer(fileServer, int32(i)))
+	status := export.Status
+	w.create(export)
+	export.Status = status
+	if err := w.api.Status().Update(w.t.Context(), export); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// unserves has a data server report that it serves nothing.
-func (w *world) unserves(i int) {
+// setReady has a data server report whether it is ready; one that is not serves nothing.
+func (w *world) setReady(i int, ready metav1.ConditionStatus) {
 	w.t.Helper()
 	o := &internalv1.DataServer{}
 	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}
 	if err := w.api.Get(w.t.Context(), key, o); err != nil {
 		w.t.Fatal(err)
 	}
-	o.Status.Exports = nil
+	o.Status.Conditions[0].Status = ready
 	if err := w.api.Status().Update(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}

@@ -79,10 +79,19 @@ func ShareVolume(kubeNamespace, share string) string {
 // path is relative to the share's root; "." is the root itself.
 func Directory(share, path string) string { return share + "-" + shortHash(share, path) }
 
+// ShareExport is a share on a data server. Neither name has a dot in it.
+func ShareExport(share, dataServer string) string { return share + "." + dataServer }
+
 // ExportPseudo is the pseudo path of a share's export on a data server: what
 // referrals point below and what a direct mount of a data server names.
 func ExportPseudo(share string, volume int32) string {
 	return "/" + share + "/" + strconv.Itoa(int(volume))
+}
+
+// ShareOfExport reads ExportPseudo backwards.
+func ShareOfExport(pseudo string) string {
+	share, _, _ := strings.Cut(strings.TrimPrefix(pseudo, "/"), "/")
+	return share
 }
 
 // ExportDirectory is where a data server has a share's data on a volume.

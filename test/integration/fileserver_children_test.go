@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -204,19 +205,32 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(builders.FileShare(namespace, "elsewhere", "other").Build())
 		server := func() []string {
 			var names []string
-			for _, export := range exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports {
-				names = append(names, export.ShareName)
+			for name := range exportsOf(namespace, "training-0") {
+				names = append(names, name)
 			}
+			slices.Sort(names)
 			return names
 		}
 		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
-		exports := exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports
-		Expect(exports[0].Access).To(Equal([]v1alpha1.AccessRule{{
+		exports := exportsOf(namespace, "training-0")
+		Expect(exports["bert"].Spec.Access).To(Equal([]v1alpha1.AccessRule{{
 			Clients: []string{"0.0.0.0/0", "::/0"}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone,
 		}}))
-		Expect(exports[1].Mode).To(Equal("0770"))
-		Expect(*exports[1].UID).To(Equal(int64(1000)))
-		Expect(exports[1].Access[0].Squash).To(Equal(v1alpha1.SquashNone))
+		Expect(exports["unet3d"].Spec.Mode).To(Equal("0770"))
+		Expect(*exports["unet3d"].Spec.UID).To(Equal(int64(1000)))
+		Expect(exports["unet3d"].Spec.Access[0].Squash).To(Equal(v1alpha1.SquashNone))
+
+		By("a share being deleted with its data")
+		Expect(exports["bert"].Spec.DataPolicy).To(Equal(internalv1.DataRetain), "an accident with the object must not cost data")
+		serve := func() { loadConfigurations(namespace, "training") }
+		runEverything(namespace, "training")
+		change(exists(&v1alpha1.FileShare{}, namespace, "bert"), func(s *v1alpha1.FileShare) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete })
+		serve()
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "bert"))).To(Succeed())
+		Eventually(func() bool { return exportsOf(namespace, "training-0")["bert"].DeletionTimestamp != nil }, patience).Should(BeTrue())
+		Expect(exportsOf(namespace, "training-0")["bert"].Spec.DataPolicy).To(Equal(internalv1.DataDelete))
+		Expect(exportsOf(namespace, "training-0")["unet3d"].DeletionTimestamp).To(BeNil())
+		Eventually(func() []string { serve(); return server() }, patience).Should(Equal([]string{"unet3d"}))
 	})
 })
 
@@ -239,8 +253,8 @@ var _ = Describe("FileServers of the same name in two Kubernetes namespaces", fu
 		runEverything(two, "training")
 		first := exists(&internalv1.DataServer{}, one, "training-0")
 		second := exists(&internalv1.DataServer{}, two, "training-0")
-		Eventually(func() int { return len(exists(first, one, "training-0").Spec.Exports) }, patience).Should(Equal(1))
-		Expect(second.Spec.Exports).To(BeEmpty(), "a share belongs to the FileServer of its own namespace")
+		Eventually(func() int { return len(exportsOf(one, "training-0")) }, patience).Should(Equal(1))
+		Expect(exportsOf(two, "training-0")).To(BeEmpty(), "a share belongs to the FileServer of its own namespace")
 		Expect(first.Spec.ServerScope).NotTo(Equal(second.Spec.ServerScope), "clients must not take them for one server")
 
 		By("deleting one")

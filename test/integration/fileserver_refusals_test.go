@@ -136,12 +136,12 @@ var _ = Describe("Deleting a FileServer", func() {
 		share := builders.FileShare(namespace, "unet3d", "training").Build()
 		share.Finalizers = []string{"test.howdah.io/hold"}
 		create(share)
-		Eventually(func() int { return len(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports) }, patience).Should(Equal(1))
+		Eventually(func() int { return len(exportsOf(namespace, "training-0")) }, patience).Should(Equal(1))
 
 		Expect(admin.Delete(ctx, fs)).To(Succeed())
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse)
 		Expect(message).To(ContainSubstring("FileShares that use it: unet3d;"))
-		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.Exports).To(HaveLen(1), "the share is still served")
+		Expect(exportsOf(namespace, "training-0")).To(HaveLen(1), "the share is still served")
 		Expect(exists(&appsv1.StatefulSet{}, namespace, "training").DeletionTimestamp).To(BeNil())
 
 		Expect(admin.Delete(ctx, share)).To(Succeed())

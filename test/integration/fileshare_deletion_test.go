@@ -1,11 +1,10 @@
 package integration
 
 import (
-	"slices"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,23 +13,6 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
-
-// stopExporting plays instance managers that have dropped exports and not removed any data yet.
-func stopExporting(namespace, fileServer string) {
-	GinkgoHelper()
-	var list internalv1.DataServerList
-	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)))).To(Succeed())
-	for i := range list.Items {
-		server := &list.Items[i]
-		before := server.DeepCopy()
-		generation := server.Generation
-		server.Status.ObservedGeneration = &generation
-		server.Status.Exports = slices.DeleteFunc(server.Status.Exports, func(e internalv1.ServedExport) bool {
-			return !slices.ContainsFunc(server.Spec.Exports, func(wanted internalv1.ShareExport) bool { return wanted.ShareName == e.ShareName })
-		})
-		Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
-	}
-}
 
 // deletingMessage waits until the deletion of a share waits for something that the text has, and returns all of it.
 func deletingMessage(namespace, share, text string) string {
@@ -70,24 +52,76 @@ var _ = Describe("Deleting a share", func() {
 		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		readyShare(namespace, "s")
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
-		deletingMessage(namespace, "s", "exporting")
-		// The operator asks for the removal together with the end of the export.
-		Eventually(func() []string {
-			stopExporting(namespace, "fs")
-			return exists(&internalv1.DataServer{}, namespace, "fs-1").Spec.Removals
-		}, patience).Should(ConsistOf("s"))
-		stopExporting(namespace, "fs")
-		Expect(deletingMessage(namespace, "s", "removing the data")).
-			To(Equal("removing the data of share s on 2 data servers, 4 directories: waiting for fs-0, fs-1"))
+		Expect(deletingMessage(namespace, "s", "remove its data")).To(Equal(
+			"waiting for 2 of 2 data servers to stop exporting the share and to remove its data, 4 directories: fs-0, fs-1"))
+		serveExports(namespace, "fs-1")
+		deletingMessage(namespace, "s", "waiting for 1 of 2 data servers")
 		Expect(recordsOf(namespace, "s")).To(HaveLen(4))
-		for _, name := range []string{"fs-0", "fs-1"} {
-			server := exists(&internalv1.DataServer{}, namespace, name)
-			before := server.DeepCopy()
-			server.Status.Removed = server.Spec.Removals
-			Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
-		}
+		serveExports(namespace, "fs-0")
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
 		Expect(recordsOf(namespace, "s")).To(BeEmpty())
+	})
+
+	It("is not held up by a lost node; its server does its part when it is back, before a share of that name is exported there", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
+		readyShare(namespace, "s")
+		setReady := func(ready corev1.ConditionStatus) {
+			pod := exists(&corev1.Pod{}, namespace, "fs-1")
+			before := pod.DeepCopy()
+			for i := range pod.Status.Conditions {
+				if pod.Status.Conditions[i].Type == corev1.PodReady {
+					pod.Status.Conditions[i].Status = ready
+				}
+			}
+			Expect(admin.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
+		}
+		setReady(corev1.ConditionFalse)
+		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		Eventually(func() bool {
+			serveExports(namespace, "fs-0")
+			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, &v1alpha1.FileShare{}))
+		}, patience, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, "s", v1alpha1.ConditionReady).Message })
+		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
+			"the data of share s was removed from the volumes of FileServer fs; fs-1: away, and to do its part when it is back"))
+		Expect(exportsOf(namespace, "fs-0")).To(BeEmpty())
+		Expect(exportsOf(namespace, "fs-1")["s"].Spec.DataPolicy).To(Equal(internalv1.DataDelete))
+
+		By("making it again while the server is away")
+		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
+		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
+		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, patience).Should(BeTrue())
+		old := exportsOf(namespace, "fs-1")["s"]
+		Consistently(func() bool { return exportsOf(namespace, "fs-1")["s"].UID == old.UID }, "1s").Should(BeTrue(), "the removal of the old data must come first")
+
+		By("the server coming back")
+		setReady(corev1.ConditionTrue)
+		serveExports(namespace, "fs-1")
+		Eventually(func() bool {
+			export := exportsOf(namespace, "fs-1")["s"]
+			return export != nil && export.UID != old.UID && export.Spec.DataPolicy == internalv1.DataRetain
+		}, patience).Should(BeTrue())
+		readyShare(namespace, "s")
+	})
+
+	It("forgets what a data server that is no more would have to do", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Build())
+		readyShare(namespace, "s")
+		export := exportsOf(namespace, "fs-0")["s"]
+		server := exists(&internalv1.DataServer{}, namespace, "fs-0")
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "fs"))).To(Succeed())
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		deletingMessage(namespace, "s", "exporting")
+		Expect(admin.Delete(ctx, server)).To(Succeed())
+		Eventually(func() bool {
+			current := exportsOf(namespace, "fs-0")["s"]
+			return current == nil || current.UID != export.UID
+		}, patience).Should(BeTrue(), "nobody could ever finish it")
 	})
 
 	It("is not held up by a FileServer that never was", func() {

@@ -176,6 +176,38 @@ func loadConfigurations(namespace, fileServer string) {
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)))).To(Succeed())
 	for i := range list.Items {
 		loadConfiguration(&list.Items[i])
+		serveExports(namespace, list.Items[i].Name)
+	}
+}
+
+// exportsOf are the exports of a data server, by share.
+func exportsOf(namespace, server string) map[string]*internalv1.ShareExport {
+	GinkgoHelper()
+	var list internalv1.ShareExportList
+	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.DataServerLabel: server})).To(Succeed())
+	exports := map[string]*internalv1.ShareExport{}
+	for i := range list.Items {
+		exports[list.Items[i].Spec.FileShareRef.Name] = &list.Items[i]
+	}
+	return exports
+}
+
+// serveExports plays the instance manager of a data server: it serves what is asked for, and is done with what is being deleted.
+func serveExports(namespace, server string) {
+	GinkgoHelper()
+	for _, export := range exportsOf(namespace, server) {
+		done := internalv1.ExportServing
+		if export.DeletionTimestamp != nil {
+			done = internalv1.ExportRemoved
+		}
+		if observed := export.Status.ObservedGeneration; observed != nil && *observed == export.Generation &&
+			conditions.IsTrue(export.Status.Conditions, done) {
+			continue
+		}
+		before := export.DeepCopy()
+		export.Status.ObservedGeneration, export.Status.ExportIDs = &export.Generation, []int32{1}
+		conditions.Set(&export.Status.Conditions, export.Generation, time.Now(), conditions.True(done, v1alpha1.ReasonReady, "done"))
+		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, export, client.MergeFrom(before)))).To(Succeed())
 	}
 }
 
@@ -187,12 +219,7 @@ func loadConfiguration(server *internalv1.DataServer) {
 	before := server.DeepCopy()
 	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
 	server.Status.ObservedGeneration = &generation
-	server.Status.Removed = server.Spec.Removals
 	server.Status.Volumes = []internalv1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
-	server.Status.Exports = nil
-	for i, export := range server.Spec.Exports {
-		server.Status.Exports = append(server.Status.Exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: []int32{int32(i + 1)}})
-	}
 	conditions.Set(&server.Status.Conditions, generation, time.Now(),
 		conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "ganesha answers"))
 	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())

@@ -19,7 +19,9 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
 
 const (
@@ -224,12 +226,9 @@ func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpe
 	}
 	w.create(s)
 	for i := range owners {
-		w.editOwner(i, func(spec *internalv1.DataServerSpec) {
-			root := int64(0)
-			spec.Exports = append(spec.Exports, internalv1.ShareExport{
-				ShareName: name, UID: &root, GID: &root, Mode: "0777", Access: everybody,
-			})
-		})
+		export := builders.ShareExport(kubeNamespace, fileServer, name, naming.DataServer(fileServer, int32(i)))
+		export.Spec.Mode, export.Spec.Access = "0777", everybody
+		w.create(export)
 	}
 	w.eventually("the owners serve "+name, func() bool {
 		for i := range owners {
@@ -252,12 +251,13 @@ func (w *world) owner(i int) *internalv1.DataServer {
 }
 
 func (w *world) serves(i int, share string) bool {
-	for _, e := range w.owner(i).Status.Exports {
-		if e.ShareName == share {
-			return true
-		}
+	w.t.Helper()
+	o := &internalv1.ShareExport{}
+	key := client.ObjectKey{Namespace: kubeNamespace, Name: naming.ShareExport(share, naming.DataServer(fileServer, int32(i)))}
+	if err := w.api.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatal(err)
 	}
-	return false
+	return conditions.IsTrue(o.Status.Conditions, internalv1.ExportServing)
 }
 
 func (w *world) editOwner(i int, edit func(*internalv1.DataServerSpec)) {

@@ -201,12 +201,28 @@ func (w *world) load(ctx context.Context, server *internalv1.DataServer) error {
 	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
 	server.Status.ObservedGeneration = &generation
 	server.Status.Volumes = []internalv1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
-	server.Status.Exports = nil
-	for i, export := range server.Spec.Exports {
-		server.Status.Exports = append(server.Status.Exports, internalv1.ServedExport{ShareName: export.ShareName, ExportIDs: []int32{int32(i + 1)}})
-	}
 	conditions.Set(&server.Status.Conditions, generation, time.Now(), conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "ganesha answers"))
-	return w.Status().Patch(ctx, server, client.MergeFrom(before))
+	if err := w.Status().Patch(ctx, server, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	var exports internalv1.ShareExportList
+	if err := w.List(ctx, &exports, client.InNamespace(kubeNamespace), client.MatchingLabels{v1alpha1.DataServerLabel: server.Name}); err != nil {
+		return err
+	}
+	for i := range exports.Items {
+		export := &exports.Items[i]
+		if conditions.IsTrue(export.Status.Conditions, internalv1.ExportServing) {
+			continue
+		}
+		before := export.DeepCopy()
+		export.Status = internalv1.ShareExportStatus{
+			Conditions: builders.ServingConditions(), ObservedGeneration: &export.Generation, ExportIDs: []int32{int32(i + 1)},
+		}
+		if err := w.Status().Patch(ctx, export, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bindClaim plays the StatefulSet controller and the provisioner.

@@ -32,8 +32,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareReference"):
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ServedExport"):
-		return &internalapiv1alpha1.ServedExportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttributes"):
 		return &internalapiv1alpha1.ShareAttributesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectory"):
@@ -44,6 +42,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareDirectoryStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareExport"):
 		return &internalapiv1alpha1.ShareExportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareExportSpec"):
+		return &internalapiv1alpha1.ShareExportSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareExportStatus"):
+		return &internalapiv1alpha1.ShareExportStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
 		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):

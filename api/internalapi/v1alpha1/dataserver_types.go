@@ -2,13 +2,11 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// DataServer is the record of one data server: its operator writes the spec
-// (what to export to whom), its instance manager the status (what ganesha has
-// loaded). Its generation is the configuration revision. Users read it, and don't write it.
+// DataServer is the record of one data server: its operator writes the spec, its instance manager the
+// status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
+// ShareExports, one for each share. Users read it, and don't write it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -84,59 +82,6 @@ type DataServerSpec struct {
 	// +listType=set
 	// +optional
 	NamespaceServers []string `json:"namespaceServers,omitempty"`
-
-	// exports are the shares to export, each once for every volume.
-	// +listType=map
-	// +listMapKey=shareName
-	// +kubebuilder:validation:MaxItems=1024
-	// +optional
-	Exports []ShareExport `json:"exports,omitempty"`
-
-	// removals are the names of deleted shares whose data is to be removed from the volumes.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=50
-	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +optional
-	Removals []string `json:"removals,omitempty"`
-}
-
-// ShareExport asks a data server to export a share. The pseudo path of volume V
-// is /<shareName>/<V>; the data is in /volumes/<V>/<shareName>.
-type ShareExport struct {
-	// shareName is the name of the FileShare.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +required
-	ShareName string `json:"shareName,omitempty"`
-
-	// uid is the numeric user id of the export's root.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4294967294
-	// +required
-	UID *int64 `json:"uid,omitempty"`
-
-	// gid is the numeric group id of the export's root.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4294967294
-	// +required
-	GID *int64 `json:"gid,omitempty"`
-
-	// mode is the permission of the export's root, in octal.
-	// +kubebuilder:validation:MinLength=3
-	// +kubebuilder:validation:MaxLength=5
-	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
-	// +required
-	Mode string `json:"mode,omitempty"`
-
-	// access are the share's access rules, in order; the first that has the client's address counts.
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
-	// +listType=atomic
-	// +required
-	Access []v1alpha1.AccessRule `json:"access,omitempty"`
 }
 
 // DataServerStatus is what the instance manager reports.
@@ -149,7 +94,7 @@ type DataServerStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that ganesha has loaded: every export of it serves.
+	// observedGeneration is the generation that ganesha has loaded.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
@@ -165,20 +110,6 @@ type DataServerStatus struct {
 	// +kubebuilder:validation:MaxLength=43
 	// +optional
 	PodIP string `json:"podIP,omitempty"`
-
-	// exports are the exports that ganesha serves.
-	// +listType=map
-	// +listMapKey=shareName
-	// +kubebuilder:validation:MaxItems=1024
-	// +optional
-	Exports []ServedExport `json:"exports,omitempty"`
-
-	// removed are the entries of spec.removals whose data is gone.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=50
-	// +optional
-	Removed []string `json:"removed,omitempty"`
 
 	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
 	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
@@ -208,23 +139,6 @@ type Connections struct {
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Limit int32 `json:"limit,omitempty"`
-}
-
-// ServedExport is a share that ganesha serves.
-type ServedExport struct {
-	// shareName is the name of the FileShare.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
-	// +required
-	ShareName string `json:"shareName,omitempty"`
-
-	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
-	// clients' file handles; their durable copy is beside the data.
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	// +required
-	ExportIDs []int32 `json:"exportIDs,omitempty"`
 }
 
 // Unreachable tells since when a data server does not answer, and who asked.

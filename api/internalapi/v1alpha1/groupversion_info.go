@@ -23,6 +23,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&DataServer{}, &DataServerList{},
+		&ShareExport{}, &ShareExportList{},
 		&ShareDirectory{}, &ShareDirectoryList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)

@@ -23,6 +23,7 @@ type FileShareReference struct {
 	// name is the name of the FileShare.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +required
 	Name string `json:"name,omitempty"`
 }

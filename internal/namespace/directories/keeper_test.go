@@ -24,6 +24,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
 
 // world is a keeper with one data server in memory.
@@ -47,10 +48,11 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	tr.SetShare(share)
 	server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-0"}}
 	server.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: 1}
-	if serves {
-		server.Status.Exports = []internalv1.ServedExport{{ShareName: "s"}}
-	}
+	server.Status.Conditions = builders.ReadyConditions()
 	tr.SetServer(server)
+	if serves {
+		tr.SetExport(builders.ShareExport("ns", "fs", "s", "fs-0"))
+	}
 	pool := owners.NewPool("test", func(string) string { return "owner" }, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
 	w.keeper = NewKeeper(NewService(Config{

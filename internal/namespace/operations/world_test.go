@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
+	"github.com/howdah/howdah/test/builders"
 )
 
 var born = metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
@@ -130,10 +131,11 @@ func newWorld(t testing.TB) *world {
 	for i, serves := range [][]string{{"open", "open2", "single", "limited"}, {}} {
 		d := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
 		d.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2}
-		for _, name := range serves {
-			d.Status.Exports = append(d.Status.Exports, internalv1.ServedExport{ShareName: name})
-		}
+		d.Status.Conditions = builders.ReadyConditions()
 		tr.SetServer(d)
+		for _, name := range serves {
+			tr.SetExport(builders.ShareExport("", "fs", name, d.Name))
+		}
 	}
 	for _, r := range []*internalv1.ShareDirectory{
 		record("open", "plain", "", internalv1.DirectoryReady, 1),

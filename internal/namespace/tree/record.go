@@ -127,7 +127,7 @@ func (r *Record) fits(s *Share) bool {
 type Server struct {
 	Name    string
 	Address string
-	// Serves has the shares that the server's ganesha has loaded.
+	// Serves has the shares that the server's ganesha serves.
 	Serves map[string]bool
 	// Scope is the server's scope: the UID of the FileServer.
 	Scope string
@@ -150,9 +150,6 @@ func NewServer(o *internalv1.DataServer) *Server {
 	}
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes
-	}
-	for _, e := range o.Status.Exports {
-		s.Serves[e.ShareName] = true
 	}
 	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
 	for _, v := range o.Status.Volumes {

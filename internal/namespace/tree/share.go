@@ -140,10 +140,27 @@ func Winners(shares []*Share) []*Share {
 	shares = slices.Clone(shares)
 	slices.SortFunc(shares, older)
 	var out []*Share
-	for i, s := range shares {
-		if !slices.ContainsFunc(shares[:i], func(o *Share) bool { return PathsConflict(o.Path, s.Path) }) {
+	taken, above := map[string]bool{}, map[string]bool{} // Paths of older shares, and of the directories above them.
+	for _, s := range shares {
+		parents := parentsOf(s.Path)
+		if !taken[s.Path] && !above[s.Path] && !slices.ContainsFunc(parents, func(p string) bool { return taken[p] }) {
 			out = append(out, s)
+		}
+		taken[s.Path] = true
+		for _, p := range parents {
+			above[p] = true
 		}
 	}
 	return out
+}
+
+// parentsOf are the paths above a share's path but for the root.
+func parentsOf(path string) []string {
+	var parents []string
+	for at := 1; at < len(path); at++ {
+		if path[at] == '/' {
+			parents = append(parents, path[:at])
+		}
+	}
+	return parents
 }

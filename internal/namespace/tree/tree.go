@@ -1,8 +1,11 @@
 package tree
 
 import (
+	"maps"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -22,6 +25,8 @@ type Tree struct {
 	records map[string]map[string]*Record // by share and path
 	counts  map[string]map[Slot]int       // directories of a share on a volume
 	servers map[string]*Server
+	ready   map[string]bool            // Data servers that say that they are ready.
+	exports map[string]map[string]bool // Shares that a data server serves whenever it is ready, by server.
 	gone    tombstones
 	// moving has the records of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
@@ -44,6 +49,8 @@ func New(fileServer string) *Tree {
 		records:    map[string]map[string]*Record{},
 		counts:     map[string]map[Slot]int{},
 		servers:    map[string]*Server{},
+		ready:      map[string]bool{},
+		exports:    map[string]map[string]bool{},
 		gone:       tombstones{uids: map[string]bool{}},
 		moving:     map[ID]string{},
 	}
@@ -204,6 +211,53 @@ func (t *Tree) SetServer(o *internalv1.DataServer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.servers[o.Name] = NewServer(o)
+	t.ready[o.Name] = meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady)
+	t.serve(o.Name)
+}
+
+// SetExport takes the newest state of a ShareExport. It tells whether that changed which shares the server serves.
+func (t *Tree) SetExport(o *internalv1.ShareExport) bool {
+	if o.Spec.FileServerRef.Name != t.fileServer {
+		return false
+	}
+	serves := o.DeletionTimestamp == nil && meta.IsStatusConditionTrue(o.Status.Conditions, internalv1.ExportServing)
+	return t.setExport(o.Spec.DataServerRef.Name, o.Spec.FileShareRef.Name, serves)
+}
+
+// DeleteExport forgets a ShareExport that is deleted.
+func (t *Tree) DeleteExport(server, share string) bool { return t.setExport(server, share, false) }
+
+func (t *Tree) setExport(server, share string, serves bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.exports[server][share] == serves {
+		return false
+	}
+	shares := map[string]bool{}
+	maps.Copy(shares, t.exports[server]) // The one before may be in use.
+	if serves {
+		shares[share] = true
+	} else {
+		delete(shares, share)
+	}
+	t.exports[server] = shares
+	t.serve(server)
+	return true
+}
+
+// serve gives a data server the shares that it serves: none while it is not ready, because after a
+// restart its volumes may be others. t.mu is held.
+func (t *Tree) serve(name string) {
+	before := t.servers[name]
+	if before == nil {
+		return
+	}
+	now := *before // It is never changed after it was given out.
+	now.Serves = map[string]bool{}
+	if t.ready[name] {
+		now.Serves = t.exports[name]
+	}
+	t.servers[name] = &now
 }
 
 // DeleteServer forgets a DataServer. Directories that it owns stay: their junctions are not served.
@@ -211,6 +265,7 @@ func (t *Tree) DeleteServer(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.servers, name)
+	delete(t.ready, name)
 }
 
 func (t *Tree) count(r *Record, by int) {

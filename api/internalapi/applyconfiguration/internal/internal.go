@@ -34,6 +34,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: used
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataPolicy
+  scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServer
   map:
     fields:
@@ -64,14 +66,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: address
       type:
         scalar: string
-    - name: exports
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExport
-          elementRelationship: associative
-          keys:
-          - shareName
     - name: fileServerRef
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
@@ -85,12 +79,6 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: namespaceServers
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
-    - name: removals
       type:
         list:
           elementType:
@@ -116,14 +104,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connections
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
-    - name: exports
-      type:
-        list:
-          elementType:
-            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ServedExport
-          elementRelationship: associative
-          keys:
-          - shareName
     - name: nodeName
       type:
         scalar: string
@@ -133,12 +113,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podIP
       type:
         scalar: string
-    - name: removed
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
     - name: unreachable
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
@@ -164,18 +138,6 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: name
-      type:
-        scalar: string
-- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ServedExport
-  map:
-    fields:
-    - name: exportIDs
-      type:
-        list:
-          elementType:
-            scalar: numeric
-          elementRelationship: atomic
-    - name: shareName
       type:
         scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttributes
@@ -271,22 +233,69 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExport
   map:
     fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExportSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExportStatus
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExportSpec
+  map:
+    fields:
     - name: access
       type:
         list:
           elementType:
             namedType: com.github.howdah.howdah.api.v1alpha1.AccessRule
           elementRelationship: atomic
+    - name: dataPolicy
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataPolicy
+    - name: dataServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerReference
+    - name: fileServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
     - name: gid
       type:
         scalar: numeric
     - name: mode
       type:
         scalar: string
-    - name: shareName
-      type:
-        scalar: string
     - name: uid
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExportStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: exportIDs
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: atomic
+    - name: observedGeneration
       type:
         scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable

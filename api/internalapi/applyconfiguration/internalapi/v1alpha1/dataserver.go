@@ -16,9 +16,9 @@ import (
 // DataServerApplyConfiguration represents a declarative configuration of the DataServer type for use
 // with apply.
 //
-// DataServer is the record of one data server: its operator writes the spec
-// (what to export to whom), its instance manager the status (what ganesha has
-// loaded). Its generation is the configuration revision. Users read it, and don't write it.
+// DataServer is the record of one data server: its operator writes the spec, its instance manager the
+// status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
+// ShareExports, one for each share. Users read it, and don't write it.
 type DataServerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

@@ -26,10 +26,6 @@ type DataServerSpecApplyConfiguration struct {
 	// namespaceServers are the addresses of the namespace servers. They may do
 	// everything on every export: they make and remove directories for clients.
 	NamespaceServers []string `json:"namespaceServers,omitempty"`
-	// exports are the shares to export, each once for every volume.
-	Exports []ShareExportApplyConfiguration `json:"exports,omitempty"`
-	// removals are the names of deleted shares whose data is to be removed from the volumes.
-	Removals []string `json:"removals,omitempty"`
 }
 
 // DataServerSpecApplyConfiguration constructs a declarative configuration of the DataServerSpec type for use with
@@ -100,29 +96,6 @@ func (b *DataServerSpecApplyConfiguration) WithVolumes(value int32) *DataServerS
 func (b *DataServerSpecApplyConfiguration) WithNamespaceServers(values ...string) *DataServerSpecApplyConfiguration {
 	for i := range values {
 		b.NamespaceServers = append(b.NamespaceServers, values[i])
-	}
-	return b
-}
-
-// WithExports adds the given value to the Exports field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Exports field.
-func (b *DataServerSpecApplyConfiguration) WithExports(values ...*ShareExportApplyConfiguration) *DataServerSpecApplyConfiguration {
-	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithExports")
-		}
-		b.Exports = append(b.Exports, *values[i])
-	}
-	return b
-}
-
-// WithRemovals adds the given value to the Removals field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Removals field.
-func (b *DataServerSpecApplyConfiguration) WithRemovals(values ...string) *DataServerSpecApplyConfiguration {
-	for i := range values {
-		b.Removals = append(b.Removals, values[i])
 	}
 	return b
 }

@@ -15,16 +15,12 @@ import (
 type DataServerStatusApplyConfiguration struct {
 	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation that ganesha has loaded: every export of it serves.
+	// observedGeneration is the generation that ganesha has loaded.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// nodeName is the node that the server runs on.
 	NodeName *string `json:"nodeName,omitempty"`
 	// podIP is the address of the server's present pod.
 	PodIP *string `json:"podIP,omitempty"`
-	// exports are the exports that ganesha serves.
-	Exports []ServedExportApplyConfiguration `json:"exports,omitempty"`
-	// removed are the entries of spec.removals whose data is gone.
-	Removed []string `json:"removed,omitempty"`
 	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
 	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
 	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
@@ -74,29 +70,6 @@ func (b *DataServerStatusApplyConfiguration) WithNodeName(value string) *DataSer
 // If called multiple times, the PodIP field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithPodIP(value string) *DataServerStatusApplyConfiguration {
 	b.PodIP = &value
-	return b
-}
-
-// WithExports adds the given value to the Exports field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Exports field.
-func (b *DataServerStatusApplyConfiguration) WithExports(values ...*ServedExportApplyConfiguration) *DataServerStatusApplyConfiguration {
-	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithExports")
-		}
-		b.Exports = append(b.Exports, *values[i])
-	}
-	return b
-}
-
-// WithRemoved adds the given value to the Removed field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Removed field.
-func (b *DataServerStatusApplyConfiguration) WithRemoved(values ...string) *DataServerStatusApplyConfiguration {
-	for i := range values {
-		b.Removed = append(b.Removed, values[i])
-	}
 	return b
 }
 

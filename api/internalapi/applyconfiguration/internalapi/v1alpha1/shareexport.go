@@ -5,71 +5,278 @@
 package v1alpha1
 
 import (
-	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	internal "github.com/howdah/howdah/api/internalapi/applyconfiguration/internal"
+	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
+	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // ShareExportApplyConfiguration represents a declarative configuration of the ShareExport type for use
 // with apply.
 //
-// ShareExport asks a data server to export a share. The pseudo path of volume V
-// is /<shareName>/<V>; the data is in /volumes/<V>/<shareName>.
+// ShareExport is one share on one data server: the operator writes the spec, the data server's instance manager the
+// status. The pseudo path of volume V is /<share>/<V>; the data is in /volumes/<V>/<share>.
+//
+// Deleting it is the removal: the finalizer keeps it until the status says that ganesha has dropped the export, and
+// that the data is gone too where dataPolicy is Delete. One of a data server that is lost waits for its return.
 type ShareExportApplyConfiguration struct {
-	// shareName is the name of the FileShare.
-	ShareName *string `json:"shareName,omitempty"`
-	// uid is the numeric user id of the export's root.
-	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id of the export's root.
-	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission of the export's root, in octal.
-	Mode *string `json:"mode,omitempty"`
-	// access are the share's access rules, in order; the first that has the client's address counts.
-	Access []apiv1alpha1.AccessRule `json:"access,omitempty"`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is standard object metadata.
+	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
+	// spec is what the operator wants of the export.
+	Spec *ShareExportSpecApplyConfiguration `json:"spec,omitempty"`
+	// status is what the data server's instance manager reports.
+	Status *ShareExportStatusApplyConfiguration `json:"status,omitempty"`
 }
 
-// ShareExportApplyConfiguration constructs a declarative configuration of the ShareExport type for use with
+// ShareExport constructs a declarative configuration of the ShareExport type for use with
 // apply.
-func ShareExport() *ShareExportApplyConfiguration {
-	return &ShareExportApplyConfiguration{}
+func ShareExport(name, namespace string) *ShareExportApplyConfiguration {
+	b := &ShareExportApplyConfiguration{}
+	b.WithName(name)
+	b.WithNamespace(namespace)
+	b.WithKind("ShareExport")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
+	return b
 }
 
-// WithShareName sets the ShareName field in the declarative configuration to the given value
+// ExtractShareExportFrom extracts the applied configuration owned by fieldManager from
+// shareExport for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// shareExport must be a unmodified ShareExport API object that was retrieved from the Kubernetes API.
+// ExtractShareExportFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractShareExportFrom(shareExport *internalapiv1alpha1.ShareExport, fieldManager string, subresource string) (*ShareExportApplyConfiguration, error) {
+	b := &ShareExportApplyConfiguration{}
+	err := managedfields.ExtractInto(shareExport, internal.Parser().Type("com.github.howdah.howdah.api.internalapi.v1alpha1.ShareExport"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(shareExport.Name)
+	b.WithNamespace(shareExport.Namespace)
+
+	b.WithKind("ShareExport")
+	b.WithAPIVersion("internal.howdah.io/v1alpha1")
+	return b, nil
+}
+
+// ExtractShareExport extracts the applied configuration owned by fieldManager from
+// shareExport. If no managedFields are found in shareExport for fieldManager, a
+// ShareExportApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// shareExport must be a unmodified ShareExport API object that was retrieved from the Kubernetes API.
+// ExtractShareExport provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractShareExport(shareExport *internalapiv1alpha1.ShareExport, fieldManager string) (*ShareExportApplyConfiguration, error) {
+	return ExtractShareExportFrom(shareExport, fieldManager, "")
+}
+
+// ExtractShareExportStatus extracts the applied configuration owned by fieldManager from
+// shareExport for the status subresource.
+func ExtractShareExportStatus(shareExport *internalapiv1alpha1.ShareExport, fieldManager string) (*ShareExportApplyConfiguration, error) {
+	return ExtractShareExportFrom(shareExport, fieldManager, "status")
+}
+
+func (b ShareExportApplyConfiguration) IsApplyConfiguration() {}
+
+// WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ShareName field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithShareName(value string) *ShareExportApplyConfiguration {
-	b.ShareName = &value
+// If called multiple times, the Kind field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithKind(value string) *ShareExportApplyConfiguration {
+	b.TypeMetaApplyConfiguration.Kind = &value
+	return b
+}
+
+// WithAPIVersion sets the APIVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the APIVersion field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithAPIVersion(value string) *ShareExportApplyConfiguration {
+	b.TypeMetaApplyConfiguration.APIVersion = &value
+	return b
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithName(value string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.Name = &value
+	return b
+}
+
+// WithGenerateName sets the GenerateName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GenerateName field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithGenerateName(value string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.GenerateName = &value
+	return b
+}
+
+// WithNamespace sets the Namespace field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Namespace field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithNamespace(value string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.Namespace = &value
 	return b
 }
 
 // WithUID sets the UID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the UID field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithUID(value int64) *ShareExportApplyConfiguration {
-	b.UID = &value
+func (b *ShareExportApplyConfiguration) WithUID(value types.UID) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.UID = &value
 	return b
 }
 
-// WithGID sets the GID field in the declarative configuration to the given value
+// WithResourceVersion sets the ResourceVersion field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the GID field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithGID(value int64) *ShareExportApplyConfiguration {
-	b.GID = &value
+// If called multiple times, the ResourceVersion field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithResourceVersion(value string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.ResourceVersion = &value
 	return b
 }
 
-// WithMode sets the Mode field in the declarative configuration to the given value
+// WithGeneration sets the Generation field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Mode field is set to the value of the last call.
-func (b *ShareExportApplyConfiguration) WithMode(value string) *ShareExportApplyConfiguration {
-	b.Mode = &value
+// If called multiple times, the Generation field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithGeneration(value int64) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.Generation = &value
 	return b
 }
 
-// WithAccess adds the given value to the Access field in the declarative configuration
+// WithCreationTimestamp sets the CreationTimestamp field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CreationTimestamp field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithCreationTimestamp(value metav1.Time) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.CreationTimestamp = &value
+	return b
+}
+
+// WithDeletionTimestamp sets the DeletionTimestamp field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeletionTimestamp field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithDeletionTimestamp(value metav1.Time) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.DeletionTimestamp = &value
+	return b
+}
+
+// WithDeletionGracePeriodSeconds sets the DeletionGracePeriodSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeletionGracePeriodSeconds field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithDeletionGracePeriodSeconds(value int64) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	b.ObjectMetaApplyConfiguration.DeletionGracePeriodSeconds = &value
+	return b
+}
+
+// WithLabels puts the entries into the Labels field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Access field.
-func (b *ShareExportApplyConfiguration) WithAccess(values ...apiv1alpha1.AccessRule) *ShareExportApplyConfiguration {
-	for i := range values {
-		b.Access = append(b.Access, values[i])
+// If called multiple times, the entries provided by each call will be put on the Labels field,
+// overwriting an existing map entries in Labels field with the same key.
+func (b *ShareExportApplyConfiguration) WithLabels(entries map[string]string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	if b.ObjectMetaApplyConfiguration.Labels == nil && len(entries) > 0 {
+		b.ObjectMetaApplyConfiguration.Labels = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.ObjectMetaApplyConfiguration.Labels[k] = v
 	}
 	return b
+}
+
+// WithAnnotations puts the entries into the Annotations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Annotations field,
+// overwriting an existing map entries in Annotations field with the same key.
+func (b *ShareExportApplyConfiguration) WithAnnotations(entries map[string]string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	if b.ObjectMetaApplyConfiguration.Annotations == nil && len(entries) > 0 {
+		b.ObjectMetaApplyConfiguration.Annotations = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.ObjectMetaApplyConfiguration.Annotations[k] = v
+	}
+	return b
+}
+
+// WithOwnerReferences adds the given value to the OwnerReferences field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the OwnerReferences field.
+func (b *ShareExportApplyConfiguration) WithOwnerReferences(values ...*v1.OwnerReferenceApplyConfiguration) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithOwnerReferences")
+		}
+		b.ObjectMetaApplyConfiguration.OwnerReferences = append(b.ObjectMetaApplyConfiguration.OwnerReferences, *values[i])
+	}
+	return b
+}
+
+// WithFinalizers adds the given value to the Finalizers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Finalizers field.
+func (b *ShareExportApplyConfiguration) WithFinalizers(values ...string) *ShareExportApplyConfiguration {
+	b.ensureObjectMetaApplyConfigurationExists()
+	for i := range values {
+		b.ObjectMetaApplyConfiguration.Finalizers = append(b.ObjectMetaApplyConfiguration.Finalizers, values[i])
+	}
+	return b
+}
+
+func (b *ShareExportApplyConfiguration) ensureObjectMetaApplyConfigurationExists() {
+	if b.ObjectMetaApplyConfiguration == nil {
+		b.ObjectMetaApplyConfiguration = &v1.ObjectMetaApplyConfiguration{}
+	}
+}
+
+// WithSpec sets the Spec field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Spec field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithSpec(value *ShareExportSpecApplyConfiguration) *ShareExportApplyConfiguration {
+	b.Spec = value
+	return b
+}
+
+// WithStatus sets the Status field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Status field is set to the value of the last call.
+func (b *ShareExportApplyConfiguration) WithStatus(value *ShareExportStatusApplyConfiguration) *ShareExportApplyConfiguration {
+	b.Status = value
+	return b
+}
+
+// GetKind retrieves the value of the Kind field in the declarative configuration.
+func (b *ShareExportApplyConfiguration) GetKind() *string {
+	return b.TypeMetaApplyConfiguration.Kind
+}
+
+// GetAPIVersion retrieves the value of the APIVersion field in the declarative configuration.
+func (b *ShareExportApplyConfiguration) GetAPIVersion() *string {
+	return b.TypeMetaApplyConfiguration.APIVersion
+}
+
+// GetName retrieves the value of the Name field in the declarative configuration.
+func (b *ShareExportApplyConfiguration) GetName() *string {
+	b.ensureObjectMetaApplyConfigurationExists()
+	return b.ObjectMetaApplyConfiguration.Name
+}
+
+// GetNamespace retrieves the value of the Namespace field in the declarative configuration.
+func (b *ShareExportApplyConfiguration) GetNamespace() *string {
+	b.ensureObjectMetaApplyConfigurationExists()
+	return b.ObjectMetaApplyConfiguration.Namespace
 }

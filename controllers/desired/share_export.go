@@ -1,0 +1,86 @@
+package desired
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+const (
+	// maxShares is how many shares a FileServer may have: what ganesha reloads and is looked at within seconds.
+	maxShares = 4096
+	// maxExportIDs is how many exports a data server can have: ganesha has 16 bits for Export_Id.
+	maxExportIDs = 65535
+)
+
+// ShareExport is the export of a share by a data server. Every data server exports every live share, whether or not it
+// owns a directory of it yet, so that the first directory that a client makes on it waits for no reload.
+func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.ShareExport {
+	uid, gid := orZero(share.Spec.UID), orZero(share.Spec.GID)
+	meta := labels(SelectShare(share))
+	meta[v1alpha1.DataServerLabel] = dataServer
+	return &internalv1.ShareExport{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            naming.ShareExport(share.Name, dataServer),
+			Namespace:       share.Namespace,
+			Labels:          meta,
+			Annotations:     map[string]string{v1alpha1.OwnerAnnotation: naming.Owner("FileShare", share.Namespace, share.Name)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(share, v1alpha1.GroupVersion.WithKind("FileShare"))},
+			Finalizers:      []string{v1alpha1.ExportFinalizer},
+		},
+		Spec: internalv1.ShareExportSpec{
+			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
+			DataServerRef: internalv1.DataServerReference{Name: dataServer},
+			FileShareRef:  internalv1.FileShareReference{Name: share.Name},
+			UID:           &uid,
+			GID:           &gid,
+			Mode:          cmp.Or(share.Spec.Mode, defaultMode),
+			Access:        accessRules(share.Spec.Access),
+			DataPolicy:    internalv1.DataRetain,
+		},
+	}
+}
+
+// accessRules spells out every rule, so that a data server needs no default of its own.
+func accessRules(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
+	if len(rules) == 0 {
+		rules = []v1alpha1.AccessRule{{Clients: []string{"0.0.0.0/0", "::/0"}}}
+	}
+	out := make([]v1alpha1.AccessRule, 0, len(rules))
+	for _, rule := range rules {
+		rule.Clients = slices.Clone(rule.Clients)
+		rule.AccessType = cmp.Or(rule.AccessType, v1alpha1.AccessReadWrite)
+		rule.Squash = cmp.Or(rule.Squash, v1alpha1.SquashNone)
+		out = append(out, rule)
+	}
+	return out
+}
+
+// LiveShares are the shares that data servers export: not being deleted, and of
+// those whose paths conflict the oldest, by the rule that the namespace servers use. The oldest come first.
+func LiveShares(shares []v1alpha1.FileShare) []*v1alpha1.FileShare {
+	candidates := make([]*tree.Share, 0, len(shares))
+	byName := make(map[string]*v1alpha1.FileShare, len(shares))
+	for i := range shares {
+		if share := &shares[i]; share.DeletionTimestamp == nil {
+			// Access rules have no say in it, and there can be thousands of them.
+			candidates = append(candidates, &tree.Share{Name: share.Name, Path: share.Spec.Path, Created: share.CreationTimestamp.Time})
+			byName[share.Name] = share
+		}
+	}
+	winners := tree.Winners(candidates)
+	live := make([]*v1alpha1.FileShare, 0, len(winners))
+	for _, winner := range winners {
+		live = append(live, byName[winner.Name])
+	}
+	return live
+}
+
+// MaxShares is how many shares a FileServer may have.
+func MaxShares(fs *v1alpha1.FileServer) int { return min(maxShares, maxExportIDs/int(PerServer(fs))) }

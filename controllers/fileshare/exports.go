@@ -1,0 +1,198 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
+)
+
+// exportPlan is what is to happen to the exports of a share.
+type exportPlan struct {
+	create []*internalv1.ShareExport
+	change []exportChange
+	// remove are to be deleted, after they were changed.
+	remove []*internalv1.ShareExport
+}
+
+// exportChange is an export before and after.
+type exportChange struct{ before, after *internalv1.ShareExport }
+
+// planExports has every data server export a live share. One that still has the export of an earlier share of this name
+// drops that first: then its object is gone, and that brings the share back here.
+func planExports(o *observed) exportPlan {
+	var plan exportPlan
+	servers := map[string]bool{}
+	for i := range o.dataServers {
+		server := &o.dataServers[i]
+		if server.DeletionTimestamp != nil {
+			continue
+		}
+		servers[server.Name] = true
+		wanted, present := desired.ShareExport(o.share, server.Name), o.exports[server.Name]
+		switch {
+		case present == nil:
+			plan.create = append(plan.create, wanted)
+		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted):
+			after := present.DeepCopy()
+			after.Spec = wanted.Spec
+			after.OwnerReferences = wanted.OwnerReferences
+			controllerutil.AddFinalizer(after, v1alpha1.ExportFinalizer)
+			plan.change = append(plan.change, exportChange{present, after})
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
+		if export := o.exports[name]; !servers[name] && export.DeletionTimestamp == nil {
+			plan.remove = append(plan.remove, export)
+		}
+	}
+	return plan
+}
+
+func isAsWanted(present, wanted *internalv1.ShareExport) bool {
+	return equality.Semantic.DeepEqual(present.Spec, wanted.Spec) && controllerutil.ContainsFinalizer(present, v1alpha1.ExportFinalizer) &&
+		equality.Semantic.DeepEqual(metav1.GetControllerOf(present), metav1.GetControllerOf(wanted))
+}
+
+// planRemoval ends all exports of a share that is being deleted, and says so of its data only now: an export that is deleted
+// by accident keeps it.
+func planRemoval(o *observed) exportPlan {
+	var plan exportPlan
+	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
+		export := o.exports[name]
+		if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && export.Spec.DataPolicy != internalv1.DataDelete {
+			after := export.DeepCopy()
+			after.Spec.DataPolicy = internalv1.DataDelete
+			plan.change = append(plan.change, exportChange{export, after})
+		}
+		if export.DeletionTimestamp == nil {
+			plan.remove = append(plan.remove, export)
+		}
+	}
+	return plan
+}
+
+// waitForExports tells which data servers the deletion of a share waits for; "" if for none.
+func waitForExports(o *observed) string {
+	if o.fileServer == nil {
+		return "" // Its data servers go, too.
+	}
+	var waiting []string
+	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
+		if isAway(o, name) {
+			continue
+		}
+		if why := conditions.Message(o.exports[name].Status.Conditions, internalv1.ExportRemoved); why != "" {
+			name += " (" + why + ")"
+		}
+		waiting = append(waiting, name)
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	what := "to stop exporting the share"
+	if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+		what = "to stop exporting the share and to remove its data, " + plural(int(*countDirectories(o).Count), "directory")
+	}
+	return fmt.Sprintf("waiting for %d of %s %s: %s", len(waiting), plural(len(o.dataServers), "data server"), what, conditions.List(waiting, maxNamed))
+}
+
+// awayServers are those that do their part of a deletion when they are back: their exports wait for them, and nobody else does.
+func awayServers(o *observed) []string {
+	if o.fileServer == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.exports), byNumber), func(name string) bool { return !isAway(o, name) })
+}
+
+// isAway: the data server does not run at present, or never did. A DataServer's own status does not tell
+// when its node died, so the FileServer's view of its pod counts first.
+func isAway(o *observed, name string) bool {
+	at := slices.IndexFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == name })
+	if at >= 0 && o.dataServers[at].Status.Unreachable.SeenBy != "" {
+		return true
+	}
+	for _, seen := range o.fileServer.Status.Servers {
+		if seen.Name == name {
+			return seen.State == v1alpha1.ServerUnavailable || seen.State == v1alpha1.ServerPending
+		}
+	}
+	return at < 0 || !conditions.IsTrue(o.dataServers[at].Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// finishExports lets go of the exports of a share's name whose data servers are done with them, or are no more, and returns the others.
+// The share itself may be long gone.
+func (r *Reconciler) finishExports(ctx context.Context, share types.NamespacedName) ([]*internalv1.ShareExport, error) {
+	var list internalv1.ShareExportList
+	if err := r.Client.List(ctx, &list, client.InNamespace(share.Namespace), index.OfFileShare(share.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ShareExports: %w", err)
+	}
+	var left []*internalv1.ShareExport
+	for i := range list.Items {
+		export := &list.Items[i]
+		done, err := r.isFinished(ctx, export)
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			left = append(left, export)
+			continue
+		}
+		if _, err := apply.RemoveFinalizer(ctx, r.Client, export.DeepCopy(), v1alpha1.ExportFinalizer); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+func (r *Reconciler) isFinished(ctx context.Context, export *internalv1.ShareExport) (bool, error) {
+	switch {
+	case export.DeletionTimestamp == nil:
+		return false, nil
+	case conditions.IsTrue(export.Status.Conditions, internalv1.ExportRemoved):
+		// A share that is deleted with its data may have said so after the export was gone.
+		return export.Status.ObservedGeneration != nil && *export.Status.ObservedGeneration == export.Generation, nil
+	}
+	exists, err := get(ctx, r.Client, types.NamespacedName{Namespace: export.Namespace, Name: export.Spec.DataServerRef.Name}, &internalv1.DataServer{})
+	return !exists, err
+}
+
+// changeExports does what a plan says.
+func (r *Reconciler) changeExports(ctx context.Context, plan exportPlan) error {
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, export := range plan.create {
+		group.Go(func() error { return client.IgnoreAlreadyExists(r.Client.Create(writing, export)) })
+	}
+	for _, change := range plan.change {
+		group.Go(func() error {
+			// A lost race is an error here: an export must not be deleted before it says what is to become of its data.
+			return client.IgnoreNotFound(r.Client.Patch(writing, change.after, client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{})))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("writing the exports: %w", err)
+	}
+	for _, export := range plan.remove {
+		uid := export.UID
+		if err := r.Client.Delete(ctx, export, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting an export: %w", err)
+		}
+	}
+	return nil
+}

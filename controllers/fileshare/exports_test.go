@@ -1,0 +1,207 @@
+package fileshare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// twoServers is a share that both data servers of its FileServer export.
+func twoServers() *observed {
+	o := &observed{
+		now: noon, share: builders.FileShare("ns", "s", "fs").Created(noon).Build(), fileServer: builders.FileServer("ns", "fs").Build(),
+		exports: map[string]*internalv1.ShareExport{},
+	}
+	o.share.UID = "share"
+	o.shares = []v1alpha1.FileShare{*o.share}
+	generation := int64(1)
+	for _, name := range []string{"fs-0", "fs-1"} {
+		server := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
+		server.Status = internalv1.DataServerStatus{Conditions: builders.ReadyConditions(), ObservedGeneration: &generation}
+		o.dataServers = append(o.dataServers, server)
+		o.fileServer.Status.Servers = append(o.fileServer.Status.Servers, v1alpha1.FileServerServerStatus{Name: name, State: v1alpha1.ServerServing})
+		export := desired.ShareExport(o.share, name)
+		export.Generation = 1
+		export.Status = internalv1.ShareExportStatus{Conditions: builders.ServingConditions(), ObservedGeneration: &generation}
+		o.exports[name] = export
+	}
+	return o
+}
+
+func deleted(export *internalv1.ShareExport) {
+	at := metav1.NewTime(noon)
+	export.DeletionTimestamp = &at
+}
+
+// describe is a plan in a line: what is created, changed and removed.
+func describe(plan exportPlan) string {
+	var steps []string
+	for _, export := range plan.create {
+		steps = append(steps, "create "+export.Name)
+	}
+	for _, change := range plan.change {
+		steps = append(steps, fmt.Sprintf("change %s (%s)", change.after.Name, change.after.Spec.DataPolicy))
+	}
+	for _, export := range plan.remove {
+		steps = append(steps, "remove "+export.Name)
+	}
+	return strings.Join(steps, ", ")
+}
+
+func TestExportsOfALiveShare(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*observed)
+		want   string
+	}{
+		"nothing to do":                   {func(*observed) {}, ""},
+		"a new data server":               {func(o *observed) { delete(o.exports, "fs-1") }, "create s.fs-1"},
+		"other access rules":              {func(o *observed) { o.exports["fs-0"].Spec.Access = nil }, "change s.fs-0 (Retain)"},
+		"a policy that is not the time's": {func(o *observed) { o.exports["fs-0"].Spec.DataPolicy = internalv1.DataDelete }, "change s.fs-0 (Retain)"},
+		"a lost finalizer":                {func(o *observed) { o.exports["fs-0"].Finalizers = nil }, "change s.fs-0 (Retain)"},
+		"an export that an earlier share left": {
+			func(o *observed) { o.exports["fs-0"].OwnerReferences[0].UID = "another" }, "change s.fs-0 (Retain)",
+		},
+		"an earlier share's export still going": {func(o *observed) { deleted(o.exports["fs-1"]) }, ""},
+		"a data server that is no more":         {func(o *observed) { o.dataServers = o.dataServers[:1] }, "remove s.fs-1"},
+		"a data server being deleted": {func(o *observed) {
+			at := metav1.NewTime(noon)
+			o.dataServers[1].DeletionTimestamp = &at
+		}, "remove s.fs-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoServers()
+			tc.change(o)
+			if got := describe(planExports(o)); got != tc.want {
+				t.Errorf("%q, not %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestExportsOfADeletedShare(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy  v1alpha1.ReclaimPolicy
+		change  func(*observed)
+		plan    string
+		waiting string
+		left    []string
+	}{
+		"with Retain": {
+			"", func(*observed) {}, "remove s.fs-0, remove s.fs-1",
+			"waiting for 2 of 2 data servers to stop exporting the share: fs-0, fs-1", nil,
+		},
+		"with Delete says so first": {
+			v1alpha1.ReclaimDelete, func(*observed) {}, "change s.fs-0 (Delete), change s.fs-1 (Delete), remove s.fs-0, remove s.fs-1",
+			"waiting for 2 of 2 data servers to stop exporting the share and to remove its data, 0 directories: fs-0, fs-1", nil,
+		},
+		"with Delete, deleted by accident before": {v1alpha1.ReclaimDelete, func(o *observed) {
+			deleted(o.exports["fs-0"])
+			delete(o.exports, "fs-1")
+		}, "change s.fs-0 (Delete)", "waiting for 1 of 2 data servers to stop exporting the share and to remove its data, 0 directories: fs-0", nil},
+		"one server lost": {"", func(o *observed) {
+			deleted(o.exports["fs-1"])
+			delete(o.exports, "fs-0")
+			o.fileServer.Status.Servers[1].State = v1alpha1.ServerUnavailable
+		}, "", "", []string{"fs-1"}},
+		"a server that never started": {"", func(o *observed) {
+			deleted(o.exports["fs-1"])
+			delete(o.exports, "fs-0")
+			o.fileServer.Status.Servers[1].State = v1alpha1.ServerPending
+		}, "", "", []string{"fs-1"}},
+		"a server that can't remove the data": {"", func(o *observed) {
+			delete(o.exports, "fs-1")
+			deleted(o.exports["fs-0"])
+			o.exports["fs-0"].Status.Conditions = []metav1.Condition{{Type: internalv1.ExportRemoved, Status: metav1.ConditionFalse, Message: "read-only file system"}}
+		}, "", "waiting for 1 of 2 data servers to stop exporting the share: fs-0 (read-only file system)", nil},
+		"no FileServer any more": {"", func(o *observed) { o.fileServer = nil }, "remove s.fs-0, remove s.fs-1", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoServers()
+			o.share.Spec.ReclaimPolicy = tc.policy
+			tc.change(o)
+			if got := describe(planRemoval(o)); got != tc.plan {
+				t.Errorf("plan %q, not %q", got, tc.plan)
+			}
+			if got := waitForExports(o); got != tc.waiting {
+				t.Errorf("waiting %q, not %q", got, tc.waiting)
+			}
+			if got := awayServers(o); !slices.Equal(got, tc.left) {
+				t.Errorf("left behind %q, not %q", got, tc.left)
+			}
+		})
+	}
+}
+
+func TestWhyAShareIsNotExported(t *testing.T) {
+	failing := func(reason, message string) func(*observed) {
+		return func(o *observed) {
+			o.exports["fs-0"].Status.Conditions = []metav1.Condition{{Type: internalv1.ExportServing, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*observed)
+		reason string
+		says   string
+	}{
+		"served":                      {func(*observed) {}, v1alpha1.ReasonReady, ""},
+		"another's server generation": {func(o *observed) { o.dataServers[0].Generation = 7 }, v1alpha1.ReasonReady, ""},
+		"not asked":                   {func(o *observed) { delete(o.exports, "fs-0") }, v1alpha1.ReasonExportsPending, "fs-0 (was not asked to yet)"},
+		"a new generation":            {func(o *observed) { o.exports["fs-0"].Generation = 2 }, v1alpha1.ReasonExportsPending, "fs-0 (has not loaded the newest state of the export)"},
+		"an earlier share's":          {func(o *observed) { deleted(o.exports["fs-0"]) }, v1alpha1.ReasonExportsPending, "fs-0 (has to drop the export of an earlier share of this name first)"},
+		"the server is down":          {func(o *observed) { o.dataServers[0].Status.Conditions = nil }, v1alpha1.ReasonExportsPending, "fs-0 (is not ready"},
+		"it fails":                    {failing(internalv1.ReasonExportsFailing, "/s/0: no such path"), v1alpha1.ReasonExportsPending, "fs-0 (/s/0: no such path)"},
+		"no id is left":               {failing(internalv1.ReasonExportIDsExhausted, "at most 65535"), v1alpha1.ReasonTooManyShares, "fs-0 (at most 65535)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoServers()
+			zero := int32(0)
+			for _, server := range []string{"fs-0", "fs-1"} {
+				record := builders.ShareDirectory("ns", "fs", "s", server, server)
+				record.Spec.Volume = &zero
+				if o.records == nil {
+					o.records = map[string]*internalv1.ShareDirectory{}
+				}
+				o.records[server] = record
+			}
+			tc.change(o)
+			got := exportedCondition(o, nil)
+			if tc.reason == v1alpha1.ReasonReady {
+				tc.says = "all 2 data servers that own directories export the share"
+			}
+			if got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("%s: %s", got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// Of one share more than fit, only the newest is refused, whatever it is called.
+func TestTheNewestOfTooManySharesIsRefused(t *testing.T) {
+	o := twoServers()
+	most := desired.MaxShares(o.fileServer)
+	o.shares = nil
+	for i := range most + 1 {
+		o.shares = append(o.shares, *builders.FileShare("ns", fmt.Sprintf("s%d", (i*7919)%(most+1)), "fs").Created(noon.Add(time.Duration(i) * time.Second)).Build())
+	}
+	for at, refused := range map[int]bool{0: false, most - 1: false, most: true} {
+		o.share = &o.shares[at]
+		found := findBlock(o)
+		if (found != nil) != refused {
+			t.Errorf("share number %d: %+v", at, found)
+		}
+		if refused && (found.reason != v1alpha1.ReasonTooManyShares || !strings.Contains(found.message, "can have 4096 shares")) {
+			t.Errorf("%+v", found)
+		}
+	}
+}
