@@ -90,7 +90,7 @@ func TestAFloodFromSeveralAddressesLeavesOthersTheirPlace(t *testing.T) {
 	for i := range 500 {
 		mine := exchanged(t, f.send(at(1), exchangeID(fmt.Sprint("mine", i), 1, 0)))
 		for k := range byte(8) {
-			exchanged(t, f.send(at(2+k), exchangeID(fmt.Sprint("flood", i), 1, 0)))
+			exchanged(t, f.send(at(2+k), exchangeID(fmt.Sprint("flood ", i, " ", k), 1, 0)))
 		}
 		res := f.send(at(1), createSession(mine.EirClientid, mine.EirSequenceid))
 		made := created(t, res)
