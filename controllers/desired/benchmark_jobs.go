@@ -3,6 +3,8 @@ package desired
 import (
 	"strconv"
 
+	"k8s.io/utils/ptr"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -78,7 +80,7 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 		// The share's root and its declared directories belong to its owner, who may write there. Uid 0 here is
 		// root without any capability: a name for the server, not a power on the node.
 		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsUser(orZero(in.Share.Spec.UID)).WithRunAsGroup(orZero(in.Share.Spec.GID)).
+			WithRunAsUser(ptr.Deref(in.Share.Spec.UID, 0)).WithRunAsGroup(ptr.Deref(in.Share.Spec.GID, 0)).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(benchmarkClient(in, arguments)).
 		WithVolumes(

@@ -50,10 +50,3 @@ func sortedUnique(values []string) []string {
 	slices.Sort(values)
 	return slices.Compact(values)
 }
-
-func orZero(v *int64) int64 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}

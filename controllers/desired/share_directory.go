@@ -2,6 +2,7 @@ package desired
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -18,7 +19,7 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 	if mode == "" {
 		mode = defaultMode
 	}
-	uid, gid := orZero(share.Spec.UID), orZero(share.Spec.GID)
+	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
 	record := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        naming.Directory(share.Name, path),

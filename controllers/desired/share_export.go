@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -22,7 +24,7 @@ const (
 // ShareExport is the export of a share by a data server. Every data server exports every live share, whether or not it
 // owns a directory of it yet, so that the first directory that a client makes on it waits for no reload.
 func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.ShareExport {
-	uid, gid := orZero(share.Spec.UID), orZero(share.Spec.GID)
+	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
 	meta := labels(SelectShare(share))
 	meta[v1alpha1.DataServerLabel] = dataServer
 	return &internalv1.ShareExport{

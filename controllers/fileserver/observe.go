@@ -31,9 +31,9 @@ type observed struct {
 	services    map[string]corev1.Service
 	dataServers map[string]internalv1.DataServer
 	// pods are those of the data servers.
-	pods           map[string]corev1.Pod
-	namespacePods  []corev1.Pod
-	claims         map[string]corev1.PersistentVolumeClaim
+	pods          map[string]corev1.Pod
+	namespacePods []corev1.Pod
+	claims        map[string]corev1.PersistentVolumeClaim
 	// pinned are the data servers that do not answer and whose volumes one node alone can use.
 	pinned         map[string]bool
 	directories    map[string]int32

@@ -36,16 +36,28 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		pod  *corev1.Pod
 		want string
 	}{
-		"and the kubelet has said nothing yet": {observed{nodes: node(corev1.ConditionTrue)}, running(),
-			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network"},
+		"and the kubelet has said nothing yet": {
+			observed{nodes: node(corev1.ConditionTrue)},
+			running(),
+			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network",
+		},
 		"and its pod is being stopped on a node that lives": {observed{nodes: node(corev1.ConditionTrue)}, running(deleted), "its pod is being stopped"},
-		"on a lost node that has its volumes": {observed{nodes: node(corev1.ConditionUnknown), pinned: map[string]bool{"fs-1": true}}, running(deleted),
-			since + "; node n2 is not ready, and its volumes are on that node: it waits for node n2 to come back"},
-		"on a lost node, and its volumes can be elsewhere": {observed{nodes: node(corev1.ConditionUnknown)}, running(deleted),
+		"on a lost node that has its volumes": {
+			observed{nodes: node(corev1.ConditionUnknown), pinned: map[string]bool{"fs-1": true}},
+			running(deleted),
+			since + "; node n2 is not ready, and its volumes are on that node: it waits for node n2 to come back",
+		},
+		"on a lost node, and its volumes can be elsewhere": {
+			observed{nodes: node(corev1.ConditionUnknown)},
+			running(deleted),
 			since + "; node n2 is not ready: it waits for that node, or, once the machine is known to be off, for you to let it start elsewhere: " +
-				"kubectl taint node n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"},
-		"on a node that was removed": {observed{pinned: map[string]bool{"fs-1": true}}, running(),
-			since + "; node n2 is gone, and its volumes are on that node: it waits for node n2 to come back"},
+				"kubectl taint node n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+		},
+		"on a node that was removed": {
+			observed{pinned: map[string]bool{"fs-1": true}},
+			running(),
+			since + "; node n2 is gone, and its volumes are on that node: it waits for node n2 to come back",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, waits := tc.o.serverState(tc.pod, true, &record)

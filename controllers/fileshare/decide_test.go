@@ -56,7 +56,9 @@ func holdsData(r *internalv1.ShareDirectory) {
 
 func madeByClient(r *internalv1.ShareDirectory) { r.Annotations = nil }
 
-func leftBehind(r *internalv1.ShareDirectory) { r.Labels[v1alpha1.RetainedLabel] = v1alpha1.RetainedTrue }
+func leftBehind(r *internalv1.ShareDirectory) {
+	r.Labels[v1alpha1.RetainedLabel] = v1alpha1.RetainedTrue
+}
 
 // whatIsDecided is a decision in lines.
 func whatIsDecided(d decision) []string {

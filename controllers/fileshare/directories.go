@@ -115,7 +115,7 @@ func planDirectories(o *observed) directoryPlan {
 	if needsPlacement(o) {
 		plan.place(o, above, paths)
 	}
-	plan.forget = slices.Clone(o.strangers)
+	plan.forget = slices.Clone(o.retainedElsewhere)
 	for _, path := range slices.Sorted(maps.Keys(o.records)) {
 		if path == tree.RootPath && o.share.Spec.Layout == v1alpha1.LayoutSingle && ownerOf(o.records[path]) == nil {
 			// It has what clients set for the root of an earlier share, which was spread: the name is needed for the owner.
@@ -123,7 +123,7 @@ func planDirectories(o *observed) directoryPlan {
 			continue
 		}
 		if isRetained(o.records[path]) {
-			plan.revive(o, o.records[path])
+			plan.useAgain(o, o.records[path])
 			continue
 		}
 		plan.keepOrRemove(o, o.records[path], wanted[path])
@@ -144,7 +144,7 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 			current[path] = *owner
 		}
 	}
-	assignments, err := placement.Plan(placement.Count(slots, o.share.Name, ledger(o)), current, paths)
+	assignments, err := placement.Plan(placement.Count(slots, o.share.Name, owned(o)), current, paths)
 	if errors.Is(err, placement.ErrNoneEligible) {
 		p.fault = &finding{v1alpha1.ReasonFileServerNotReady, err.Error()}
 		return
@@ -170,8 +170,8 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 	}
 }
 
-// ledger is every directory of the FileServer that has an owner.
-func ledger(o *observed) []placement.Directory {
+// owned is every directory of the FileServer that has an owner.
+func owned(o *observed) []placement.Directory {
 	all := make([]placement.Directory, 0, len(o.records)+len(o.others))
 	for _, record := range slices.Concat(slices.Collect(maps.Values(o.records)), o.others) {
 		if owner := ownerOf(record); owner != nil {

@@ -34,8 +34,8 @@ type observed struct {
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
 	exports map[string]*internalv1.ShareExport
-	// strangers are records that a deleted share of this name left on another FileServer.
-	strangers []*internalv1.ShareDirectory
+	// retainedElsewhere are records that a deleted share of this name left on another FileServer.
+	retainedElsewhere []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim
@@ -99,7 +99,7 @@ func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
 		case record.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name:
 			o.records[record.Spec.Path] = record
 		case isRetained(record):
-			o.strangers = append(o.strangers, record)
+			o.retainedElsewhere = append(o.retainedElsewhere, record)
 		}
 	}
 	if !needsPlacement(o) {

@@ -34,10 +34,10 @@ func retain(o *observed) []recordChange {
 	return changes
 }
 
-// revive takes a retained record back into use. It is Creating until a namespace
+// useAgain takes a retained record back into use. It is Creating until a namespace
 // server has found the directory, or made it if somebody cleared the volume. If its data server
 // is no more, a FileServer of the same name was made with fewer, and the record tells of nothing.
-func (p *directoryPlan) revive(o *observed, record *internalv1.ShareDirectory) {
+func (p *directoryPlan) useAgain(o *observed, record *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
 		return
 	}

@@ -50,7 +50,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 		return apply.Outcome(err)
 	}
 	if removed {
-		r.Events.Eventf(o.share, nil, corev1.EventTypeNormal, v1alpha1.ReasonDeleting, "Delete", "%s", farewell(o))
+		r.Events.Eventf(o.share, nil, corev1.EventTypeNormal, v1alpha1.ReasonDeleting, "Delete", "%s", whatBecameOfTheData(o))
 	}
 	return ctrl.Result{}, nil
 }
@@ -121,8 +121,8 @@ func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error
 	return made && volume.DeletionTimestamp == nil, nil
 }
 
-// farewell tells what became of the data, and what remains to be done.
-func farewell(o *observed) string {
+// whatBecameOfTheData tells what became of the data, and what remains to be done.
+func whatBecameOfTheData(o *observed) string {
 	text := fateOfData(o)
 	if left := awayServers(o); len(left) > 0 {
 		text += fmt.Sprintf("; %s: away, and to do its part when it is back", conditions.List(left, maxNamed))

@@ -66,7 +66,7 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 		}
 	}
 	if m.memory == nil || len(m.memory.volumes) != int(m.record.Spec.Volumes) {
-		memory, err := readLedger(m.where, m.record.Spec.Volumes)
+		memory, err := readExportIDs(m.where, m.record.Spec.Volumes)
 		if err != nil {
 			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
@@ -134,7 +134,7 @@ func (m *manager) prepareRoots(exports []*internalv1.ShareExport) ([]*internalv1
 	return ready, nil
 }
 
-func (m *manager) prepareRootsOf(export *internalv1.ShareExport, next *ledger) *fault {
+func (m *manager) prepareRootsOf(export *internalv1.ShareExport, next *exportIDTable) *fault {
 	share := shareOf(export)
 	wanted, err := attributesOf(export.Spec)
 	if err != nil {
@@ -267,7 +267,7 @@ func (m *manager) fail(pseudo string, err error) {
 	}
 }
 
-// remembered are the pseudo paths of everything in the ledger.
+// remembered are the pseudo paths of everything in the export ID table.
 func (m *manager) remembered() map[string]bool {
 	paths := map[string]bool{}
 	for volume, shares := range m.memory.volumes {

@@ -14,7 +14,7 @@ import (
 var loopback = netip.MustParsePrefix("127.0.0.1/32")
 
 // desiredConfig is the configuration that a record and exports ask for. The table has an id for each of the exports.
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *ledger, where layout) (ganesha.Config, error) {
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportIDTable, where layout) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err

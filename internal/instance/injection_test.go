@@ -118,7 +118,7 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 		if _, err := attributesOf(export.Spec); err != nil {
 			t.Fatalf("an accepted mode is refused: %v", err)
 		}
-		ids := &ledger{volumes: []map[string]shareRecord{{}, {}}}
+		ids := &exportIDTable{volumes: []map[string]shareRecord{{}, {}}}
 		if err := ids.allocate(name); err != nil {
 			t.Fatal(err)
 		}

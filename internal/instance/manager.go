@@ -52,7 +52,7 @@ type manager struct {
 	// The rest belongs to the goroutine of run.
 	record   *internalv1.DataServer
 	exports  []*internalv1.ShareExport
-	memory   *ledger
+	memory   *exportIDTable
 	started  bool
 	loaded   string                // The configuration that ganesha has.
 	proven   int                   // The start of ganesha that was seen to refuse a forged handle.

@@ -163,7 +163,7 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 		"a squash":      {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ids := &ledger{volumes: []map[string]shareRecord{{}}}
+			ids := &exportIDTable{volumes: []map[string]shareRecord{{}}}
 			mustWork(t, "allocate", ids.allocate("a"))
 			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
 			if config, err := desiredConfig(sampleRecord(1), exports, ids, layout{"/volumes"}); err == nil {

@@ -114,7 +114,7 @@ func TestOnlyTheNewestShareIsRefusedWhenIDsEnd(t *testing.T) {
 	where := emptyVolumes(t, 1)
 	m := &manager{where: where, record: sampleRecord(1), failing: map[string]*fault{}, log: quiet}
 	mustWork(t, "claim", claimVolume(where, m.record, 0, quiet))
-	m.memory = &ledger{highWater: maxExportID - 2, volumes: []map[string]shareRecord{{}}}
+	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]shareRecord{{}}}
 	for _, name := range []string{"oldest", "older", "newest"} {
 		m.exports = append(m.exports, newExport(shareSpec(name)))
 	}

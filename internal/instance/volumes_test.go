@@ -116,9 +116,9 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		mustWork(t, "claim", claimVolume(where, server, index, quiet))
 	}
 	owners := map[int32]string{}
-	read := func() *ledger {
+	read := func() *exportIDTable {
 		t.Helper()
-		memory, err := readLedger(where, 3)
+		memory, err := readExportIDs(where, 3)
 		mustWork(t, "read", err)
 		return memory
 	}
@@ -179,10 +179,10 @@ func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
 			for index, text := range tc.texts {
 				mustWork(t, "mkdir", os.Mkdir(where.meta(int32(index)), 0o700))
 				if text != "" {
-					mustWork(t, "write", os.WriteFile(where.meta(int32(index), ledgerFile), []byte(text), 0o600))
+					mustWork(t, "write", os.WriteFile(where.meta(int32(index), exportIDsFile), []byte(text), 0o600))
 				}
 			}
-			if _, err := readLedger(where, 2); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := readExportIDs(where, 2); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v does not say %q", err, tc.want)
 			}
 		})
@@ -190,21 +190,21 @@ func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
 }
 
 func TestIDsEnd(t *testing.T) {
-	memory := &ledger{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}}}
+	memory := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}}}
 	mustWork(t, "the last id", memory.allocate("a"))
 	mustWork(t, "a share that has its id", memory.allocate("a"))
 	if err := memory.allocate("b"); !errors.Is(err, errExportIDsExhausted) {
 		t.Errorf("%v", err)
 	}
 	// A share of two volumes for which there is one id takes none.
-	pair := &ledger{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}, {}}}
+	pair := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}, {}}}
 	if err := pair.allocate("b"); !errors.Is(err, errExportIDsExhausted) || len(pair.volumes[0]) != 0 || pair.highWater != maxExportID-1 {
 		t.Errorf("%v, %+v", err, pair)
 	}
 }
 
 func TestReportedIDsCountAsUsed(t *testing.T) {
-	memory := &ledger{highWater: 3, volumes: []map[string]shareRecord{{}}}
+	memory := &exportIDTable{highWater: 3, volumes: []map[string]shareRecord{{}}}
 	memory.raise([]int32{7, 2, 0, -1, 70000})
 	mustWork(t, "allocate", memory.allocate("a"))
 	if id := memory.ids("a")[0]; id != 8 {

@@ -287,18 +287,18 @@ func TestSimulatedLife(t *testing.T) {
 	three := []Slot{
 		sized(slot("fs-0", 0, 0, 0), 900, 1000), sized(slot("fs-1", 0, 0, 0), 0, 1000), sized(slot("fs-2", 0, 0, 0), 0, 1000),
 	}
-	var ledger []Directory
+	var placed []Directory
 	mkdir := func(slots []Slot, count int) map[string]int {
 		t.Helper()
 		for range count {
-			owner, err := Choose(Count(slots, "s", ledger))
+			owner, err := Choose(Count(slots, "s", placed))
 			if err != nil {
 				t.Fatal(err)
 			}
-			ledger = append(ledger, Directory{Share: "s", Path: fmt.Sprint(len(ledger)), Owner: owner})
+			placed = append(placed, Directory{Share: "s", Path: fmt.Sprint(len(placed)), Owner: owner})
 		}
 		counts := map[string]int{}
-		for _, directory := range ledger {
+		for _, directory := range placed {
 			counts[directory.Owner.Server]++
 		}
 		return counts

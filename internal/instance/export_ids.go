@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// ledgerFile is the part of MetaDir that remembers Export_Ids and the attributes last given to export roots.
-	ledgerFile    = "exports.json"
-	ledgerVersion = 1
+	// exportIDsFile is the part of MetaDir that remembers Export_Ids and the attributes last given to export roots.
+	exportIDsFile    = "exports.json"
+	exportIDsVersion = 1
 	// maxExportID is the largest Export_Id of ganesha, which has 16 bits of a file handle for it.
 	maxExportID = math.MaxUint16
 )
@@ -22,10 +22,10 @@ const (
 var errExportIDsExhausted = errors.New("every Export_Id from 1 to 65535 has been used: " +
 	"a data server can export at most 65535 different share names times volumes in its life; use another FileServer")
 
-// ledger is what a data server remembers of its exports. Each volume keeps a
+// exportIDTable is what a data server remembers of its exports. Each volume keeps a
 // copy of its own part, and all keep the high-water mark, so that a volume that
 // was lost and made anew can't bring an id back.
-type ledger struct {
+type exportIDTable struct {
 	highWater uint16
 	volumes   []map[string]shareRecord // by volume, then by share
 }
@@ -46,8 +46,8 @@ type rootAttributes struct {
 	Mode  string `json:"mode"` // Octal, without leading zeros.
 }
 
-// ledgerOnVolume is the form on a volume.
-type ledgerOnVolume struct {
+// exportIDsOnVolume is the form on a volume.
+type exportIDsOnVolume struct {
 	Version   int                    `json:"version"`
 	HighWater uint16                 `json:"highWater"`
 	Shares    map[string]shareRecord `json:"shares"`
@@ -55,56 +55,56 @@ type ledgerOnVolume struct {
 
 // allocate gives a share ids on every volume, or on none: a share that does not fit must take nothing from one that does.
 // A share that has ids keeps them.
-func (l *ledger) allocate(share string) error {
+func (t *exportIDTable) allocate(share string) error {
 	var without []int
-	for volume := range l.volumes {
-		if _, known := l.volumes[volume][share]; !known {
+	for volume := range t.volumes {
+		if _, known := t.volumes[volume][share]; !known {
 			without = append(without, volume)
 		}
 	}
-	if len(without) > maxExportID-int(l.highWater) {
+	if len(without) > maxExportID-int(t.highWater) {
 		return errExportIDsExhausted
 	}
 	for _, volume := range without {
-		l.highWater++
-		l.volumes[volume][share] = shareRecord{ExportID: l.highWater}
+		t.highWater++
+		t.volumes[volume][share] = shareRecord{ExportID: t.highWater}
 	}
 	return nil
 }
 
 // raise makes ids that were reported once count as used: a volume that was restored from an older copy has forgotten them.
-func (l *ledger) raise(reported []int32) {
+func (t *exportIDTable) raise(reported []int32) {
 	for _, id := range reported {
 		if id > 0 && id <= maxExportID {
-			l.highWater = max(l.highWater, uint16(id))
+			t.highWater = max(t.highWater, uint16(id))
 		}
 	}
 }
 
 // ids are the Export_Ids of a share, by volume.
-func (l *ledger) ids(share string) []int32 {
-	ids := make([]int32, 0, len(l.volumes))
-	for _, shares := range l.volumes {
+func (t *exportIDTable) ids(share string) []int32 {
+	ids := make([]int32, 0, len(t.volumes))
+	for _, shares := range t.volumes {
 		ids = append(ids, int32(shares[share].ExportID))
 	}
 	return ids
 }
 
-func (l *ledger) clone() *ledger {
-	copied := &ledger{highWater: l.highWater}
-	for _, shares := range l.volumes {
+func (t *exportIDTable) clone() *exportIDTable {
+	copied := &exportIDTable{highWater: t.highWater}
+	for _, shares := range t.volumes {
 		copied.volumes = append(copied.volumes, maps.Clone(shares))
 	}
 	return copied
 }
 
-// readLedger joins the volumes' parts. An unreadable or contradicting one is an
+// readExportIDs joins the volumes' parts. An unreadable or contradicting one is an
 // error, not a fresh start: a guess could give an id to another directory.
-func readLedger(where layout, volumes int32) (*ledger, error) {
-	joined := &ledger{}
+func readExportIDs(where layout, volumes int32) (*exportIDTable, error) {
+	joined := &exportIDTable{}
 	owners := map[uint16]string{}
 	for volume := range volumes {
-		part, err := readLedgerPart(where.meta(volume, ledgerFile))
+		part, err := readExportIDsPart(where.meta(volume, exportIDsFile))
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +113,11 @@ func readLedger(where layout, volumes int32) (*ledger, error) {
 			here := where.share(share, volume)
 			if record.ExportID == 0 {
 				return nil, fmt.Errorf("%s: share %q has no Export_Id; restore the file from a backup of the volume",
-					where.meta(volume, ledgerFile), share)
+					where.meta(volume, exportIDsFile), share)
 			}
 			if other, taken := owners[record.ExportID]; taken {
 				return nil, fmt.Errorf("Export_Id %d belongs to %s and to %s: one of the volumes was copied from another; "+
-					"remove the copy's %s", record.ExportID, other, here, ledgerFile)
+					"remove the copy's %s", record.ExportID, other, here, exportIDsFile)
 			}
 			owners[record.ExportID] = here
 			joined.highWater = max(joined.highWater, record.ExportID)
@@ -127,8 +127,8 @@ func readLedger(where layout, volumes int32) (*ledger, error) {
 	return joined, nil
 }
 
-func readLedgerPart(path string) (ledgerOnVolume, error) {
-	empty := ledgerOnVolume{Version: ledgerVersion, Shares: map[string]shareRecord{}}
+func readExportIDsPart(path string) (exportIDsOnVolume, error) {
+	empty := exportIDsOnVolume{Version: exportIDsVersion, Shares: map[string]shareRecord{}}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
@@ -140,9 +140,9 @@ func readLedgerPart(path string) (ledgerOnVolume, error) {
 	if err := json.Unmarshal(text, &part); err != nil {
 		return empty, fmt.Errorf("%s is damaged; restore it from a backup of the volume: %w", path, err)
 	}
-	if part.Version != ledgerVersion {
+	if part.Version != exportIDsVersion {
 		return empty, fmt.Errorf("%s has version %d and this howdah knows %d; run the newer howdah that wrote it",
-			path, part.Version, ledgerVersion)
+			path, part.Version, exportIDsVersion)
 	}
 	if part.Shares == nil {
 		part.Shares = map[string]shareRecord{}
@@ -150,14 +150,14 @@ func readLedgerPart(path string) (ledgerOnVolume, error) {
 	return part, nil
 }
 
-// write makes the ledger durable on every volume whose copy differs.
-func (l *ledger) write(where layout) error {
-	for volume, shares := range l.volumes {
-		text, err := json.MarshalIndent(ledgerOnVolume{ledgerVersion, l.highWater, shares}, "", "  ")
+// write makes the export ID table durable on every volume whose copy differs.
+func (t *exportIDTable) write(where layout) error {
+	for volume, shares := range t.volumes {
+		text, err := json.MarshalIndent(exportIDsOnVolume{exportIDsVersion, t.highWater, shares}, "", "  ")
 		if err != nil {
 			return fmt.Errorf("encoding the Export_Ids: %w", err)
 		}
-		if err := writeDurably(where.meta(int32(volume), ledgerFile), append(text, '\n')); err != nil {
+		if err := writeDurably(where.meta(int32(volume), exportIDsFile), append(text, '\n')); err != nil {
 			return fmt.Errorf("keeping the Export_Ids of volume %d: %w", volume, err)
 		}
 	}
