@@ -18,6 +18,9 @@ reference() {
 
 manifests() {
   "$controller_gen" crd paths=./api/... output:crd:dir=config/crd/bases
+  # controller-gen gives every quantity a pattern, which is what a user then reads. Those with rules of ours have a
+  # rule for it that says it in words.
+  sed -i -z 's/pattern: [^\n]*\n *\(x-kubernetes-int-or-string: true\n *x-kubernetes-validations:\)/\1/g' config/crd/bases/howdah.io_*.yaml
   "$controller_gen" rbac:roleName=howdah-operator paths=./controllers/... output:rbac:dir=config/rbac
 
   # The chart reads exact copies, so that neither can differ from what the tests run against.

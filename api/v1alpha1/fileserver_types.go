@@ -91,8 +91,8 @@ type FileServerStorage struct {
 // VolumesStorage backs each data server with PersistentVolumeClaims.
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName can't be changed: volumes can't move to another class"
 // +kubebuilder:validation:XValidation:rule="self.perServer == oldSelf.perServer",message="perServer can't be changed: directories are placed on volumes"
-// +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size can't shrink: volumes can only grow"
-// +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
+// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || !isQuantity(string(oldSelf.size)) || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size can't shrink: volumes can only grow"
+// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || quantity(string(self.size)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
 type VolumesStorage struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
@@ -101,6 +101,7 @@ type VolumesStorage struct {
 	StorageClassName string `json:"storageClassName,omitempty"`
 
 	// size is the size of each volume. It can grow where the StorageClass allows expansion; it can't shrink.
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="size must be a number with a unit of Kubernetes and no space: 100Gi, 1.5Ti, 10G (not \"10 GB\")"
 	// +required
 	Size *resource.Quantity `json:"size,omitempty"`
 

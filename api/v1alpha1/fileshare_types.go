@@ -36,8 +36,8 @@ type FileShare struct {
 // FileShareSpec is what the user wants of a FileShare.
 // +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef can't be changed: the data lives on that FileServer's volumes"
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; make a new share"
-// +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed"
-// +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed"
+// +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed: data lies on the volumes by it; make a new share"
+// +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: directories are placed by it; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in the same Kubernetes namespace.
@@ -46,9 +46,9 @@ type FileShareSpec struct {
 
 	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
 	// Paths of shares must not lie in one another.
-	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,2}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,2}$')",message="path must be /NAME or /NAME/NAME, each of at most 63 letters, digits, '_', '.' and '-', the first a letter, a digit or '_': for example /data or /team/data"
 	// +required
 	Path string `json:"path,omitempty"`
 
@@ -72,8 +72,7 @@ type FileShareSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$`
-	// +kubebuilder:validation:XValidation:rule="self.all(d, !d.split('/').exists(e, e == '..' || e == '.' || e == ''))",message="directories must be relative paths without empty, '.' or '..' elements"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$') && !self.split('/').exists(e, e == '..' || e == '.' || e == '')",message="a directory must be a path below the share (no '/' first or last, no '.' or '..') of letters, digits and _ . - = + @ :, with braces for several: train/{0..15}"
 	// +listType=set
 	// +optional
 	Directories []string `json:"directories,omitempty"`
@@ -104,7 +103,7 @@ type FileShareSpec struct {
 	// +kubebuilder:default="0755"
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
-	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^0?[0-7]{3,4}$')",message="mode must be octal permission bits in quotes, for example \"0755\" or \"2775\""
 	// +optional
 	Mode string `json:"mode,omitempty"`
 
@@ -113,7 +112,7 @@ type FileShareSpec struct {
 	// read and write, and that root is not squashed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, isCIDR(c) || isIP(c)))",message="clients must be CIDRs (10.0.0.0/8) or IP addresses"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, isCIDR(c) || isIP(c)))",message="clients must be addresses (10.0.0.7) or networks (10.0.0.0/8) of nodes; names of hosts can't be used"
 	// +listType=atomic
 	// +optional
 	Access []AccessRule `json:"access,omitempty"`
@@ -156,7 +155,6 @@ type AccessRule struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:items:Pattern=`^[0-9A-Fa-f.:/]+$`
 	// +listType=set
 	// +required
 	Clients []string `json:"clients,omitempty"`

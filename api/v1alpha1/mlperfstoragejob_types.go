@@ -176,7 +176,8 @@ type Dataset struct {
 
 	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The
 	// standard deviation is scaled with it.
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('4Ki')) >= 0",message="sampleSize must be at least 4Ki"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="sampleSize must be a number with a unit of Kubernetes and no space: 400k, 1Mi (not \"400 kB\")"
+	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('4Ki')) >= 0",message="sampleSize must be at least 4Ki"
 	// +optional
 	SampleSize *resource.Quantity `json:"sampleSize,omitempty"`
 }

@@ -59,7 +59,7 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 	}
 	switch state {
 	case benchmark.StateNoShare:
-		return unknown(v1alpha1.ReasonFileShareNotFound, fmt.Sprintf("spec.fileShareRef: there is no FileShare %s in this namespace", o.job.Spec.FileShareRef.Name))
+		return unknown(v1alpha1.ReasonFileShareNotFound, fmt.Sprintf("spec.fileShareRef: there is no FileShare %q in namespace %q; create it, or delete this job and make one that names another", o.job.Spec.FileShareRef.Name, o.job.Namespace))
 	case benchmark.StateShareNotReady:
 		return unknown(v1alpha1.ReasonWaitingForShare, fmt.Sprintf("FileShare %s is not ready: %s", o.share.Name,
 			orUnknown(conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionReady))))

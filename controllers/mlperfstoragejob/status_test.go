@@ -92,7 +92,7 @@ func TestReport(t *testing.T) {
 		dataset  metav1.ConditionStatus
 		ends     bool
 	}{
-		"there is no share": {begun(noShare), nil, unknown, "FileShareNotFound", "spec.fileShareRef: there is no FileShare s in this namespace", unknown, false},
+		"there is no share": {begun(noShare), nil, unknown, "FileShareNotFound", `spec.fileShareRef: there is no FileShare "s" in namespace "n"; create it, or delete this job and make one that names another`, unknown, false},
 		"the share says nothing yet": {
 			begun(func(o *observed) { o.share.Status = v1alpha1.FileShareStatus{} }), nil,
 			unknown, "WaitingForShare", "FileShare s is not ready: it has no status yet", unknown, false,

@@ -116,7 +116,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		job := mlperfJob(namespace, "alone", "nowhere")
 		job.Spec.ActiveDeadlineSeconds = 1
 		create(job)
-		Expect(expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonDeadlineExceeded)).To(ContainSubstring("there is no FileShare nowhere"))
+		Expect(expectJob(namespace, job.Name, metav1.ConditionFalse, v1alpha1.ReasonDeadlineExceeded)).To(ContainSubstring(`there is no FileShare "nowhere"`))
 	})
 
 	It("is over some time after its end, and the dataset is left alone", func() {

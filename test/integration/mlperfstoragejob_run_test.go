@@ -179,7 +179,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 	It("waits for its share, and says why", func() {
 		namespace := newNamespace()
 		create(mlperfJob(namespace, "early", "unet3d"))
-		Expect(expectJob(namespace, "early", metav1.ConditionUnknown, v1alpha1.ReasonFileShareNotFound)).To(ContainSubstring("there is no FileShare unet3d"))
+		Expect(expectJob(namespace, "early", metav1.ConditionUnknown, v1alpha1.ReasonFileShareNotFound)).To(ContainSubstring(`there is no FileShare "unet3d"`))
 		create(builders.FileShare(namespace, "unet3d", "training").Depth(2).Directories("train/{0..5}").Build())
 		Eventually(func() string {
 			return expectJob(namespace, "early", metav1.ConditionUnknown, v1alpha1.ReasonWaitingForShare)

@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"strings"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// jobYAML is a valid job with lines of its own below spec.
+func jobYAML(lines ...string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: MLPerfStorageJob\nmetadata: {name: unet3d}\nspec:\n  fileShareRef: {name: data}\n  " +
+		strings.Join(lines, "\n  ") + "\n"
+}
+
+const twoH100 = "accelerator: {type: H100, count: 2}"
+
+func refusals() []mistake {
+	share := func(lines ...string) string { return fileShareYAML("data", "/data", lines...) }
+	return []mistake{
+		{"FileServer: size `10 GB`", refused(fileServerYAML("training", "size: 10 GB"))},
+		{"FileServer: size `1Mi`", refused(fileServerYAML("training", "size: 1Mi"))},
+		{"FileServer: no size", refused(fileServerYAML("training", "perServer: 1"))},
+		{"FileServer: no storage", refused("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: training}\nspec: {replicas: 3}\n")},
+		{"FileServer: storage without a back end", refused("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: training}\nspec: {storage: {}}\n")},
+		{"FileServer: replicas 0", refused(fileServerYAML("training", "size: 1Gi", "replicas: 0"))},
+		{"FileServer: replicas 100", refused(fileServerYAML("training", "size: 1Gi", "replicas: 100"))},
+		{"FileServer: a name with a dot", refused(fileServerYAML("training.v1", "size: 1Gi"))},
+		{"FileServer: a name of 41 characters", refused(fileServerYAML(strings.Repeat("a", 41), "size: 1Gi"))},
+		{"FileServer: a grace period shorter than the lease", refused(fileServerYAML("training", "size: 1Gi", "nfs: {leaseSeconds: 60}"))},
+		{"FileServer: spec.namespace, the word of before", refused(fileServerYAML("training", "size: 1Gi", "namespace: {replicas: 2}"))},
+		{"FileServer: smaller volumes", refused(fileServerYAML("training", "size: 2Gi"), fileServerYAML("training", "size: 1Gi"))},
+		{"FileServer: another StorageClass", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, storageClassName: fixed"))},
+		{"FileServer: more volumes for each server", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, perServer: 2"))},
+
+		{"FileShare: path `s2`", refused(fileShareYAML("data", "s2"))},
+		{"FileShare: path `/`", refused(fileShareYAML("data", "/"))},
+		{"FileShare: path `/data/`", refused(fileShareYAML("data", "/data/"))},
+		{"FileShare: path `/a/b/c`", refused(fileShareYAML("data", "/a/b/c"))},
+		{"FileShare: a client `myhost`", refused(share("access: [{clients: [myhost]}]"))},
+		{"FileShare: a client `10.0.0.0/33`", refused(share("access: [{clients: [10.0.0.0/33]}]"))},
+		{"FileShare: an access rule for nobody", refused(share("access: [{clients: []}]"))},
+		{"FileShare: access mode, the word of before", refused(share("access: [{clients: [10.0.0.1], mode: ReadOnly}]"))},
+		{"FileShare: mode `\"0788\"`", refused(share(`mode: "0788"`))},
+		{"FileShare: mode 0755 without quotes", refused(share(`mode: 0755`))},
+		{"FileShare: uid -1", refused(share("uid: -1"))},
+		{"FileShare: owner, the word of before", refused(share("owner: 1000"))},
+		{"FileShare: depth 9", refused(share("depth: 9"))},
+		{"FileShare: a directory `/train`", refused(share("directories: [/train]"))},
+		{"FileShare: a directory `train/../x`", refused(share("depth: 3", "directories: [train/../x]"))},
+		{"FileShare: a directory `my data`", refused(share("directories: [my data]"))},
+		{"FileShare: the same directory twice", refused(share("directories: [a, a]"))},
+		{"FileShare: layout Single and a depth", refused(share("layout: Single", "depth: 2"))},
+		{"FileShare: layout `single`", refused(share("layout: single"))},
+		{"FileShare: fileServerName, the word of before", refused("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\nspec: {fileServerName: training, path: /data}\n")},
+		{"FileShare: another path", refused(share(), fileShareYAML("data", "/other"))},
+		{"FileShare: another depth", refused(share(), share("depth: 2"))},
+
+		{"MLPerfStorageJob: no accelerator", refused(jobYAML("clients: 1"))},
+		{"MLPerfStorageJob: accelerator B200", refused(jobYAML("accelerator: {type: B200, count: 1}"))},
+		{"MLPerfStorageJob: 3 accelerators for 2 clients", refused(jobYAML("accelerator: {type: H100, count: 3}", "clients: 2"))},
+		{"MLPerfStorageJob: 7 samples for 2 accelerators", refused(jobYAML(twoH100, "dataset: {samples: 7}"))},
+		{"MLPerfStorageJob: sampleSize `400 kB`", refused(jobYAML(twoH100, "dataset: {sampleSize: 400 kB}"))},
+		{"MLPerfStorageJob: 32 connections", refused(jobYAML(twoH100, "mount: {nconnect: 32}"))},
+		{"MLPerfStorageJob: suspend: true, as of batch Jobs", refused(jobYAML(twoH100, "suspend: true"))},
+		{"MLPerfStorageJob: other epochs", refused(jobYAML(twoH100), jobYAML(twoH100, "epochs: 1"))},
+	}
+}
+
+func statuses() []mistake {
+	const server, share, job = "FileServer", "FileShare", "MLPerfStorageJob"
+	apply := func(texts ...string) func(string) {
+		return func(namespace string) {
+			for _, text := range texts {
+				Expect(admin.Create(ctx, parse(namespace, text))).To(Succeed())
+			}
+		}
+	}
+	serving := func(namespace string, replicas int32) { servingFileServer(namespace, "training", replicas) }
+	return []mistake{
+		{"FileServer: a StorageClass that does not exist", told(server, "training", v1alpha1.ReasonStorageClassNotFound,
+			apply(fileServerYAML("training", "size: 1Gi, storageClassName: fast")))},
+		{"FileServer: the first minute", told(server, "training", v1alpha1.ReasonClaimsPending, apply(fileServerYAML("training", "size: 1Gi", "replicas: 2")))},
+		{"FileServer: larger volumes of a class that can't expand them", told(server, "training", v1alpha1.ReasonExpansionRefused, func(namespace string) {
+			fs := builders.FileServer(namespace, "training").Replicas(1).Class(fixedClass).Build()
+			create(fs)
+			runEverything(namespace, fs.Name)
+			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Volumes.Size = quantity("2Gi") })
+		})},
+		{"FileServer: fewer servers while directories are on them", told(server, "training", v1alpha1.ReasonScaleInRefused, func(namespace string) {
+			fs := builders.FileServer(namespace, "training").Replicas(2).Build()
+			create(fs)
+			runEverything(namespace, fs.Name)
+			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1"))
+			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
+		})},
+		{"FileServer: it serves", told(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
+
+		{"FileShare: a FileServer that does not exist", told(share, "data", v1alpha1.ReasonFileServerNotFound, apply(fileShareYAML("data", "/data")))},
+		{"FileShare: a FileServer that is just being made", told(share, "data", v1alpha1.ReasonExportsPending,
+			apply(fileServerYAML("training", "size: 1Gi", "replicas: 1"), fileShareYAML("data", "/data")))},
+		{"FileShare: the path of another share", told(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
+			apply(fileShareYAML("data", "/data"))(namespace)
+			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
+			apply(fileShareYAML("other", "/data"))(namespace)
+			serving(namespace, 1)
+		})},
+		{"FileShare: a path in another share", told(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
+			apply(fileShareYAML("data", "/data"))(namespace)
+			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
+			apply(fileShareYAML("other", "/data/more"))(namespace)
+			serving(namespace, 1)
+		})},
+		{"FileShare: a directory of another depth", told(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
+			serving(namespace, 1)
+			apply(fileShareYAML("data", "/data", "depth: 2", "directories: [train]"))(namespace)
+		})},
+		{"FileShare: a brace that is not closed", told(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
+			serving(namespace, 1)
+			apply(fileShareYAML("data", "/data", `directories: ["train{0..5"]`))(namespace)
+		})},
+		{"FileShare: a claim of its name is there", told(share, "data", v1alpha1.ReasonNameTaken, func(namespace string) {
+			create(&corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.ShareClaim("data")},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *quantity("1Gi")}},
+				},
+			})
+			serving(namespace, 1)
+			apply(fileShareYAML("data", "/data"))(namespace)
+			for range 100 { // the volume is known when Kubernetes says so
+				takeOnVolume(namespace, "data")
+				loadConfigurations(namespace, "training")
+				if shareCondition(namespace, "data", v1alpha1.ConditionReady).Reason == v1alpha1.ReasonNameTaken {
+					break
+				}
+				Consistently(func() bool { return true }, "100ms").Should(BeTrue())
+			}
+		})},
+
+		{"MLPerfStorageJob: a FileShare that does not exist", told(job, "unet3d", v1alpha1.ReasonFileShareNotFound, apply(jobYAML(twoH100)))},
+		{"MLPerfStorageJob: a FileShare that is not ready", told(job, "unet3d", v1alpha1.ReasonWaitingForShare, func(namespace string) {
+			apply(fileShareYAML("data", "/data"))(namespace)
+			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
+			apply(jobYAML(twoH100))(namespace)
+		})},
+		{"MLPerfStorageJob: the first moment", told(job, "verdict", v1alpha1.ReasonPreparing, func(namespace string) {
+			readyBenchmarkShare(namespace)
+			create(mlperfJob(namespace, "verdict", "unet3d"))
+		})},
+		{"MLPerfStorageJob: more clients than nodes", told(job, "unet3d", v1alpha1.ReasonGeneratingDataset, func(namespace string) {
+			readyBenchmarkShare(namespace)
+			create(mlperfJob(namespace, "unet3d", "unet3d"))
+			clientPod(namespace, generating(namespace, "unet3d").Name, "1", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules."},
+			}})
+			Eventually(func() string {
+				return expectJob(namespace, "unet3d", metav1.ConditionUnknown, v1alpha1.ReasonGeneratingDataset)
+			}, patience).Should(ContainSubstring("client 1"))
+		})},
+		{"MLPerfStorageJob: suspended", told(job, "unet3d", v1alpha1.ReasonSuspended, apply(jobYAML(twoH100, "execution: Suspended")))},
+		{"MLPerfStorageJob: a deadline that is over", told(job, "unet3d", v1alpha1.ReasonDeadlineExceeded, apply(jobYAML(twoH100, "activeDeadlineSeconds: 1")))},
+	}
+}
