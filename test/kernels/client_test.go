@@ -64,7 +64,7 @@ func kernels(t testing.TB, root string) []string {
 	var chosen []string
 	for _, version := range versions {
 		for _, prefix := range wanted {
-			if strings.HasPrefix(version, prefix) {
+			if strings.HasPrefix(version+".", prefix+".") {
 				chosen = append(chosen, version)
 			}
 		}

@@ -10,6 +10,14 @@ func TestKernels(t *testing.T) {
 	w := newWorld(t)
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
 	t.Run("a directory of the namespace is one to all tools", w.testDirectories)
+	t.Run("everyday tools do what they do on a local disk", w.testEveryday)
+	t.Run("many directories are listed", w.testListing)
+	t.Run("what was entered is removed", w.testRemoval)
+	t.Run("an owner that answers late is waited for", w.testSlowOwner)
+	t.Run("an owner that is away is waited for", w.testAwayOwner)
+	t.Run("access rules change under mounts", w.testAccess)
+	t.Run("a share is made again under mounts", w.testMadeAgain)
+	t.Run("clients sleep", w.testSleep)
 }
 
 // onEveryKernel runs a part of the tests on each client.

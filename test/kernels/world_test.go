@@ -240,34 +240,9 @@ func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpe
 	})
 }
 
-func (w *world) owner(i int) *internalv1.DataServer {
-	w.t.Helper()
-	o := &internalv1.DataServer{}
-	key := client.ObjectKey{Namespace: kubeNamespace, Name: naming.DataServer(fileServer, int32(i))}
-	if err := w.api.Get(w.t.Context(), key, o); err != nil {
-		w.t.Fatal(err)
-	}
-	return o
-}
-
 func (w *world) serves(i int, share string) bool {
 	w.t.Helper()
-	o := &internalv1.ShareExport{}
-	key := client.ObjectKey{Namespace: kubeNamespace, Name: naming.ShareExport(share, naming.DataServer(fileServer, int32(i)))}
-	if err := w.api.Get(w.t.Context(), key, o); err != nil {
-		w.t.Fatal(err)
-	}
-	return conditions.IsTrue(o.Status.Conditions, internalv1.ExportServing)
-}
-
-func (w *world) editOwner(i int, edit func(*internalv1.DataServerSpec)) {
-	w.t.Helper()
-	o := w.owner(i)
-	before := o.DeepCopy()
-	edit(&o.Spec)
-	if err := w.api.Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	return conditions.IsTrue(w.export(i, share).Status.Conditions, internalv1.ExportServing)
 }
 
 func (w *world) eventually(what string, is func() bool) {

@@ -1,0 +1,371 @@
+package kernels
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// stale is what the kernel says of what it knew and is not there for it any more.
+const stale = "Stale file handle"
+
+// duration is how long something lasts: shorter than what a user may meet, unless the environment says otherwise.
+func duration(t *testing.T, variable string, unset time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return unset
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// spread makes directories in a share until each owner has two: those that are entered, with a file in
+// them, are a0 and a1, those that nobody has entered b0 and b1; the number is that of the owner.
+func (w *world) spread(t *testing.T, c *kernelClient, share string) {
+	t.Helper()
+	c.mount(t, "/"+share, "nconnect=2")
+	have := map[string]bool{}
+	for i := 0; i < 40 && len(have) < 2*owners; i++ {
+		name := fmt.Sprintf("new%d", i)
+		c.must(t, "mkdir /mnt/share/"+name)
+		var record internalv1.ShareDirectoryList
+		if err := w.api.List(t.Context(), &record, client.InNamespace(kubeNamespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range record.Items {
+			if r.Spec.FileShareRef.Name != share || r.Spec.Path != name {
+				continue
+			}
+			owner := r.Spec.DataServerRef.Name[len(fileServer)+1:]
+			for _, letter := range []string{"a", "b"} {
+				if !have[letter+owner] {
+					have[letter+owner] = true
+					c.must(t, fmt.Sprintf("mv /mnt/share/%s /mnt/share/%s%s", name, letter, owner))
+					break
+				}
+			}
+		}
+	}
+	c.must(t, "cd /mnt/share; for d in a*; do echo kept > $d/file; done; sync; ls")
+}
+
+// ganeshaProcess is the process of a data server's ganesha: the child of its instance manager.
+func (w *world) ganeshaProcess(t *testing.T, owner int) int {
+	t.Helper()
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(w.owners[owner].Process.Pid)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(string(out))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// together starts a script on every client and gives a function that waits for all ends.
+func (w *world) together(t *testing.T, script string) func(ctx context.Context) []result {
+	t.Helper()
+	var waits []func(context.Context) result
+	for _, c := range w.clients {
+		waits = append(waits, c.start(t, script))
+	}
+	return func(ctx context.Context) (out []result) {
+		for _, wait := range waits {
+			out = append(out, wait(ctx))
+		}
+		return out
+	}
+}
+
+// testSlowOwner stops a data server for a while: whoever needs it waits, and nobody gets an error.
+func (w *world) testSlowOwner(t *testing.T) {
+	w.share("slow", 1, nil)
+	for i, c := range w.clients {
+		if i == 0 {
+			w.spread(t, c, "slow")
+		} else {
+			c.mount(t, "/slow", "nconnect=2")
+			c.must(t, "cat /mnt/share/a*/file")
+		}
+	}
+	w.together(t, "sync; echo 3 > /proc/sys/vm/drop_caches")(t.Context())
+	w.waitOut(t, duration(t, "HOWDAH_KERNELS_SLOW", 30*time.Second), func() {
+		if err := syscall.Kill(w.ganeshaProcess(t, 0), syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}, func() {
+		if err := syscall.Kill(w.ganeshaProcess(t, 0), syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// testAwayOwner cuts a data server off. Its clients' leases end meanwhile.
+func (w *world) testAwayOwner(t *testing.T) {
+	w.share("away", 1, nil)
+	for i, c := range w.clients {
+		if i == 0 {
+			w.spread(t, c, "away")
+		} else {
+			c.mount(t, "/away", "nconnect=2")
+			c.must(t, "cat /mnt/share/a*/file")
+		}
+	}
+	w.together(t, "sync; echo 3 > /proc/sys/vm/drop_caches")(t.Context())
+	w.waitOut(t, duration(t, "HOWDAH_KERNELS_AWAY", 3*time.Minute),
+		func() { host(t, "ip link set %s down", ownerNetwork(0)) },
+		func() { host(t, "ip link set %s up", ownerNetwork(0)) })
+}
+
+// waitOut uses directories of owner 0 while it is away, and others.
+func (w *world) waitOut(t *testing.T, away time.Duration, leave, comeBack func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), away+2*time.Minute)
+	defer cancel()
+	leave()
+	back := time.AfterFunc(away, comeBack)
+	defer back.Stop()
+	gone := time.Now()
+	time.Sleep(2 * time.Second) // So that nothing is answered that was under way.
+	waiting := map[string]func(context.Context) []result{
+		"read a file":                       w.together(t, twice("cat /mnt/share/a0/file")),
+		"write a file":                      w.together(t, twice("echo new > /mnt/share/a0/$(uname -r) && cat /mnt/share/a0/$(uname -r)")),
+		"enter a directory":                 w.together(t, twice("ls /mnt/share/b0 && touch /mnt/share/b0/$(uname -r)")),
+		"make and remove a directory there": w.together(t, twice("d=/mnt/share/b0/d-$(uname -r); mkdir -p $d && rmdir $d")),
+	}
+	others := map[string]func(context.Context) []result{
+		"read a file":       w.together(t, "cat /mnt/share/a1/file"),
+		"enter a directory": w.together(t, "ls /mnt/share/b1"),
+		"list the share":    w.together(t, "ls /mnt/share"),
+	}
+	for what, wait := range others {
+		for i, r := range wait(ctx) {
+			if r.code != 0 || time.Since(gone) > away {
+				t.Errorf("Linux %s: %s of another data server ended with %d after %v: %s",
+					w.clients[i].kernel, what, r.code, r.took, r.output)
+			}
+		}
+	}
+	t.Logf("others were served within %v", time.Since(gone).Round(time.Second))
+	for what, wait := range waiting {
+		for i, r := range wait(ctx) {
+			if r.code != 0 || r.took < away-3*time.Second {
+				t.Errorf("Linux %s: %s ended with %d after %v: %s", w.clients[i].kernel, what, r.code, r.took, r.output)
+			}
+			t.Logf("Linux %s: %s took %v %s", w.clients[i].kernel, what, r.took.Round(time.Second), firstTry(r.output))
+		}
+	}
+}
+
+// twice tries a command a second time. The client's lease ends while its server stands still, and what was under way just
+// then may end with an error on its return: seen as EIO from creating a file (7.2) and ENOENT from entering a directory (5.10).
+func twice(command string) string {
+	return fmt.Sprintf("{ %[1]s; } || { echo '(not at the first try)'; sleep 1; %[1]s; }", command)
+}
+
+// firstTry is what a command said whose first try failed.
+func firstTry(output string) string {
+	if !strings.Contains(output, "(not at the first try)") {
+		return ""
+	}
+	return output
+}
+
+// editShare changes a share as a user would, and the data servers' exports as the operator would.
+func (w *world) editShare(t *testing.T, name string, rules []v1alpha1.AccessRule) {
+	t.Helper()
+	s := &v1alpha1.FileShare{}
+	if err := w.api.Get(t.Context(), types.NamespacedName{Namespace: kubeNamespace, Name: name}, s); err != nil {
+		t.Fatal(err)
+	}
+	before := s.DeepCopy()
+	s.Spec.Access = rules
+	if err := w.api.Patch(t.Context(), s, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range owners {
+		export := w.export(i, name)
+		before := export.DeepCopy()
+		export.Spec.Access = rules
+		if err := w.api.Patch(t.Context(), export, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("the owner has loaded the export", func() bool {
+			o := w.export(i, name)
+			return o.Status.ObservedGeneration != nil && *o.Status.ObservedGeneration == o.Generation
+		})
+	}
+	time.Sleep(2 * time.Second) // The namespace server watches, too.
+}
+
+// export is the object of a share on a data server.
+func (w *world) export(i int, share string) *internalv1.ShareExport {
+	w.t.Helper()
+	o := &internalv1.ShareExport{}
+	key := client.ObjectKey{Namespace: kubeNamespace, Name: naming.ShareExport(share, naming.DataServer(fileServer, int32(i)))}
+	if err := w.api.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+// testAccess changes what clients may do while they have the share mounted and files of it open.
+func (w *world) testAccess(t *testing.T) {
+	w.share("ruled", 1, nil)
+	w.spread(t, w.clients[0], "ruled")
+	for _, c := range w.clients[1:] {
+		c.mount(t, "/ruled", "nconnect=2")
+		c.must(t, "cat /mnt/share/a*/file")
+	}
+	readOnly := []v1alpha1.AccessRule{{Clients: []string{clientsRange}, AccessType: v1alpha1.AccessReadOnly}}
+	nobody := []v1alpha1.AccessRule{{Clients: []string{"192.0.2.0/24"}}}
+	tries := map[string]string{
+		"read":  "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/share/a0/file",
+		"write": "echo x > /mnt/share/a0/w-$(uname -r)",
+		"mkdir": "mkdir /mnt/share/m-$(uname -r) && rmdir /mnt/share/m-$(uname -r)",
+		"list":  "ls /mnt/share > /dev/null",
+	}
+	for _, step := range []struct {
+		name  string
+		rules []v1alpha1.AccessRule
+		says  map[string]string // unset: it works
+	}{
+		{"read-only", readOnly, map[string]string{"write": "Read-only file system", "mkdir": "Read-only file system"}},
+		{"read-write again", everybody, nil},
+		{"excluded", nobody, map[string]string{"read": stale, "write": stale, "mkdir": stale, "list": stale}},
+		{"let in again", everybody, nil},
+	} {
+		w.editShare(t, "ruled", step.rules)
+		for what, script := range tries {
+			for i, r := range w.together(t, script)(t.Context()) {
+				want := step.says[what]
+				if (r.code != 0) != (want != "") || !strings.Contains(r.output, want) {
+					t.Errorf("%s: Linux %s: %s ended with %d: %s, want %q",
+						step.name, w.clients[i].kernel, what, r.code, r.output, want)
+				}
+			}
+		}
+	}
+}
+
+// testMadeAgain deletes a share under its mounts and makes another of its name.
+func (w *world) testMadeAgain(t *testing.T) {
+	w.share("again", 1, nil)
+	w.spread(t, w.clients[0], "again")
+	for _, c := range w.clients[1:] {
+		c.mount(t, "/again", "nconnect=2")
+		c.must(t, "cat /mnt/share/a*/file")
+	}
+	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: "again"}}
+	if err := w.api.Delete(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var records internalv1.ShareDirectoryList
+	if err := w.api.List(t.Context(), &records, client.InNamespace(kubeNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records.Items {
+		if r.Spec.FileShareRef.Name == "again" {
+			if err := w.api.Delete(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range owners {
+		if err := w.api.Delete(t.Context(), w.export(i, "again")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(2 * time.Second) // The namespace server watches.
+	read := "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/share/a0/file"
+	w.expect(t, "the share is deleted: list it", "ls /mnt/share", stale)
+	w.expect(t, "the share is deleted: read", read, stale)
+	w.share("again", 1, nil)
+	w.expect(t, "there is a share of that name again: list it through the old mount", "ls /mnt/share", stale)
+	w.expect(t, "there is a share of that name again: read through the old mount", read, stale)
+	w.expect(t, "there is a share of that name again: mount it anew", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
+		frontDoor+":/again /mnt/share; "+read, "kept")
+}
+
+// expect runs a script on every client; all have to say the same.
+func (w *world) expect(t *testing.T, what, script, want string) {
+	t.Helper()
+	for i, r := range w.together(t, script)(t.Context()) {
+		if !strings.Contains(r.output, want) {
+			t.Errorf("Linux %s: %s: ended with %d and said %q, want %q", w.clients[i].kernel, what, r.code, r.output, want)
+		}
+	}
+}
+
+const sleeper = `import fcntl, os, sys, time
+f = open('/mnt/share/a0/sleeper-' + os.uname().release, 'w+')
+g = open('/mnt/share/a0/file')
+fcntl.lockf(f, fcntl.LOCK_EX)
+f.write('before\n'); f.flush(); os.fsync(f.fileno())
+open('/tmp/ready', 'w').close()
+while not os.path.exists('/tmp/go'): time.sleep(0.2)
+def attempt(what, do):
+    try: print(what, do(), flush=True)
+    except OSError as e: print(what, e.strerror, flush=True)
+def write():
+    os.write(f.fileno(), b'after\n'); os.fsync(f.fileno()); return 'ok'
+attempt('write to the locked file:', write)
+attempt('read another open file:', lambda: os.pread(g.fileno(), 10, 0).decode().strip())
+def anew():
+    with open(f.name, 'r+') as h: fcntl.lockf(h, fcntl.LOCK_EX); h.seek(0, 2); h.write('anew\n'); h.flush(); os.fsync(h.fileno()); return 'ok'
+attempt('open, lock and write anew:', anew)
+`
+
+// testSleep stops client machines with files open and a lock held, for longer than their leases.
+func (w *world) testSleep(t *testing.T) {
+	w.share("sleep", 1, nil)
+	w.spread(t, w.clients[0], "sleep")
+	for _, c := range w.clients[1:] {
+		c.mount(t, "/sleep", "nconnect=2")
+	}
+	w.together(t, "rm -f /tmp/ready /tmp/go; cat > /tmp/sleeper.py << 'EOF'\n"+sleeper+"EOF")(t.Context())
+	ended := w.together(t, "python3 /tmp/sleeper.py")
+	w.together(t, "while ! test -e /tmp/ready; do sleep 0.2; done")(t.Context())
+	asleep := duration(t, "HOWDAH_KERNELS_SLEEP", time.Minute)
+	for _, c := range w.clients {
+		if err := c.command.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(asleep)
+	for _, c := range w.clients {
+		if err := c.command.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.together(t, "touch /tmp/go")(t.Context())
+	for i, r := range ended(t.Context()) {
+		t.Logf("Linux %s after a sleep of %v: %s", w.clients[i].kernel, asleep, strings.ReplaceAll(r.output, "\n", ", "))
+		for _, want := range []string{"write to the locked file: ok", "read another open file: kept", "open, lock and write anew: ok"} {
+			if !strings.Contains(r.output, want) {
+				t.Errorf("Linux %s after a sleep of %v: want %q", w.clients[i].kernel, asleep, want)
+			}
+		}
+	}
+	w.expect(t, "what was written", "cat /mnt/share/a0/file /mnt/share/a0/sleeper-$(uname -r) | tr '\\n' ' '", "kept before after anew")
+}
