@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// reportEvery and reportAfter: the API knows of a dead data server some 5 s after its last answer (two probes
+	// reportEvery and reportAfter: the API knows of a dead data server some 6 s after its last answer (two probes
 	// missed, and this), and of one that was only started again it need not know.
 	reportEvery = time.Second
-	reportAfter = 3 * time.Second
+	reportAfter = 5 * time.Second
 	// reportTimeout bounds a write; it is tried again with the next round.
 	reportTimeout = 5 * time.Second
 )

@@ -128,7 +128,8 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		original := &v1alpha1.FileShare{}
 		Expect(c.Get(ctx, share, original)).To(Succeed())
 		Expect(twinShare.Status.Mount.Address).NotTo(Equal(original.Status.Mount.Address))
-		Expect(shareReady(ctx, share)).To(Succeed())
+		// A busy machine's data server may miss probes for some seconds; what the twin disturbs stays disturbed.
+		Eventually(ctx, func() error { return shareReady(ctx, share) }).WithTimeout(bound(30 * time.Second)).Should(Succeed())
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"))
 	}, SpecTimeout(bound(3*time.Minute)))
 })
