@@ -33,7 +33,7 @@ type MLPerfStorageJob struct {
 }
 
 // MLPerfStorageJobSpec is what the user wants of a run.
-// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed once the job exists; for another run make another job"
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads && has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement) && has(self.pods) == has(oldSelf.pods) && (!has(self.pods) || self.pods == oldSelf.pods)",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed once the job exists; for another run make another job"
 // +kubebuilder:validation:XValidation:rule="self.accelerator.count >= self.clients && self.accelerator.count % self.clients == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
@@ -84,6 +84,14 @@ type MLPerfStorageJobSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	// +optional
 	ReadThreads int32 `json:"readThreads,omitempty"`
+
+	// placement says which nodes client pods run on. No two of them run in one topologyKey, which is a node unless set.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// pods is for the client pods.
+	// +optional
+	Pods *PodSettings `json:"pods,omitempty"`
 
 	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
 	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.

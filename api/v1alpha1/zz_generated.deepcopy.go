@@ -633,6 +633,16 @@ func (in *MLPerfStorageJobSpec) DeepCopyInto(out *MLPerfStorageJobSpec) {
 		*out = new(Dataset)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Placement != nil {
+		in, out := &in.Placement, &out.Placement
+		*out = new(Placement)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Pods != nil {
+		in, out := &in.Pods, &out.Pods
+		*out = new(PodSettings)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.TTLSecondsAfterFinished != nil {
 		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished
 		*out = new(int32)

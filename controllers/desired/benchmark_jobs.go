@@ -65,18 +65,15 @@ func benchmarkJob(in BenchmarkJobInput, name string, retries int32, command stri
 			WithCompletions(in.Clients).
 			WithParallelism(in.Clients).
 			WithBackoffLimit(retries).
-			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(marks).
-				WithSpec(benchmarkPod(in, name, arguments))))
+			WithTemplate(podTemplate(naming.SelectBenchmark(in.Job.Name), in.Job.Spec.Pods, benchmarkPod(in, name, arguments))))
 }
 
 func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *corev1ac.PodSpecApplyConfiguration {
-	return corev1ac.PodSpec().
+	pod := corev1ac.PodSpec().
 		WithRestartPolicy(corev1.RestartPolicyNever). // a failed pod stays, with its log
 		WithServiceAccountName(naming.Benchmark(in.Job.Name)).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(5).
-		WithAffinity(apartAlways(map[string]string{batchv1.JobNameLabel: jobName})).
 		// The share's root and its declared directories belong to its owner, who may write there. Uid 0 here is
 		// root without any capability: a name for the server, not a power on the node.
 		WithSecurityContext(corev1ac.PodSecurityContext().
@@ -89,6 +86,10 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 			corev1ac.Volume().WithName("plan").WithConfigMap(
 				corev1ac.ConfigMapVolumeSource().WithName(naming.BenchmarkPlan(in.Job.Name))),
 		)
+	placement := in.Job.Spec.Placement
+	pod.WithAffinity(apartAlways(map[string]string{batchv1.JobNameLabel: jobName}, placement))
+	onNodes(pod, placement)
+	return pod
 }
 
 func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.ContainerApplyConfiguration {
@@ -128,9 +129,10 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 
 // apartAlways keeps pods off nodes with another one of the selector: two clients on a
 // node would share its page cache and its connections, and be one client.
-func apartAlways(selector map[string]string) *corev1ac.AffinityApplyConfiguration {
-	return corev1ac.Affinity().WithPodAntiAffinity(corev1ac.PodAntiAffinity().
+func apartAlways(selector map[string]string, placement *v1alpha1.Placement) *corev1ac.AffinityApplyConfiguration {
+	affinity := corev1ac.Affinity().WithPodAntiAffinity(corev1ac.PodAntiAffinity().
 		WithRequiredDuringSchedulingIgnoredDuringExecution(corev1ac.PodAffinityTerm().
-			WithTopologyKey(corev1.LabelHostname).
+			WithTopologyKey(topologyKey(placement)).
 			WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(selector))))
+	return towardsNodes(affinity, placement)
 }

@@ -3,6 +3,7 @@ package desired
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -19,6 +20,28 @@ func TestBenchmarkObjects(t *testing.T) {
 		runtime.ApplyConfiguration(BenchmarkVolume(job, mount, 4)), BenchmarkClaim(job), BenchmarkPlan(job, "{}\n"),
 		BenchmarkGenerateJob(in), BenchmarkRunJob(in))
 	golden(t, "benchmark", objects)
+}
+
+func TestBenchmarkPodsAreAsTheUserSetsThem(t *testing.T) {
+	job := &v1alpha1.MLPerfStorageJob{}
+	job.Name, job.Namespace = "unet3d", "storage"
+	job.Spec.Pods = &v1alpha1.PodSettings{
+		Labels: map[string]string{"team": "vision", "app.kubernetes.io/managed-by": "me"}, Annotations: map[string]string{"note": "x"},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}, PriorityClassName: "low",
+	}
+	job.Spec.Placement = &v1alpha1.Placement{
+		NodeSelector: map[string]string{"gpu": "yes"}, TopologyKey: "rack",
+		Tolerations: []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}},
+		NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+			Weight: 5, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "fast", Operator: corev1.NodeSelectorOpExists}}},
+		}}},
+	}
+	share := builders.FileShare("storage", "unet3d", "training").Build()
+	in := BenchmarkJobInput{Job: job, Share: share, Image: "howdah:test", Clients: 2}
+	golden(t, "benchmark-pods", []runtime.ApplyConfiguration{BenchmarkRunJob(in)})
+	if mark := BenchmarkRunJob(in).Spec.Template.Labels[v1alpha1.ManagedByLabel]; mark != v1alpha1.ManagedBy {
+		t.Errorf("the user's label hides the pods from Howdah: %q", mark)
+	}
 }
 
 func TestBenchmarkTokenGoesWithItsJob(t *testing.T) {

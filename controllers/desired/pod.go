@@ -49,10 +49,7 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 // can share a node; status says so when there are fewer nodes than servers.
 func apart(selector map[string]string, placement *v1alpha1.Placement) (*corev1ac.TopologySpreadConstraintApplyConfiguration, *corev1ac.AffinityApplyConfiguration) {
 	match := metav1ac.LabelSelector().WithMatchLabels(selector)
-	key := corev1.LabelHostname
-	if placement != nil {
-		key = cmp.Or(placement.TopologyKey, key)
-	}
+	key := topologyKey(placement)
 	spread := corev1ac.TopologySpreadConstraint().
 		WithMaxSkew(1).
 		WithTopologyKey(key).
@@ -64,16 +61,34 @@ func apart(selector map[string]string, placement *v1alpha1.Placement) (*corev1ac
 			WithPodAffinityTerm(corev1ac.PodAffinityTerm().
 				WithTopologyKey(key).
 				WithLabelSelector(match))))
+	return spread, towardsNodes(affinity, placement)
+}
+
+// topologyKey is the node label by which pods keep apart.
+func topologyKey(placement *v1alpha1.Placement) string {
+	if placement == nil {
+		return corev1.LabelHostname
+	}
+	return cmp.Or(placement.TopologyKey, corev1.LabelHostname)
+}
+
+// towardsNodes adds what a placement says about nodes.
+func towardsNodes(affinity *corev1ac.AffinityApplyConfiguration, placement *v1alpha1.Placement) *corev1ac.AffinityApplyConfiguration {
 	if placement != nil && placement.NodeAffinity != nil {
 		affinity.NodeAffinity = applied[corev1ac.NodeAffinityApplyConfiguration](placement.NodeAffinity)
 	}
-	return spread, affinity
+	return affinity
 }
 
 // place puts pods where a placement says, apart from each other.
 func place(pod *corev1ac.PodSpecApplyConfiguration, selector map[string]string, placement *v1alpha1.Placement) {
 	spread, affinity := apart(selector, placement)
 	pod.WithTopologySpreadConstraints(spread).WithAffinity(affinity)
+	onNodes(pod, placement)
+}
+
+// onNodes restricts pods to the nodes of a placement.
+func onNodes(pod *corev1ac.PodSpecApplyConfiguration, placement *v1alpha1.Placement) {
 	if placement == nil {
 		return
 	}

@@ -448,6 +448,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.BenchmarkMount
       default: {}
+    - name: placement
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Placement
+    - name: pods
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.PodSettings
     - name: readThreads
       type:
         scalar: numeric

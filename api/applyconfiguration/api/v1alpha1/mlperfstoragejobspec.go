@@ -31,6 +31,10 @@ type MLPerfStorageJobSpecApplyConfiguration struct {
 	Epochs *int32 `json:"epochs,omitempty"`
 	// readThreads is the number of readers of each accelerator; unset means 4.
 	ReadThreads *int32 `json:"readThreads,omitempty"`
+	// placement says which nodes client pods run on. No two of them run in one topologyKey, which is a node unless set.
+	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
+	// pods is for the client pods.
+	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
 	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
 	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.
 	Execution *apiv1alpha1.Execution `json:"execution,omitempty"`
@@ -117,6 +121,22 @@ func (b *MLPerfStorageJobSpecApplyConfiguration) WithEpochs(value int32) *MLPerf
 // If called multiple times, the ReadThreads field is set to the value of the last call.
 func (b *MLPerfStorageJobSpecApplyConfiguration) WithReadThreads(value int32) *MLPerfStorageJobSpecApplyConfiguration {
 	b.ReadThreads = &value
+	return b
+}
+
+// WithPlacement sets the Placement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Placement field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *MLPerfStorageJobSpecApplyConfiguration {
+	b.Placement = value
+	return b
+}
+
+// WithPods sets the Pods field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pods field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithPods(value *PodSettingsApplyConfiguration) *MLPerfStorageJobSpecApplyConfiguration {
+	b.Pods = value
 	return b
 }
 
