@@ -13,8 +13,8 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/instance"
-	"github.com/howdah/howdah/internal/serverpod"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 func newServerCommand() *cobra.Command {

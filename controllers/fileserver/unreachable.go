@@ -68,17 +68,17 @@ func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes
 	case at >= 0 && nodeReady(&nodes[at]):
 		return fmt.Sprintf("%s; node %s, where it runs, is Ready so far: it waits for ganesha there, or for that node's network", text, nodeName)
 	case pinned:
-		return fmt.Sprintf("%s; node %s is %s, and its volumes are on that node: it waits for node %s to come back", text, nodeName, nodeState(nodes, at), nodeName)
+		return fmt.Sprintf("%s; node %s is %s, and its volumes are on that node: it waits for node %s to come back", text, nodeName, nodeState(at), nodeName)
 	}
 	return fmt.Sprintf("%s; node %s is %s: it waits for that node, or, once the machine is known to be off, for you to let it start elsewhere: "+
-		"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", text, nodeName, nodeState(nodes, at), nodeName)
+		"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", text, nodeName, nodeState(at), nodeName)
 }
 
 func (o *observed) isNodeReady(name string) bool {
 	return slices.ContainsFunc(o.nodes, func(n corev1.Node) bool { return n.Name == name && nodeReady(&n) })
 }
 
-func nodeState(nodes []corev1.Node, at int) string {
+func nodeState(at int) string {
 	if at < 0 {
 		return "gone"
 	}

@@ -39,8 +39,8 @@ type server struct {
 	keeper  *directories.Keeper
 	// reachability is the keeper's, too.
 	reachability *reachability
-	watcher *watcher
-	metrics *metrics
+	watcher      *watcher
+	metrics      *metrics
 
 	probe     selfProbe
 	listening atomic.Bool

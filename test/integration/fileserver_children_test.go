@@ -152,7 +152,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 	It("writes nothing once it is steady, whatever stirs it", func() {
 		create(builders.FileServer(namespace, "steady").Replicas(2).Build())
 		runEverything(namespace, "steady")
-		before := settled()
+		before := settled(namespace)
 		for i := range 5 {
 			for _, object := range []client.Object{
 				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-front-door"}},
@@ -163,7 +163,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 					o.SetAnnotations(map[string]string{v1alpha1.OwnerAnnotation: o.GetAnnotations()[v1alpha1.OwnerAnnotation], "test.howdah.io/stir": fmt.Sprint(i)})
 				})
 			}
-			Consistently(operatorWrites.Load, "200ms").Should(Equal(before), describeWrites)
+			Consistently(func() int64 { return writesIn(namespace) }, "200ms").Should(Equal(before), describeWrites)
 		}
 	})
 

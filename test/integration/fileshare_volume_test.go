@@ -115,7 +115,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		readyShare(namespace, "one")
 		bindVolume(namespace, "s")
 		bindVolume(namespace, "one")
-		before := settled()
+		before := settled(namespace)
 		for _, name := range []string{"s", "one"} {
 			change(exists(&v1alpha1.FileShare{}, namespace, name), func(share *v1alpha1.FileShare) {
 				share.Labels = map[string]string{"touched": "yes"}
@@ -123,6 +123,6 @@ var _ = Describe("The volume and the claim of a share", func() {
 		}
 		server := exists(&internalv1.DataServer{}, namespace, "fs-0")
 		change(server, func(s *internalv1.DataServer) { s.Annotations["touched"] = "yes" })
-		Consistently(func() int64 { return operatorWrites.Load() - before }, "3s").Should(BeZero(), describeWrites)
+		Consistently(func() int64 { return writesIn(namespace) - before }, "3s").Should(BeZero(), describeWrites)
 	})
 })

@@ -100,7 +100,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(status.CompletionTime).NotTo(BeNil())
 
 		By("writing nothing more")
-		settled()
+		settled(namespace)
 
 		By("leaving nothing behind")
 		Expect(admin.Delete(ctx, job)).To(Succeed())

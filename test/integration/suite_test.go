@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,8 +44,8 @@ var (
 	ctx    context.Context
 	admin  client.Client
 	config *rest.Config
-	// operatorWrites counts the requests of the operator that are not reads.
-	operatorWrites atomic.Int64
+	// operatorWrites counts the requests of the operator that are not reads, by Kubernetes namespace; "" is for what is in none.
+	operatorWrites sync.Map
 	// lastWrites are the newest of them, for the message of a failing test.
 	lastWrites atomic.Pointer[[]string]
 )
@@ -132,6 +133,13 @@ func startOperator(environment *envtest.Environment) {
 	})
 }
 
+// namespaceOf is the Kubernetes namespace in the path of a request, "" if there is none.
+func namespaceOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/namespaces/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return namespace
+}
+
 // countWrites counts what the operator sends beside reads and events.
 type countWrites struct{ next http.RoundTripper }
 
@@ -139,7 +147,8 @@ func (c countWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 	isEvent := strings.Contains(request.URL.Path, "/events")
 	isReview := strings.Contains(request.URL.Path, "authorization.k8s.io/v1/self")
 	if request.Method != http.MethodGet && !isEvent && !isReview {
-		operatorWrites.Add(1)
+		count, _ := operatorWrites.LoadOrStore(namespaceOf(request.URL.Path), new(atomic.Int64))
+		count.(*atomic.Int64).Add(1)
 		recent := []string{request.Method + " " + request.URL.Path}
 		if before := lastWrites.Load(); before != nil {
 			recent = append(recent, *before...)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -26,14 +27,26 @@ import (
 // speed on one that has other things to do.
 const patience = 3 * time.Minute
 
-// settled waits until the operator has written nothing for a while and returns how much it has written so far.
-func settled() int64 {
+// writesIn is how much the operator has written in a Kubernetes namespace, and in none. Other stories leave FileServers behind
+// that it may have something to do for.
+func writesIn(namespace string) int64 {
+	written := int64(0)
+	for _, in := range []string{namespace, ""} {
+		if count, ok := operatorWrites.Load(in); ok {
+			written += count.(*atomic.Int64).Load()
+		}
+	}
+	return written
+}
+
+// settled waits until the operator has written nothing in a Kubernetes namespace for a while and returns how much it has written so far.
+func settled(namespace string) int64 {
 	GinkgoHelper()
 	var before int64
 	Eventually(func() int64 {
-		before = operatorWrites.Load()
+		before = writesIn(namespace)
 		time.Sleep(1500 * time.Millisecond)
-		return operatorWrites.Load() - before
+		return writesIn(namespace) - before
 	}, patience).Should(BeZero(), describeWrites)
 	return before
 }

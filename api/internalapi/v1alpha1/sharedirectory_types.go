@@ -131,7 +131,7 @@ type ShareAttributes struct {
 // +kubebuilder:validation:Enum=WhenEmpty
 type DirectoryRemoval string
 
-// RemovalWhenEmpty: the keeper of the namespace servers removes the directory when it is empty.
+// RemovalWhenEmpty has the keeper of the namespace servers remove the directory when it is empty.
 const RemovalWhenEmpty DirectoryRemoval = "WhenEmpty"
 
 // ShareDirectoryStatus says how far a directory is.
