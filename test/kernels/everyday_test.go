@@ -27,7 +27,7 @@ var (
 		{name: "in a share of depth 1", mark: "flat", work: "/mnt/share/flat"},
 		{name: "in a share of depth 2", mark: "deep", work: "/mnt/share/deep"},
 		{name: "in a distributed directory", mark: "inside", work: "/mnt/share/flat/inside"},
-		{name: "from one to another", mark: "across", work: "/mnt/share/flat", source: "/mnt/share/flat/source"},
+		{name: "from one to another", mark: "across", work: "/mnt/share/flat", source: "/mnt/share/flat/source-$(uname -r)"},
 	}
 )
 
@@ -106,8 +106,8 @@ func (w *world) testEveryday(t *testing.T) {
 		c.mount(t, "/", "nconnect=2")
 		c.must(t, `. /host/everyday.sh; git config --global user.email a@b.c; git config --global user.name a
 git config --global --add safe.directory '*'; make_source `+diskSource)
-		if r := c.run(t, ". /host/everyday.sh; cp -a "+diskSource+" /mnt/share/flat/source"); r.code != 0 {
-			t.Logf("copying the source in: %s", r.output)
+		if r := c.run(t, ". /host/everyday.sh; cp -a "+diskSource+" /mnt/share/flat/source-$(uname -r)"); r.code != 0 {
+			t.Fatalf("copying the source in: %s", r.output)
 		}
 		for number, tool := range tools {
 			t.Run(tool.name, func(t *testing.T) {

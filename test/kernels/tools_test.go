@@ -114,7 +114,7 @@ with tempfile.TemporaryDirectory(dir=d) as t, tempfile.NamedTemporaryFile(dir=t)
 	},
 	{
 		name:    "append from two",
-		prepare: "mkdir -p $out/a",
+		prepare: "mkdir -p $out/a; ls $out/a",
 		command: "(for i in $(seq 50); do echo a >> $out/a/1; done) & (for i in $(seq 50); do echo b >> $out/a/2; done) & wait; " +
 			"cat $out/a/1 $out/a/2 | wc -l | grep -qx 100",
 	},
