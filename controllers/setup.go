@@ -53,7 +53,7 @@ func Scheme() (*runtime.Scheme, error) {
 // CacheOptions restrict the cache to what Howdah has made (the managed-by
 // label, which pod templates must set as well), so that a big cluster's other
 // objects cost nothing. watchNamespaces empty means all. Managed fields stay, because the
-// applier reads them, but for kinds that nothing is applied to: nodes, and the records of directories, of which there are many.
+// applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories, of which there are many.
 func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{

@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// dataServerAccess lets data servers read their own FileServer's records and
+// dataServerAccess lets data servers read their own FileServer's objects and
 // report their state, and nothing else. The API server's escalation check means that the operator
 // must hold every permission that is given here; see the RBAC markers of controllers/fileserver.
 func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
@@ -32,7 +32,7 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 }
 
 // namespaceServerAccess lets namespace servers read the shares and servers, keep
-// the records of directories, and elect a keeper.
+// ShareDirectories, and elect a keeper.
 func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.NamespaceServers(in.name())
 	return account(in, name, naming.SelectNamespaceServers(in.name()),

@@ -11,7 +11,7 @@ import (
 // defaultMode is the permission of a share's root when the share has none.
 const defaultMode = "0755"
 
-// DataServer is the record of a data server. What it exports are ShareExports.
+// DataServer is the object of a data server. What it exports are ShareExports.
 func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApplyConfiguration {
 	name := naming.DataServer(in.name(), ordinal)
 	meta := labels(naming.SelectDataServers(in.name()))

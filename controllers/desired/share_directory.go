@@ -10,8 +10,8 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// ShareDirectory is the record of a directory that a share declares. It is a whole object and not an
-// apply configuration: records are created once and never applied, because from then on their state is the
+// ShareDirectory is the object of a directory that a share declares. It is a whole object and not an
+// apply configuration: ShareDirectories are created once and never applied, because from then on their state is the
 // namespace servers' to write. owner is nil for a directory above the share's depth; such a one exists in
 // the namespace only and is ready at once.
 func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Owner) *internalv1.ShareDirectory {
@@ -20,7 +20,7 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 		mode = defaultMode
 	}
 	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
-	record := &internalv1.ShareDirectory{
+	directory := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        naming.Directory(share.Name, path),
 			Namespace:   share.Namespace,
@@ -37,9 +37,9 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 		},
 	}
 	if owner != nil {
-		record.Labels[v1alpha1.DataServerLabel] = owner.Server
-		record.Spec.DataServerRef.Name = owner.Server
-		record.Spec.Volume = &owner.Volume
+		directory.Labels[v1alpha1.DataServerLabel] = owner.Server
+		directory.Spec.DataServerRef.Name = owner.Server
+		directory.Spec.Volume = &owner.Volume
 	}
-	return record
+	return directory
 }

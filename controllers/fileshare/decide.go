@@ -25,7 +25,7 @@ type finding struct {
 type decision struct {
 	// blocked tells why nothing at all may be made for the share.
 	blocked *finding
-	// directories is what is to happen to the records.
+	// directories is what is to happen to the ShareDirectories.
 	directories directoryPlan
 	// exports is what is to happen to the exports.
 	exports exportPlan
@@ -101,7 +101,7 @@ func relation(path, other string) string {
 }
 
 // placeable are the volumes that new directories may go to. It waits until the
-// FileServer has all of its data servers on record, or those that come first would
+// FileServer has a DataServer for each of its data servers, or those that come first would
 // get everything. They need not serve yet: directories on them are made as soon as they do.
 func placeable(o *observed) ([]placement.Slot, *finding) {
 	wanted := o.fileServer.Status.Replicas
@@ -131,7 +131,7 @@ func wait(number string, wanted *int32) string {
 	if wanted == nil || *wanted == 0 {
 		return number
 	}
-	return "all data servers on record: " + number + " so far"
+	return "all data servers known: " + number + " so far"
 }
 
 func slotsOf(server *internalv1.DataServer, ready bool) []placement.Slot {
@@ -149,7 +149,7 @@ func slotsOf(server *internalv1.DataServer, ready bool) []placement.Slot {
 }
 
 // canServe: the server serves, or never did, so that it is about to for the first
-// time. One that did and does not now may be away for long. A record's own status does not tell
+// time. One that did and does not now may be away for long. A ShareDirectory's own status does not tell
 // when its node died, so the FileServer's view of its pod counts as well.
 func canServe(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
 	for _, seen := range fileServer.Status.Servers {

@@ -21,7 +21,7 @@ var decideTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // passOf is what a pass knows of a share on a FileServer of two data servers, none of which serves yet.
 func passOf(share *v1alpha1.FileShare) *observed {
 	two := int32(2)
-	o := &observed{now: decideTime, share: share, fileServer: builders.FileServer("ns", "fs").Build(), records: map[string]*internalv1.ShareDirectory{}}
+	o := &observed{now: decideTime, share: share, fileServer: builders.FileServer("ns", "fs").Build(), directories: map[string]*internalv1.ShareDirectory{}}
 	o.fileServer.Status.Replicas = &two
 	o.shares = []v1alpha1.FileShare{*share}
 	for _, name := range []string{"fs-0", "fs-1"} {
@@ -38,13 +38,13 @@ func (o *observed) put(path, server string, state internalv1.DirectoryState, edi
 	if server != "" {
 		owner = &placement.Owner{Server: server}
 	}
-	record := desired.ShareDirectory(o.share, path, owner)
-	record.Status.State = state
-	record.CreationTimestamp = metav1.NewTime(decideTime)
+	directory := desired.ShareDirectory(o.share, path, owner)
+	directory.Status.State = state
+	directory.CreationTimestamp = metav1.NewTime(decideTime)
 	for _, e := range edit {
-		e(record)
+		e(directory)
 	}
-	o.records[path] = record
+	o.directories[path] = directory
 }
 
 func goesWhenEmpty(r *internalv1.ShareDirectory) { r.Spec.Removal = internalv1.RemovalWhenEmpty }

@@ -22,26 +22,26 @@ const (
 	createPerPass = 500
 )
 
-// directoryPlan is what is to happen to the records of a share.
+// directoryPlan is what is to happen to the ShareDirectories of a share.
 type directoryPlan struct {
 	// fault tells why not all of the declared directories can be placed.
 	fault *finding
 	// declared is the number of directories that the share declares.
 	declared int
-	// create are the new records, parents first.
+	// create are the new ShareDirectories, parents first.
 	create []*internalv1.ShareDirectory
 	// left is how many directories a later pass is to place.
 	left int
-	// change are records to be patched.
-	change []recordChange
-	// forget are records that tell of nothing any more.
+	// change are ShareDirectories to be patched.
+	change []directoryChange
+	// forget are ShareDirectories that tell of nothing any more.
 	forget []*internalv1.ShareDirectory
 	// refused are the paths of directories that left the list and hold data.
 	refused []string
 }
 
-// recordChange is a record before and after.
-type recordChange struct{ before, after *internalv1.ShareDirectory }
+// directoryChange is a ShareDirectory before and after.
+type directoryChange struct{ before, after *internalv1.ShareDirectory }
 
 // declaredPaths are the directories that a share's specification asks for.
 func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
@@ -61,8 +61,8 @@ func maxDirectories(share *v1alpha1.FileShare) int {
 
 // directories is how many count against that: all but the root.
 func directories(o *observed) int {
-	n := len(o.records)
-	if o.records[tree.RootPath] != nil {
+	n := len(o.directories)
+	if o.directories[tree.RootPath] != nil {
 		n--
 	}
 	return n
@@ -83,16 +83,16 @@ func parents(paths []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// needsPlacement: the share declares directories that have no record.
+// needsPlacement: the share declares directories that have no ShareDirectory.
 func needsPlacement(o *observed) bool {
 	if o.fileServer == nil || o.share.DeletionTimestamp != nil {
 		return false
 	}
 	paths, err := declaredPaths(o.share)
-	return err == nil && slices.ContainsFunc(paths, func(path string) bool { return o.records[path] == nil })
+	return err == nil && slices.ContainsFunc(paths, func(path string) bool { return o.directories[path] == nil })
 }
 
-// planDirectories decides about all records of the share.
+// planDirectories decides about all ShareDirectories of the share.
 func planDirectories(o *observed) directoryPlan {
 	var plan directoryPlan
 	paths, err := declaredPaths(o.share)
@@ -116,22 +116,22 @@ func planDirectories(o *observed) directoryPlan {
 		plan.place(o, above, paths)
 	}
 	plan.forget = slices.Clone(o.retainedElsewhere)
-	for _, path := range slices.Sorted(maps.Keys(o.records)) {
-		if path == tree.RootPath && o.share.Spec.Layout == v1alpha1.LayoutSingle && ownerOf(o.records[path]) == nil {
+	for _, path := range slices.Sorted(maps.Keys(o.directories)) {
+		if path == tree.RootPath && o.share.Spec.Layout == v1alpha1.LayoutSingle && ownerOf(o.directories[path]) == nil {
 			// It has what clients set for the root of an earlier share, which was spread: the name is needed for the owner.
-			plan.forget = append(plan.forget, o.records[path])
+			plan.forget = append(plan.forget, o.directories[path])
 			continue
 		}
-		if isRetained(o.records[path]) {
-			plan.useAgain(o, o.records[path])
+		if isRetained(o.directories[path]) {
+			plan.useAgain(o, o.directories[path])
 			continue
 		}
-		plan.keepOrRemove(o, o.records[path], wanted[path])
+		plan.keepOrRemove(o, o.directories[path], wanted[path])
 	}
 	return plan
 }
 
-// place adds the records of new directories.
+// place adds the ShareDirectories of new directories.
 func (p *directoryPlan) place(o *observed, above, paths []string) {
 	slots, fault := placeable(o)
 	if fault != nil {
@@ -139,8 +139,8 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 		return
 	}
 	current := map[string]placement.Owner{}
-	for path, record := range o.records {
-		if owner := ownerOf(record); owner != nil {
+	for path, directory := range o.directories {
+		if owner := ownerOf(directory); owner != nil {
 			current[path] = *owner
 		}
 	}
@@ -154,14 +154,14 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 		return
 	}
 	for _, path := range above {
-		if o.records[path] == nil {
+		if o.directories[path] == nil {
 			p.create = append(p.create, desired.ShareDirectory(o.share, path, nil))
 		}
 	}
 	for _, assignment := range assignments {
 		switch {
-		// A client that renames or removes a directory leaves a record in between; it is in the way until it is done.
-		case o.records[assignment.Path] != nil:
+		// A client that renames or removes a directory leaves a ShareDirectory in between; it is in the way until it is done.
+		case o.directories[assignment.Path] != nil:
 		case len(p.create) < createPerPass:
 			p.create = append(p.create, desired.ShareDirectory(o.share, assignment.Path, &assignment.Owner))
 		default:
@@ -172,52 +172,52 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 
 // owned is every directory of the FileServer that has an owner.
 func owned(o *observed) []placement.Directory {
-	all := make([]placement.Directory, 0, len(o.records)+len(o.others))
-	for _, record := range slices.Concat(slices.Collect(maps.Values(o.records)), o.others) {
-		if owner := ownerOf(record); owner != nil {
-			all = append(all, placement.Directory{Share: record.Spec.FileShareRef.Name, Path: record.Spec.Path, Owner: *owner})
+	all := make([]placement.Directory, 0, len(o.directories)+len(o.others))
+	for _, directory := range slices.Concat(slices.Collect(maps.Values(o.directories)), o.others) {
+		if owner := ownerOf(directory); owner != nil {
+			all = append(all, placement.Directory{Share: directory.Spec.FileShareRef.Name, Path: directory.Spec.Path, Owner: *owner})
 		}
 	}
 	return all
 }
 
-func ownerOf(record *internalv1.ShareDirectory) *placement.Owner {
-	if record.Spec.DataServerRef.Name == "" || record.Spec.Volume == nil {
+func ownerOf(directory *internalv1.ShareDirectory) *placement.Owner {
+	if directory.Spec.DataServerRef.Name == "" || directory.Spec.Volume == nil {
 		return nil
 	}
-	return &placement.Owner{Server: record.Spec.DataServerRef.Name, Volume: *record.Spec.Volume}
+	return &placement.Owner{Server: directory.Spec.DataServerRef.Name, Volume: *directory.Spec.Volume}
 }
 
-// keepOrRemove decides about a record that exists.
-func (p *directoryPlan) keepOrRemove(o *observed, record *internalv1.ShareDirectory, wanted bool) {
-	declared := record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue
-	asked := record.Spec.Removal == internalv1.RemovalWhenEmpty
-	ready := record.State() == internalv1.DirectoryReady
+// keepOrRemove decides about a ShareDirectory that exists.
+func (p *directoryPlan) keepOrRemove(o *observed, directory *internalv1.ShareDirectory, wanted bool) {
+	declared := directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue
+	asked := directory.Spec.Removal == internalv1.RemovalWhenEmpty
+	ready := directory.State() == internalv1.DirectoryReady
 	switch {
 	case wanted && (!declared || asked && ready):
 		// A client made it first, or it left the list and is back: from now on it is declared like the others.
-		after := record.DeepCopy()
+		after := directory.DeepCopy()
 		setAnnotation(after, v1alpha1.DeclaredAnnotation, v1alpha1.DeclaredTrue)
 		after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
-		p.change = append(p.change, recordChange{record, after})
+		p.change = append(p.change, directoryChange{directory, after})
 	case wanted || !declared || !ready:
-		// Nothing to do, or somebody is at it; the record's next change brings the share back here.
-	case isParent(o, record.Spec.Path):
+		// Nothing to do, or somebody is at it; the ShareDirectory's next change brings the share back here.
+	case isParent(o, directory.Spec.Path):
 		// It goes after what is in it.
 	case asked:
-		if record.Status.RemovalRefusedTime != nil {
-			p.refused = append(p.refused, record.Spec.Path)
+		if directory.Status.RemovalRefusedTime != nil {
+			p.refused = append(p.refused, directory.Spec.Path)
 		}
 	default:
-		after := record.DeepCopy()
+		after := directory.DeepCopy()
 		after.Spec.Removal = internalv1.RemovalWhenEmpty
-		p.change = append(p.change, recordChange{record, after})
+		p.change = append(p.change, directoryChange{directory, after})
 	}
 }
 
-// isParent: there are records of directories in path.
+// isParent: there are ShareDirectories in path.
 func isParent(o *observed, path string) bool {
-	for other := range o.records {
+	for other := range o.directories {
 		if strings.HasPrefix(other, path+"/") {
 			return true
 		}
@@ -225,11 +225,11 @@ func isParent(o *observed, path string) bool {
 	return false
 }
 
-func setAnnotation(record *internalv1.ShareDirectory, key, value string) {
-	if record.Annotations == nil {
-		record.Annotations = map[string]string{}
+func setAnnotation(directory *internalv1.ShareDirectory, key, value string) {
+	if directory.Annotations == nil {
+		directory.Annotations = map[string]string{}
 	}
-	record.Annotations[key] = value
+	directory.Annotations[key] = value
 }
 
 // describeRefused is for messages.

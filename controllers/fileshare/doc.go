@@ -1,5 +1,5 @@
 // Package fileshare reconciles FileShares: it decides where declared directories
-// live and writes their records, makes the ready-made PersistentVolume and
+// live and writes their ShareDirectories, makes the ready-made PersistentVolume and
 // claim, reports what a share still waits for, and takes a share apart in the order that loses nothing.
 //
 // reconciler.go reads as observe, decide, apply, report. decide.go, directories.go, claim.go,

@@ -167,12 +167,12 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 			o := twoServers()
 			zero := int32(0)
 			for _, server := range []string{"fs-0", "fs-1"} {
-				record := builders.ShareDirectory("ns", "fs", "s", server, server)
-				record.Spec.Volume = &zero
-				if o.records == nil {
-					o.records = map[string]*internalv1.ShareDirectory{}
+				directory := builders.ShareDirectory("ns", "fs", "s", server, server)
+				directory.Spec.Volume = &zero
+				if o.directories == nil {
+					o.directories = map[string]*internalv1.ShareDirectory{}
 				}
-				o.records[server] = record
+				o.directories[server] = directory
 			}
 			tc.change(o)
 			got := exportedCondition(o, nil)

@@ -28,13 +28,13 @@ type observed struct {
 	shares []v1alpha1.FileShare
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
-	// records are those of the share, by path.
-	records map[string]*internalv1.ShareDirectory
-	// others are the records of the FileServer's other shares, if the pass is to place directories.
+	// directories are those of the share, by path.
+	directories map[string]*internalv1.ShareDirectory
+	// others are the ShareDirectories of the FileServer's other shares, if the pass is to place directories.
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
 	exports map[string]*internalv1.ShareExport
-	// retainedElsewhere are records that a deleted share of this name left on another FileServer.
+	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
 	retainedElsewhere []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
@@ -63,7 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, expo
 	if err := r.observeSiblings(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := r.observeRecords(ctx, o); err != nil {
+	if err := r.observeDirectories(ctx, o); err != nil {
 		return nil, err
 	}
 	return o, r.observeVolume(ctx, o)
@@ -84,22 +84,22 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observeRecords reads the share's directories. A pass that is about to place directories reads
+// observeDirectories reads the share's directories. A pass that is about to place directories reads
 // them past the cache: a cache that lags behind the last pass would count what that pass placed a second time, and put
 // the rest on the wrong servers. Only such a pass needs those of the FileServer's other shares.
-func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
+func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error {
 	in := client.InNamespace(o.share.Namespace)
-	var records internalv1.ShareDirectoryList
-	if err := r.Client.List(ctx, &records, in, index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy); err != nil {
+	var directories internalv1.ShareDirectoryList
+	if err := r.Client.List(ctx, &directories, in, index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ShareDirectories: %w", err)
 	}
-	o.records = map[string]*internalv1.ShareDirectory{}
-	for i := range records.Items {
-		switch record := &records.Items[i]; {
-		case record.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name:
-			o.records[record.Spec.Path] = record
-		case isRetained(record):
-			o.retainedElsewhere = append(o.retainedElsewhere, record)
+	o.directories = map[string]*internalv1.ShareDirectory{}
+	for i := range directories.Items {
+		switch directory := &directories.Items[i]; {
+		case directory.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name:
+			o.directories[directory.Spec.Path] = directory
+		case isRetained(directory):
+			o.retainedElsewhere = append(o.retainedElsewhere, directory)
 		}
 	}
 	if !needsPlacement(o) {
@@ -110,17 +110,17 @@ func (r *Reconciler) observeRecords(ctx context.Context, o *observed) error {
 		return fmt.Errorf("listing the ShareDirectories of FileServer %s: %w", o.share.Spec.FileServerRef.Name, err)
 	}
 	for i := range all.Items {
-		if record := &all.Items[i]; record.Spec.FileShareRef.Name != o.share.Name {
-			o.others = append(o.others, record)
+		if directory := &all.Items[i]; directory.Spec.FileShareRef.Name != o.share.Name {
+			o.others = append(o.others, directory)
 		}
 	}
 	var live internalv1.ShareDirectoryList
 	if err := r.Live.List(ctx, &live, in, client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
 		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
 	}
-	clear(o.records)
+	clear(o.directories)
 	for i := range live.Items {
-		o.records[live.Items[i].Spec.Path] = &live.Items[i]
+		o.directories[live.Items[i].Spec.Path] = &live.Items[i]
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d := decide(o)
 	out := r.execute(ctx, o, d)
 	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
-		return apply.Outcome(err, out.records, out.exports, untaken(out.claim))
+		return apply.Outcome(err, out.directories, out.exports, untaken(out.claim))
 	}
 	again := d.again
 	if d.directories.left > 0 {
@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// Nobody tells when the name is free: the object in the way is not ours to watch.
 		again = soonest(again, retryTaken)
 	}
-	if err := errors.Join(out.records, out.exports, untaken(out.claim)); err != nil {
+	if err := errors.Join(out.directories, out.exports, untaken(out.claim)); err != nil {
 		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil

@@ -20,16 +20,16 @@ import (
 // maxNamed is how many things a message names before it only counts.
 const maxNamed = 5
 
-// inFlight is how long a client's own mkdir may take before its record counts as
+// inFlight is how long a client's own mkdir may take before its ShareDirectory counts as
 // stuck. It is also when the namespace servers' keeper steps in.
 const inFlight = 15 * time.Second
 
 // outcome is what came of a decision.
 type outcome struct {
-	// created are the new records that exist now.
+	// created are the new ShareDirectories that exist now.
 	created int
-	// records is what went wrong with directories, exports with exports, claim with the volume and the claim.
-	records, exports, claim error
+	// directories is what went wrong with directories, exports with exports, claim with the volume and the claim.
+	directories, exports, claim error
 }
 
 // statusOf is the status of the share after a pass. It is pure: equal input, equal status.
@@ -38,7 +38,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
-	if out.records == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
+	if out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -70,8 +70,8 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 	const kind = v1alpha1.FileSharePlaced
 	missing := plan.left + len(plan.create) - out.created
 	switch {
-	case out.records != nil:
-		return conditions.False(kind, apply.Reason(out.records), "writing the records of directories failed: "+out.records.Error())
+	case out.directories != nil:
+		return conditions.False(kind, apply.Reason(out.directories), "writing ShareDirectories failed: "+out.directories.Error())
 	case plan.fault != nil:
 		return conditions.False(kind, plan.fault.reason, plan.fault.message)
 	case missing > 0:
@@ -105,8 +105,8 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 		servers[o.dataServers[i].Name] = &o.dataServers[i]
 	}
 	owners := map[string]bool{}
-	for _, record := range o.records {
-		if owner := ownerOf(record); owner != nil {
+	for _, directory := range o.directories {
+		if owner := ownerOf(directory); owner != nil {
 			owners[owner.Server] = true
 		}
 	}
@@ -189,14 +189,14 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 func junctionsCondition(o *observed) metav1.Condition {
 	const kind = v1alpha1.FileShareJunctionsResolved
 	owned, missing := 0, []string{}
-	for _, path := range slices.SortedFunc(maps.Keys(o.records), byNumber) {
-		record := o.records[path]
-		if ownerOf(record) == nil {
+	for _, path := range slices.SortedFunc(maps.Keys(o.directories), byNumber) {
+		directory := o.directories[path]
+		if ownerOf(directory) == nil {
 			continue
 		}
 		owned++
-		if isUnresolved(o, record) {
-			missing = append(missing, fmt.Sprintf("%q on %s", path, record.Spec.DataServerRef.Name))
+		if isUnresolved(o, directory) {
+			missing = append(missing, fmt.Sprintf("%q on %s", path, directory.Spec.DataServerRef.Name))
 		}
 	}
 	switch {
@@ -214,28 +214,28 @@ func junctionsCondition(o *observed) metav1.Condition {
 
 // isUnresolved: the directory should exist and does not. One that a client is
 // making or renaming right now does not count, or the share would be not Ready with every mkdir.
-func isUnresolved(o *observed, record *internalv1.ShareDirectory) bool {
+func isUnresolved(o *observed, directory *internalv1.ShareDirectory) bool {
 	switch {
-	case isRetained(record):
+	case isRetained(directory):
 		return true
-	case record.State() == internalv1.DirectoryReady, record.State() == internalv1.DirectoryRemoving:
+	case directory.State() == internalv1.DirectoryReady, directory.State() == internalv1.DirectoryRemoving:
 		return false
 	default:
-		return record.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, record) <= 0
+		return directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, directory) <= 0
 	}
 }
 
-// inFlightFor is how much longer a record may be in between before it counts as stuck.
-func inFlightFor(o *observed, record *internalv1.ShareDirectory) time.Duration {
-	return record.CreationTimestamp.Add(inFlight).Sub(o.now)
+// inFlightFor is how much longer a ShareDirectory may be in between before it counts as stuck.
+func inFlightFor(o *observed, directory *internalv1.ShareDirectory) time.Duration {
+	return directory.CreationTimestamp.Add(inFlight).Sub(o.now)
 }
 
-// stragglersIn is when the first record that is in between now counts as stuck; 0 if there is none.
+// stragglersIn is when the first ShareDirectory that is in between now counts as stuck; 0 if there is none.
 func stragglersIn(o *observed) time.Duration {
 	var first time.Duration
-	for _, record := range o.records {
-		if record.State() == internalv1.DirectoryCreating || record.State() == internalv1.DirectoryRenaming {
-			first = soonest(first, inFlightFor(o, record))
+	for _, directory := range o.directories {
+		if directory.State() == internalv1.DirectoryCreating || directory.State() == internalv1.DirectoryRenaming {
+			first = soonest(first, inFlightFor(o, directory))
 		}
 	}
 	return first
@@ -259,13 +259,13 @@ func claimCondition(o *observed, plan claimPlan, failed error) metav1.Condition 
 func countDirectories(o *observed) v1alpha1.ShareDirectories {
 	count, ready := int32(0), int32(0)
 	perServer := map[string]int32{}
-	for _, record := range o.records {
-		if ownerOf(record) == nil {
+	for _, directory := range o.directories {
+		if ownerOf(directory) == nil {
 			continue
 		}
 		count++
-		perServer[record.Spec.DataServerRef.Name]++
-		if record.State() == internalv1.DirectoryReady || record.State() == internalv1.DirectoryRemoving {
+		perServer[directory.Spec.DataServerRef.Name]++
+		if directory.State() == internalv1.DirectoryReady || directory.State() == internalv1.DirectoryRemoving {
 			ready++
 		}
 	}

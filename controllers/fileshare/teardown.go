@@ -26,7 +26,7 @@ import (
 const retryTeardown = time.Second
 
 // teardown takes a share apart: the namespace has dropped it already (it has a
-// deletion timestamp); then exports, data if so asked, records, volume and claim, and the finalizer at the end.
+// deletion timestamp); then exports, data if so asked, ShareDirectories, volume and claim, and the finalizer at the end.
 func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
@@ -37,10 +37,10 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if waiting := waitForExports(o); waiting != "" {
 		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
 	}
-	if left, err := r.dropRecords(ctx, o); err != nil {
+	if left, err := r.dropDirectories(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	} else if left > 0 {
-		return apply.Outcome(r.reportTeardown(ctx, o, fmt.Sprintf("putting away the records of %s", plural(left, "directory"))))
+		return apply.Outcome(r.reportTeardown(ctx, o, fmt.Sprintf("putting away the ShareDirectories of %s", plural(left, "directory"))))
 	}
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
@@ -55,18 +55,18 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// dropRecords deletes the share's records, but for those that tell where retained data is. It returns how many it had to do with.
-func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) {
+// dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
+func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
 	doomed := []client.DeleteAllOfOption{client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))}
-	left := len(o.records)
+	left := len(o.directories)
 	if retains(o) {
 		changes := retain(o)
-		if err := r.changeRecords(ctx, changes); err != nil {
+		if err := r.changeDirectories(ctx, changes); err != nil {
 			return 0, err
 		}
 		left = len(changes)
-		for _, record := range o.records {
-			if record.State() == internalv1.DirectoryCreating {
+		for _, directory := range o.directories {
+			if directory.State() == internalv1.DirectoryCreating {
 				left++
 			}
 		}
@@ -84,7 +84,7 @@ func (r *Reconciler) dropRecords(ctx context.Context, o *observed) (int, error) 
 		return 0, nil
 	}
 	if err := r.Client.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, doomed...); err != nil {
-		return 0, fmt.Errorf("deleting the records of directories: %w", err)
+		return 0, fmt.Errorf("deleting ShareDirectories: %w", err)
 	}
 	return left, nil
 }

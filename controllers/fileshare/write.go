@@ -13,18 +13,18 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
-// writers is how many records are written at the same time.
+// writers is how many ShareDirectories are written at the same time.
 const writers = 8
 
 // execute does what a decision says, as far as it gets.
 func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outcome {
 	var out outcome
-	out.created, out.records = r.createRecords(ctx, d.directories.create)
-	if out.records == nil {
-		out.records = r.changeRecords(ctx, d.directories.change)
+	out.created, out.directories = r.createDirectories(ctx, d.directories.create)
+	if out.directories == nil {
+		out.directories = r.changeDirectories(ctx, d.directories.change)
 	}
-	if out.records == nil {
-		out.records = r.forgetRecords(ctx, d.directories.forget)
+	if out.directories == nil {
+		out.directories = r.forgetDirectories(ctx, d.directories.forget)
 	}
 	out.exports = r.changeExports(ctx, d.exports)
 	for _, object := range d.claim.objects {
@@ -41,16 +41,16 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 	return out
 }
 
-// createRecords makes records and returns how many of them exist now. One that
-// exists already is as good: a client's mkdir was faster, and the record says where.
-func (r *Reconciler) createRecords(ctx context.Context, records []*internalv1.ShareDirectory) (int, error) {
+// createDirectories makes ShareDirectories and returns how many of them exist now. One that
+// exists already is as good: a client's mkdir was faster, and the ShareDirectory says where.
+func (r *Reconciler) createDirectories(ctx context.Context, directories []*internalv1.ShareDirectory) (int, error) {
 	var made atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for _, record := range records {
+	for _, directory := range directories {
 		group.Go(func() error {
-			if err := r.Client.Create(ctx, record); err != nil && !apierrors.IsAlreadyExists(err) {
-				return fmt.Errorf("the record of directory %q: %w", record.Spec.Path, err)
+			if err := r.Client.Create(ctx, directory); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("the ShareDirectory of %q: %w", directory.Spec.Path, err)
 			}
 			made.Add(1)
 			return nil
@@ -60,16 +60,16 @@ func (r *Reconciler) createRecords(ctx context.Context, records []*internalv1.Sh
 	return int(made.Load()), err
 }
 
-// changeRecords patches records, each only if nobody changed it since it was read: their state is the namespace servers' to write as well.
-func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) error {
+// changeDirectories patches ShareDirectories, each only if nobody changed it since it was read: their state is the namespace servers' to write as well.
+func (r *Reconciler) changeDirectories(ctx context.Context, changes []directoryChange) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, change := range changes {
 		group.Go(func() error {
-			err := r.changeRecord(ctx, change)
+			err := r.changeDirectory(ctx, change)
 			// Whoever won this race made an event, and that brings the share back here.
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the record of directory %q: %w", change.before.Spec.Path, err)
+				return fmt.Errorf("the ShareDirectory of %q: %w", change.before.Spec.Path, err)
 			}
 			return nil
 		})
@@ -77,8 +77,8 @@ func (r *Reconciler) changeRecords(ctx context.Context, changes []recordChange) 
 	return group.Wait()
 }
 
-// changeRecord writes the status first: what the rest sets going must find it.
-func (r *Reconciler) changeRecord(ctx context.Context, change recordChange) error {
+// changeDirectory writes the status first: what the rest sets going must find it.
+func (r *Reconciler) changeDirectory(ctx context.Context, change directoryChange) error {
 	before, after := change.before, change.after
 	if !equality.Semantic.DeepEqual(before.Status, after.Status) {
 		next := before.DeepCopy()
@@ -98,16 +98,16 @@ func (r *Reconciler) changeRecord(ctx context.Context, change recordChange) erro
 	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// forgetRecords deletes records, each only as it was looked at.
-func (r *Reconciler) forgetRecords(ctx context.Context, records []*internalv1.ShareDirectory) error {
+// forgetDirectories deletes ShareDirectories, each only as it was looked at.
+func (r *Reconciler) forgetDirectories(ctx context.Context, directories []*internalv1.ShareDirectory) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for _, record := range records {
+	for _, directory := range directories {
 		group.Go(func() error {
-			uid, version := record.UID, record.ResourceVersion
-			err := r.Client.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})
+			uid, version := directory.UID, directory.ResourceVersion
+			err := r.Client.Delete(ctx, directory, client.Preconditions{UID: &uid, ResourceVersion: &version})
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the record of directory %q, which is no more: %w", record.Spec.Path, err)
+				return fmt.Errorf("the ShareDirectory of %q, which is no more: %w", directory.Spec.Path, err)
 			}
 			return nil
 		})

@@ -191,7 +191,7 @@ func TestTheRootOfAShareKeepsWhatClientsSetUntilTheShareAsksForSomethingElse(t *
 		}
 	}
 	update(func(s *v1alpha1.FileShareSpec) { s.MaxDirectories = 77 })
-	w.eventually("another change of the share is known", func() bool { return w.record("data", ".") != nil && mode() == 0o1777 })
+	w.eventually("another change of the share is known", func() bool { return w.directory("data", ".") != nil && mode() == 0o1777 })
 	update(func(s *v1alpha1.FileShareSpec) { s.Mode = "0711" })
 	w.eventually("what the share asks for counts", func() bool { return mode() == 0o711 })
 	chmod(0o750)
@@ -235,7 +235,7 @@ func TestADataServerThatIsAwayIsToldAttributesWhenItIsBack(t *testing.T) {
 		return d.Mode == 0o700
 	})
 	w.eventually("that is noted", func() bool {
-		r := w.record("data", "p")
+		r := w.directory("data", "p")
 		return r.Status.ObservedGeneration != nil && *r.Status.ObservedGeneration == r.Generation
 	})
 }
@@ -253,8 +253,8 @@ func TestAttributesOfAFreshDirectoryAreSetByItsOwner(t *testing.T) {
 	if d, _ := w.owners[0].Get("/data/0/d"); d.Mode != 0o750 {
 		t.Errorf("on its owner it is %+v", d)
 	}
-	if r := w.record("data", "d"); r.Spec.Mode != "0750" {
-		t.Errorf("its record says %s", r.Spec.Mode)
+	if r := w.directory("data", "d"); r.Spec.Mode != "0750" {
+		t.Errorf("its ShareDirectory says %s", r.Spec.Mode)
 	}
 	// Its maker sees what it set, before it enters it (2001-02-03 is what tar and rsync would compare).
 	past := time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)

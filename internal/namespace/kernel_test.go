@@ -91,8 +91,8 @@ func (k *kernel) call(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.Nfs
 	_, msgErr := msg.WriteTo(&body)
 	args := nfsv4.Compound4args{Minorversion: 2, Argarray: ops}
 	_, argsErr := args.WriteTo(&body)
-	record := rpc.FinishRecord(append(rpc.NewRecord(body.Len()), body.Bytes()...))
-	_, writeErr := k.conn.Write(record)
+	message := rpc.FinishRecord(append(rpc.NewRecord(body.Len()), body.Bytes()...))
+	_, writeErr := k.conn.Write(message)
 	reply, readErr := rpc.ReadRecord(k.conn, 2<<20)
 	r := bytes.NewReader(reply)
 	var header rpcv2.RpcMsg

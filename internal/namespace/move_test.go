@@ -96,7 +96,7 @@ func TestADirectoryIsNotRenamedWhileADataServerIsAwayThatHasSomethingBelowIt(t *
 	res := k.do(user, append(walk("/data"), &nfsv4.NfsArgop4_OP_SAVEFH{},
 		&nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: "p", Newname: "q"}})...)
 	want(t, "rename", nfsv4.NFS4ERR_DELAY, session.StatusOf(res[len(res)-1]))
-	if w.record("data", "q") != nil || w.record("data", "p") == nil {
+	if w.directory("data", "q") != nil || w.directory("data", "p") == nil {
 		t.Error("the rename was begun")
 	}
 	w.setReady(0, metav1.ConditionTrue)

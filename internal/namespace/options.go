@@ -18,7 +18,7 @@ type Options struct {
 	// Replica names this namespace server among those of the FileServer: the pod's name.
 	Replica string
 	// Identity is the server scope, and with the replica's name the server owner. Empty: made from the FileServer's UID, which the
-	// DataServer records have; then nothing is served before the first of them exists.
+	// DataServers have; then nothing is served before the first of them exists.
 	Identity string
 	// Listen and Manager are the addresses for NFS and for probes and metrics.
 	Listen, Manager string

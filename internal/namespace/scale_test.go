@@ -19,11 +19,11 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// scaleDirectories is the size that docs/design/2026-11-21-directory-records.md has figures for.
+// scaleDirectories is the size that docs/design/2026-11-21-directory-objects.md has figures for.
 const scaleDirectories = 10_000
 
-// readyRecord is a record as a namespace server leaves it after a client's mkdir.
-func (w *world) readyRecord(share string, i int) *internalv1.ShareDirectory {
+// readyDirectory is a ShareDirectory as a namespace server leaves it after a client's mkdir.
+func (w *world) readyDirectory(share string, i int) *internalv1.ShareDirectory {
 	volume, id := int32(0), int64(1000)
 	path, server := fmt.Sprintf("%04d/%05d", i/100, i), naming.DataServer(fileServer, int32(i%len(w.owners)))
 	return &internalv1.ShareDirectory{
@@ -45,7 +45,7 @@ func (w *world) readyRecord(share string, i int) *internalv1.ShareDirectory {
 // runs with HOWDAH_SCALE=1 only.
 func TestTenThousandDirectories(t *testing.T) {
 	if os.Getenv("HOWDAH_SCALE") == "" {
-		t.Skip("set HOWDAH_SCALE=1 to create 10,000 records")
+		t.Skip("set HOWDAH_SCALE=1 to create 10,000 ShareDirectories")
 	}
 	w := newWorld(t, 3)
 	w.share("data", 2)
@@ -55,7 +55,7 @@ func TestTenThousandDirectories(t *testing.T) {
 	for k := range parallel {
 		workers.Go(func() {
 			for i := k; i < scaleDirectories; i += parallel {
-				if err := w.api.Create(t.Context(), w.readyRecord("data", i)); err != nil {
+				if err := w.api.Create(t.Context(), w.readyDirectory("data", i)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -64,14 +64,14 @@ func TestTenThousandDirectories(t *testing.T) {
 	}
 	workers.Wait()
 	took := time.Since(began)
-	t.Logf("%d records were created in %v by %d workers: %.0f/s", scaleDirectories, took.Round(time.Millisecond), parallel, scaleDirectories/took.Seconds())
+	t.Logf("%d ShareDirectories were created in %v by %d workers: %.0f/s", scaleDirectories, took.Round(time.Millisecond), parallel, scaleDirectories/took.Seconds())
 
 	began = time.Now()
 	list := &internalv1.ShareDirectoryList{}
 	if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.FileServerLabel: fileServer}); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("one list of %d records took %v", len(list.Items), time.Since(began).Round(time.Millisecond))
+	t.Logf("one list of %d ShareDirectories took %v", len(list.Items), time.Since(began).Round(time.Millisecond))
 	encoded, err := json.Marshal(&list.Items[0])
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +82,8 @@ func TestTenThousandDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a record has %d bytes in JSON, %d without managedFields", len(encoded), len(small))
-	for i := range w.owners { // so that the keeper finds what the records say
+	t.Logf("a ShareDirectory has %d bytes in JSON, %d without managedFields", len(encoded), len(small))
+	for i := range w.owners { // so that the keeper finds what the ShareDirectories say
 		for j := range list.Items {
 			if r := &list.Items[j]; r.Spec.DataServerRef.Name == naming.DataServer(fileServer, int32(i)) {
 				w.owners[i].Put(tree.ExportPath("data", 0, r.Spec.Path), ownertest.Directory{Mode: 0o755})

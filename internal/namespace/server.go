@@ -99,7 +99,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	config.QPS, config.Burst = -1, -1
 	api, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("prepare to write records: %w", err)
+		return nil, fmt.Errorf("prepare to write ShareDirectories: %w", err)
 	}
 	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
 	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, s.tree.IdentityAt, o.Log)

@@ -103,7 +103,7 @@ func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
 	}
 	for _, r := range list.Items {
 		if r.State() != internalv1.DirectoryReady {
-			t.Errorf("the record of %s is %s", r.Spec.Path, r.State())
+			t.Errorf("the ShareDirectory of %s is %s", r.Spec.Path, r.State())
 		}
 	}
 	for i, mount := range mounts {
@@ -170,14 +170,14 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	owner := w.owners[w.ownersOf("data", "train/a")[0]]
 	owner.Put("/data/0/train/a/file", ownertest.Directory{})
 	do("rmdir of a directory with content", nfsv4.NFS4ERR_NOTEMPTY, rmdir("/data/train/a"))
-	if r := w.record("data", "train/a"); r == nil || r.State() != internalv1.DirectoryReady {
-		t.Errorf("after a refused rmdir the record is %+v", r)
+	if r := w.directory("data", "train/a"); r == nil || r.State() != internalv1.DirectoryReady {
+		t.Errorf("after a refused rmdir the ShareDirectory is %+v", r)
 	}
 	do("rename onto a directory with content", nfsv4.NFS4ERR_EXIST, rename("/data/train/b", "/data/train/a"))
 	do("rename onto a directory with directories", nfsv4.NFS4ERR_EXIST, rename("/data/valid", "/data/train"))
 	do("mkdir", nfsv4.NFS4_OK, mkdir("/data/train/c"))
 	do("rename onto an empty directory", nfsv4.NFS4_OK, rename("/data/train/a", "/data/train/c"))
-	if _, ok := owner.Get("/data/0/train/c/file"); !ok || w.record("data", "train/a") != nil {
+	if _, ok := owner.Get("/data/0/train/c/file"); !ok || w.directory("data", "train/a") != nil {
 		t.Errorf("the owner has %v in train after the rename", owner.Names("/data/0/train"))
 	}
 	do("rename back", nfsv4.NFS4_OK, rename("/data/train/c", "/data/train/a"))
@@ -186,11 +186,11 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	if _, ok := owner.Get("/data/0/valid/z/file"); !ok {
 		t.Errorf("the owner has %v in valid after the rename", owner.Names("/data/0/valid"))
 	}
-	if w.record("data", "train/a") != nil {
-		t.Error("the record of the old name is still there")
+	if w.directory("data", "train/a") != nil {
+		t.Error("the ShareDirectory of the old name is still there")
 	}
-	if r := w.record("data", "valid/z"); r == nil || r.State() != internalv1.DirectoryReady {
-		t.Errorf("the record of the new name is %+v", r)
+	if r := w.directory("data", "valid/z"); r == nil || r.State() != internalv1.DirectoryReady {
+		t.Errorf("the ShareDirectory of the new name is %+v", r)
 	}
 	do("rmdir of an empty directory", nfsv4.NFS4_OK, rmdir("/data/train/b"))
 	do("rmdir above the depth", nfsv4.NFS4_OK, rmdir("/data/train"))
@@ -206,7 +206,7 @@ func TestDirectoriesAreRemovedAndRenamedOnTheirOwner(t *testing.T) {
 	}
 }
 
-func TestLostRecordsAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) {
+func TestLostShareDirectoriesAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) {
 	w := newWorld(t, 2)
 	for i := range 300 {
 		w.owners[i%2].Put(fmt.Sprintf("/data/0/train/%03d", i), ownertest.Directory{Owner: 5, Group: 6, Mode: 0o701})
@@ -214,18 +214,18 @@ func TestLostRecordsAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) {
 	w.owners[0].Put("/data/0/.howdah/x", ownertest.Directory{})
 	w.share("data", 2)
 	mount := w.mount(w.serve("a"))
-	w.eventually("all directories have records", func() bool {
+	w.eventually("all directories have ShareDirectories", func() bool {
 		entries, err := mount.ReadDir(t.Context(), user, "/data/train")
 		return err == nil && len(entries) == 300
 	})
-	r := tree.NewRecord(w.record("data", "train/007"))
+	r := tree.NewDirectory(w.directory("data", "train/007"))
 	if r.Server != "fs-1" || r.Owner != 5 || r.Group != 6 || r.Mode != 0o701 || r.State != internalv1.DirectoryReady {
-		t.Errorf("the record is %+v", r)
+		t.Errorf("the ShareDirectory is %+v", r)
 	}
-	if w.record("data", "train") == nil {
-		t.Error("the directory above has no record")
+	if w.directory("data", "train") == nil {
+		t.Error("the directory above has no ShareDirectory")
 	}
-	if w.record("data", ".howdah/x") != nil || w.record("data", ".howdah") != nil {
+	if w.directory("data", ".howdah/x") != nil || w.directory("data", ".howdah") != nil {
 		t.Error("Howdah's own directory was taken for data")
 	}
 }
@@ -241,15 +241,15 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 	}
 	w.owners[0].Put("/data/0/full/file", ownertest.Directory{})
 	for _, name := range []string{"empty", "full"} {
-		r := w.record("data", name)
+		r := w.directory("data", name)
 		r.Spec.Removal = internalv1.RemovalWhenEmpty
 		if err := w.api.Update(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.eventually("the empty one is gone and the full one is known to hold data", func() bool {
-		full := w.record("data", "full")
-		return w.record("data", "empty") == nil && full != nil && full.Status.RemovalRefusedTime != nil
+		full := w.directory("data", "full")
+		return w.directory("data", "empty") == nil && full != nil && full.Status.RemovalRefusedTime != nil
 	})
 	if got := w.owners[0].Names("/data/0"); !slices.Equal(got, []string{"full"}) {
 		t.Errorf("the owner has %v", got)
@@ -258,7 +258,7 @@ func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
 
 func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 	w := newWorld(t, 1)
-	for i := range 5 { // they exist without records
+	for i := range 5 { // they exist without ShareDirectories
 		w.owners[0].Put(fmt.Sprintf("/data/0/old%d", i), ownertest.Directory{Mode: 0o755})
 	}
 	share := w.share("data", 1)
@@ -278,7 +278,7 @@ func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 	mkdir := func(name string) error {
 		return asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) })
 	}
-	// The keeper writes records of a volume several at a time, so a few more than the limit can come to be.
+	// The keeper writes ShareDirectories of a volume several at a time, so a few more than the limit can come to be.
 	w.eventually("what is there is adopted up to the limit", func() bool { return listed() >= 3 })
 	if err := mkdir("new"); !nfs.IsStatus(err, nfsv4.NFS4ERR_DQUOT) {
 		t.Errorf("mkdir of one more directory than the share may have: %v, want NFS4ERR_DQUOT", err)

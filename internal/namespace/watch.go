@@ -176,11 +176,11 @@ func (w *watcher) deleteShare(o *v1alpha1.FileShare) {
 func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 	w.tree.SetDirectory(o)
 	w.keeper.Confirm(o)
-	w.keeper.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
 	w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
 	w.keeper.Confirm(o)
-	w.keeper.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }

@@ -223,8 +223,8 @@ func (w *world) mount(s *serverUnderTest) *nfs.Client {
 	return c
 }
 
-// record is the record of a path, or nil.
-func (w *world) record(share, path string) *internalv1.ShareDirectory {
+// directory is the ShareDirectory of a path, or nil.
+func (w *world) directory(share, path string) *internalv1.ShareDirectory {
 	w.t.Helper()
 	o := &internalv1.ShareDirectory{}
 	err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.Directory(share, path)}, o)
@@ -237,7 +237,7 @@ func (w *world) record(share, path string) *internalv1.ShareDirectory {
 	return o
 }
 
-// declare makes the record of a declared directory.
+// declare makes the ShareDirectory of a declared directory.
 func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *internalv1.ShareDirectory {
 	w.t.Helper()
 	volume, uid, gid := int32(0), int64(7), int64(8)

@@ -33,7 +33,7 @@ func DataServers(fileServer string) string { return fileServer }
 // DataServerAccount is the ServiceAccount, Role, RoleBinding and PodDisruptionBudget of the data servers.
 func DataServerAccount(fileServer string) string { return fileServer + "-data" }
 
-// DataServer is one data server: its pod, its Service, its DataServer record and its host name.
+// DataServer is one data server: its pod, its Service, its DataServer object and its host name.
 func DataServer(fileServer string, ordinal int32) string {
 	return fileServer + "-" + strconv.Itoa(int(ordinal))
 }
@@ -74,8 +74,8 @@ func ShareVolume(kubeNamespace, share string) string {
 	return "howdah-" + share + "-" + shortHash(kubeNamespace, share)
 }
 
-// Directory is the ShareDirectory record of a path of a share. Equal paths give equal
-// names, so that creating the record is the lock that makes a directory unique.
+// Directory is the ShareDirectory of a path of a share. Equal paths give equal
+// names, so that creating it is the lock that makes a directory unique.
 // path is relative to the share's root; "." is the root itself.
 func Directory(share, path string) string { return share + "-" + shortHash(share, path) }
 
@@ -112,7 +112,7 @@ func DataServerOwner(fileServerUID string, ordinal int32) string {
 // Owner is the value of v1alpha1.OwnerAnnotation on the objects made for an object of ours.
 func Owner(kind, kubeNamespace, name string) string { return kind + "/" + kubeNamespace + "/" + name }
 
-// SelectDataServers selects the pods and the records of a FileServer's data servers.
+// SelectDataServers selects the pods and the DataServers of a FileServer's data servers.
 func SelectDataServers(fileServer string) map[string]string {
 	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentDataServer}
 }

@@ -48,7 +48,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 			for _, want := range tc.wants {
 				Eventually(ctx, conditionsOf(ctx, tc.share)).WithTimeout(bound(10*time.Second)).Should(ContainSubstring(want), tc.share.Name)
 			}
-			Expect(recordsBelow(ctx, tc.share.Name, "")).To(BeEmpty(), tc.share.Name)
+			Expect(directoriesBelow(ctx, tc.share.Name, "")).To(BeEmpty(), tc.share.Name)
 			Expect(c.Delete(ctx, tc.share)).To(Succeed())
 			Expect(c.WaitGone(ctx, tc.share)).To(Succeed())
 		}

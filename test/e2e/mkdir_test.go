@@ -16,15 +16,15 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// recordsBelow gives the records of a share whose path starts with prefix, per data server.
-func recordsBelow(ctx SpecContext, shareName, prefix string) map[string][]string {
+// directoriesBelow gives a share's directories whose path starts with prefix, per data server.
+func directoriesBelow(ctx SpecContext, shareName, prefix string) map[string][]string {
 	GinkgoHelper()
 	list := &internalv1.ShareDirectoryList{}
 	Expect(c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: shareName})).To(Succeed())
 	perServer := map[string][]string{}
-	for _, record := range list.Items {
-		if record.Spec.DataServerRef.Name != "" && strings.HasPrefix(record.Spec.Path, prefix) {
-			perServer[record.Spec.DataServerRef.Name] = append(perServer[record.Spec.DataServerRef.Name], record.Spec.Path)
+	for _, directory := range list.Items {
+		if directory.Spec.DataServerRef.Name != "" && strings.HasPrefix(directory.Spec.Path, prefix) {
+			perServer[directory.Spec.DataServerRef.Name] = append(perServer[directory.Spec.DataServerRef.Name], directory.Spec.Path)
 		}
 	}
 	return perServer
@@ -37,7 +37,7 @@ var _ = Describe("A client's plain mkdir", Label("smoke"), func() {
 			for i in 0 1 2 3 4 5 6 7 8 9 10 11; do mkdir /share/spread/$i; echo data-$i > /share/spread/$i/file; done`)
 		Expect(shell(ctx, clientB, `for i in 0 1 2 3 4 5 6 7 8 9 10 11; do cat /share/spread/$i/file; done`)).
 			To(Equal("data-0\ndata-1\ndata-2\ndata-3\ndata-4\ndata-5\ndata-6\ndata-7\ndata-8\ndata-9\ndata-10\ndata-11\n"))
-		perServer := recordsBelow(ctx, share, "spread/")
+		perServer := directoriesBelow(ctx, share, "spread/")
 		Expect(perServer).To(HaveLen(serverCount))
 		for server, directories := range perServer {
 			Expect(directories).To(HaveLen(12/serverCount), server)
@@ -100,7 +100,7 @@ var _ = Describe("Thousands of directories", Ordered, Label("many"), func() {
 		Expect(exist).To(Equal(common), "the second of two equal names got EEXIST")
 		Expect(strings.TrimSpace(shell(ctx, clientB, "ls /share/many | sort -u | wc -l"))).To(Equal(strconv.Itoa(total)))
 
-		perServer := recordsBelow(ctx, share, "many/")
+		perServer := directoriesBelow(ctx, share, "many/")
 		Expect(perServer).To(HaveLen(serverCount))
 		for server, directories := range perServer {
 			Expect(len(directories)).To(BeNumerically("~", total/serverCount, 20), server)

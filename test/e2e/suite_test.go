@@ -72,7 +72,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	start := time.Now()
 	Expect(c.Create(ctx, newFileServer(fileServer, serverCount))).To(Succeed())
-	// Its data goes with it: thousands of records of retained directories would stay otherwise.
+	// Its data goes with it: thousands of ShareDirectories of retained directories would stay otherwise.
 	whole := newShare(share, "/unet3d", 2, "train/{0..5}")
 	whole.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	Expect(c.Create(ctx, whole)).To(Succeed())

@@ -26,7 +26,7 @@ func deletingMessage(namespace, share, text string) string {
 }
 
 var _ = Describe("Deleting a share", func() {
-	It("with Retain stops its exports first, keeps its records as a memory, and says where the data stays", func() {
+	It("with Retain stops its exports first, keeps its ShareDirectories as a memory, and says where the data stays", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").Build())
@@ -35,11 +35,11 @@ var _ = Describe("Deleting a share", func() {
 
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		Expect(deletingMessage(namespace, "s", "exporting")).To(Equal("waiting for 2 of 2 data servers to stop exporting the share: fs-0, fs-1"))
-		Expect(recordsOf(namespace, "s")).To(HaveLen(4), "records stay while a data server may still serve them")
+		Expect(directoriesOf(namespace, "s")).To(HaveLen(4), "ShareDirectories stay while a data server may still serve them")
 
 		shareIsGone(namespace, "s", "fs")
-		Expect(recordsOf(namespace, "s")).To(HaveLen(4), "they tell where the data is")
-		Expect(recordsOf(namespace, "s")["d0"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
+		Expect(directoriesOf(namespace, "s")).To(HaveLen(4), "they tell where the data is")
+		Expect(directoriesOf(namespace, "s")["d0"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
 		isNoMore(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
 		isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
 		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
@@ -56,10 +56,10 @@ var _ = Describe("Deleting a share", func() {
 			"waiting for 2 of 2 data servers to stop exporting the share and to remove its data, 4 directories: fs-0, fs-1"))
 		serveExports(namespace, "fs-1")
 		deletingMessage(namespace, "s", "waiting for 1 of 2 data servers")
-		Expect(recordsOf(namespace, "s")).To(HaveLen(4))
+		Expect(directoriesOf(namespace, "s")).To(HaveLen(4))
 		serveExports(namespace, "fs-0")
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
-		Expect(recordsOf(namespace, "s")).To(BeEmpty())
+		Expect(directoriesOf(namespace, "s")).To(BeEmpty())
 	})
 
 	It("is not held up by a lost node; its server does its part when it is back, before a share of that name is exported there", func() {
@@ -152,8 +152,8 @@ var _ = Describe("Deleting a share", func() {
 		bindVolume(namespace, "s")
 		owners := func(share string) map[string]string {
 			found := map[string]string{}
-			for path, record := range recordsOf(namespace, share) {
-				found[path] = record.Spec.DataServerRef.Name
+			for path, directory := range directoriesOf(namespace, share) {
+				found[path] = directory.Spec.DataServerRef.Name
 			}
 			return found
 		}
@@ -183,7 +183,7 @@ var _ = Describe("Deleting a share", func() {
 		delete(after, "d4")
 		Expect(after).To(Equal(before))
 		Expect(owners("one")).To(Equal(beforeOne))
-		labels := recordsOf(namespace, "s")["d0"].Labels
+		labels := directoriesOf(namespace, "s")["d0"].Labels
 		Expect(labels).NotTo(HaveKey(v1alpha1.RetainedLabel))
 		Expect(labels).To(HaveKeyWithValue(v1alpha1.FileServerLabel, "fs"), "namespace servers find it by that")
 		Expect(labels).To(HaveKeyWithValue(v1alpha1.FileShareLabel, "s"))
@@ -199,7 +199,7 @@ var _ = Describe("Deleting a share", func() {
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		shareIsGone(namespace, "s", "fs")
 		create(builders.FileShare(namespace, "s", "new").Directories("d").Build())
-		Eventually(func() string { return recordsOf(namespace, "s")["d"].Spec.DataServerRef.Name }, patience).Should(Equal("new-0"))
+		Eventually(func() string { return directoriesOf(namespace, "s")["d"].Spec.DataServerRef.Name }, patience).Should(Equal("new-0"))
 	})
 })
 

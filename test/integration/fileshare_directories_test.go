@@ -20,11 +20,11 @@ var _ = Describe("The directories of a share", func() {
 		create(builders.FileShare(namespace, "unet3d", "training").Depth(2).Directories("{train,valid}/{0..5}").Owner(1000, 100, "0770").Build())
 		share := readyShare(namespace, "unet3d")
 
-		records := recordsOf(namespace, "unet3d")
-		Expect(records).To(HaveLen(14), "12 directories and the two above them")
-		Expect(perServer(records)).To(Equal(map[string]int{"training-0": 4, "training-1": 4, "training-2": 4}))
-		Expect(records["train"].Spec.DataServerRef.Name).To(BeEmpty(), "it exists in the namespace only")
-		first := records["train/0"]
+		directories := directoriesOf(namespace, "unet3d")
+		Expect(directories).To(HaveLen(14), "12 directories and the two above them")
+		Expect(perServer(directories)).To(Equal(map[string]int{"training-0": 4, "training-1": 4, "training-2": 4}))
+		Expect(directories["train"].Spec.DataServerRef.Name).To(BeEmpty(), "it exists in the namespace only")
+		first := directories["train/0"]
 		Expect(first.Name).To(Equal(naming.Directory("unet3d", "train/0")))
 		Expect(first.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, first.Spec.DataServerRef.Name))
 		Expect(*first.Spec.UID).To(Equal(int64(1000)))
@@ -43,15 +43,15 @@ var _ = Describe("The directories of a share", func() {
 		readyShare(namespace, "unet3d")
 	})
 
-	It("wait until all data servers are on record, and heal by themselves", func() {
+	It("wait until all data servers are known, and heal by themselves", func() {
 		namespace := newNamespace()
 		create(builders.FileShare(namespace, "early", "later").Directories("d{0..3}").Build())
 		Expect(expectShare(namespace, "early", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonFileServerNotFound)).
 			To(ContainSubstring(`there is no FileServer "later" in namespace "` + namespace + `"; create it`))
-		Expect(recordsOf(namespace, "early")).To(BeEmpty())
+		Expect(directoriesOf(namespace, "early")).To(BeEmpty())
 		servingFileServer(namespace, "later", 2)
 		readyShare(namespace, "early")
-		Expect(perServer(recordsOf(namespace, "early"))).To(Equal(map[string]int{"later-0": 2, "later-1": 2}))
+		Expect(perServer(directoriesOf(namespace, "early"))).To(Equal(map[string]int{"later-0": 2, "later-1": 2}))
 	})
 
 	It("of a Single share are one, with an owner", func() {
@@ -59,9 +59,9 @@ var _ = Describe("The directories of a share", func() {
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "one", "fs").Single().Build())
 		readyShare(namespace, "one")
-		records := recordsOf(namespace, "one")
-		Expect(records).To(HaveLen(1))
-		Expect(records["."].Spec.DataServerRef.Name).To(HavePrefix("fs-"))
+		directories := directoriesOf(namespace, "one")
+		Expect(directories).To(HaveLen(1))
+		Expect(directories["."].Spec.DataServerRef.Name).To(HavePrefix("fs-"))
 	})
 
 	It("are not made anew where a client was faster", func() {
@@ -71,12 +71,12 @@ var _ = Describe("The directories of a share", func() {
 		readyShare(namespace, "s")
 		createDirectory(builders.ShareDirectory(namespace, "fs", "s", "a", "fs-1"))
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{a,b}"} })
-		Eventually(func() map[string]internalv1.ShareDirectory { return recordsOf(namespace, "s") }, patience).Should(HaveKey("b"))
+		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(namespace, "s") }, patience).Should(HaveKey("b"))
 		readyShare(namespace, "s")
-		records := recordsOf(namespace, "s")
-		Expect(records["a"].Spec.DataServerRef.Name).To(Equal("fs-1"), "data-bearing directories stay")
-		Expect(records["b"].Spec.DataServerRef.Name).To(Equal("fs-0"))
-		Eventually(func() string { return recordsOf(namespace, "s")["a"].Annotations[v1alpha1.DeclaredAnnotation] }, patience).
+		directories := directoriesOf(namespace, "s")
+		Expect(directories["a"].Spec.DataServerRef.Name).To(Equal("fs-1"), "data-bearing directories stay")
+		Expect(directories["b"].Spec.DataServerRef.Name).To(Equal("fs-0"))
+		Eventually(func() string { return directoriesOf(namespace, "s")["a"].Annotations[v1alpha1.DeclaredAnnotation] }, patience).
 			Should(Equal(v1alpha1.DeclaredTrue), "it is declared like the others from now on")
 	})
 
@@ -88,7 +88,7 @@ var _ = Describe("The directories of a share", func() {
 		create(share)
 		Expect(expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInvalidDirectories)).
 			To(Equal("spec.directories declares 11 directories, with those above them, and spec.maxDirectories allows 10: raise it, or declare fewer"))
-		Expect(recordsOf(namespace, "s")).To(BeEmpty())
+		Expect(directoriesOf(namespace, "s")).To(BeEmpty())
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.MaxDirectories = 11 })
 		readyShare(namespace, "s")
 		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonTooManyDirectories)).
@@ -101,11 +101,11 @@ var _ = Describe("The directories of a share", func() {
 		create(builders.FileShare(namespace, "s", "fs").Depth(2).Directories("a/{0..1}", "b/x").Build())
 		readyShare(namespace, "s")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/0"} })
-		Eventually(func() internalv1.DirectoryRemoval { return recordsOf(namespace, "s")["a/1"].Spec.Removal }, patience).Should(Equal(internalv1.RemovalWhenEmpty))
+		Eventually(func() internalv1.DirectoryRemoval { return directoriesOf(namespace, "s")["a/1"].Spec.Removal }, patience).Should(Equal(internalv1.RemovalWhenEmpty))
 		Eventually(func() []string {
 			keepDirectories(namespace, "a/1")
 			var paths []string
-			for path := range recordsOf(namespace, "s") {
+			for path := range directoriesOf(namespace, "s") {
 				paths = append(paths, path)
 			}
 			return paths
@@ -114,13 +114,13 @@ var _ = Describe("The directories of a share", func() {
 			To(Equal(`"a/1" left spec.directories and holds data, so it stays: list what is to stay, or empty it and remove it with rmdir`))
 
 		By("not asking over and over")
-		before := recordsOf(namespace, "s")["a/1"]
-		Consistently(func() string { return recordsOf(namespace, "s")["a/1"].ResourceVersion }, "2s").Should(Equal(before.ResourceVersion))
+		before := directoriesOf(namespace, "s")["a/1"]
+		Consistently(func() string { return directoriesOf(namespace, "s")["a/1"].ResourceVersion }, "2s").Should(Equal(before.ResourceVersion))
 
 		By("listing it again")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/{0..1}"} })
 		expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
-		again := recordsOf(namespace, "s")["a/1"]
+		again := directoriesOf(namespace, "s")["a/1"]
 		Expect(again.Spec.Removal).To(BeEmpty())
 		Expect(again.Status.RemovalRefusedTime).To(BeNil())
 	})
@@ -133,9 +133,9 @@ var _ = Describe("The directories of a share", func() {
 			readyShare(namespace, "s")
 			change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = directories })
 			Expect(expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInvalidDirectories)).To(Equal(fault))
-			records := recordsOf(namespace, "s")
-			Expect(records).To(HaveLen(1))
-			Expect(records["good"].Status.State).To(Equal(internalv1.DirectoryReady))
+			made := directoriesOf(namespace, "s")
+			Expect(made).To(HaveLen(1))
+			Expect(made["good"].Status.State).To(Equal(internalv1.DirectoryReady))
 		},
 		Entry("has a directory twice",
 			`directories[1]: pattern "a2" gives "a2", and so does directories[0], pattern "a{1..2}"; list it once`, "a{1..2}", "a2"),
@@ -153,8 +153,8 @@ var _ = Describe("The directories of a share", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 3)
 		create(builders.FileShare(namespace, "many", "fs").Directories("d{0..599}").Build())
-		Eventually(func() int { return len(recordsOf(namespace, "many")) }, patience, "500ms").Should(Equal(600), "more than one pass writes")
-		Expect(perServer(recordsOf(namespace, "many"))).To(Equal(map[string]int{"fs-0": 200, "fs-1": 200, "fs-2": 200}))
+		Eventually(func() int { return len(directoriesOf(namespace, "many")) }, patience, "500ms").Should(Equal(600), "more than one pass writes")
+		Expect(perServer(directoriesOf(namespace, "many"))).To(Equal(map[string]int{"fs-0": 200, "fs-1": 200, "fs-2": 200}))
 		Expect(expectShare(namespace, "many", v1alpha1.FileSharePlaced, metav1.ConditionTrue, v1alpha1.ReasonReady)).
 			To(Equal(fmt.Sprintf("%d declared directories have an owner", 600)))
 	})

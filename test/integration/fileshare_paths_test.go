@@ -26,14 +26,14 @@ var _ = Describe("The path of a share", func() {
 			Expect(expectShare(namespace, "b-younger", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonPathConflict)).
 				To(Equal("the path " + path + " " + relation + ` that of the older share "a-older", ` + older + `; delete this share and make it with another path, or delete the other share`))
 			expectShare(namespace, "b-younger", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPathConflict)
-			Expect(recordsOf(namespace, "b-younger")).To(BeEmpty())
+			Expect(directoriesOf(namespace, "b-younger")).To(BeEmpty())
 			Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "b-younger")}, &corev1.PersistentVolume{}))).To(BeTrue())
 			expectShare(namespace, "a-older", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 
 			By("deleting the older one")
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "a-older"))).To(Succeed())
 			readyShare(namespace, "b-younger")
-			Expect(recordsOf(namespace, "b-younger")).To(HaveKey("x"))
+			Expect(directoriesOf(namespace, "b-younger")).To(HaveKey("x"))
 		},
 		Entry("is the same", "/data/set", "/data/set", "is"),
 		Entry("lies in it", "/data", "/data/set", "lies in"),

@@ -70,40 +70,40 @@ func keepDirectories(namespace string, holdingData ...string) {
 	var list internalv1.ShareDirectoryList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	for i := range list.Items {
-		record := &list.Items[i]
-		before := record.DeepCopy()
+		directory := &list.Items[i]
+		before := directory.DeepCopy()
 		switch {
-		case record.Spec.Removal == internalv1.RemovalWhenEmpty && !slices.Contains(holdingData, record.Spec.Path):
-			Expect(client.IgnoreNotFound(admin.Delete(ctx, record))).To(Succeed())
+		case directory.Spec.Removal == internalv1.RemovalWhenEmpty && !slices.Contains(holdingData, directory.Spec.Path):
+			Expect(client.IgnoreNotFound(admin.Delete(ctx, directory))).To(Succeed())
 			continue
-		case record.Spec.Removal == internalv1.RemovalWhenEmpty && record.Status.RemovalRefusedTime == nil:
-			record.Status.RemovalRefusedTime = ptr.To(metav1.Now())
-		case record.State() == internalv1.DirectoryReady:
+		case directory.Spec.Removal == internalv1.RemovalWhenEmpty && directory.Status.RemovalRefusedTime == nil:
+			directory.Status.RemovalRefusedTime = ptr.To(metav1.Now())
+		case directory.State() == internalv1.DirectoryReady:
 			continue
 		}
-		record.Status.State = internalv1.DirectoryReady
-		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, record, client.MergeFrom(before)))).To(Succeed())
+		directory.Status.State = internalv1.DirectoryReady
+		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, directory, client.MergeFrom(before)))).To(Succeed())
 	}
 }
 
-// recordsOf are the records of a share, by path.
-func recordsOf(namespace, share string) map[string]internalv1.ShareDirectory {
+// directoriesOf are the ShareDirectories of a share, by path.
+func directoriesOf(namespace, share string) map[string]internalv1.ShareDirectory {
 	GinkgoHelper()
 	var list internalv1.ShareDirectoryList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
-	records := map[string]internalv1.ShareDirectory{}
-	for _, record := range list.Items {
-		records[record.Spec.Path] = record
+	directories := map[string]internalv1.ShareDirectory{}
+	for _, directory := range list.Items {
+		directories[directory.Spec.Path] = directory
 	}
-	return records
+	return directories
 }
 
-// perServer counts records by data server.
-func perServer(records map[string]internalv1.ShareDirectory) map[string]int {
+// perServer counts ShareDirectories by data server.
+func perServer(directories map[string]internalv1.ShareDirectory) map[string]int {
 	counts := map[string]int{}
-	for _, record := range records {
-		if record.Spec.DataServerRef.Name != "" {
-			counts[record.Spec.DataServerRef.Name]++
+	for _, directory := range directories {
+		if directory.Spec.DataServerRef.Name != "" {
+			counts[directory.Spec.DataServerRef.Name]++
 		}
 	}
 	return counts

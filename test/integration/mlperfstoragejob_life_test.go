@@ -133,7 +133,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 			return admin.Get(ctx, client.ObjectKeyFromObject(job), &v1alpha1.MLPerfStorageJob{})
 		}, "1s").Should(Succeed(), "without ttlSecondsAfterFinished it is kept")
 
-		before := len(recordsOf(namespace, "unet3d"))
+		before := len(directoriesOf(namespace, "unet3d"))
 		Expect(before).To(BeNumerically(">=", 6))
 		ttl := int32(0)
 		change(job, func(j *v1alpha1.MLPerfStorageJob) { j.Spec.TTLSecondsAfterFinished = &ttl })
@@ -141,6 +141,6 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		isNoMore(&corev1.PersistentVolume{}, "", naming.BenchmarkVolume(namespace, job.Name))
 		share := exists(&v1alpha1.FileShare{}, namespace, "unet3d")
 		Expect(share.DeletionTimestamp).To(BeNil())
-		Expect(recordsOf(namespace, "unet3d")).To(HaveLen(before))
+		Expect(directoriesOf(namespace, "unet3d")).To(HaveLen(before))
 	})
 })

@@ -59,7 +59,7 @@ var _ = Describe("A share", func() {
 		share.Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
 		create(share)
 		expectShare(namespace, "s", v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused)
-		Consistently(func() int { return len(recordsOf(namespace, "s")) }, "1s").Should(BeZero())
+		Consistently(func() int { return len(directoriesOf(namespace, "s")) }, "1s").Should(BeZero())
 
 		pause := func(annotations map[string]string) {
 			GinkgoHelper()
@@ -72,7 +72,7 @@ var _ = Describe("A share", func() {
 		pause(map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue})
 		expectShare(namespace, "s", v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
-		Consistently(func() int { return len(recordsOf(namespace, "s")) }, "2s").Should(Equal(1))
+		Consistently(func() int { return len(directoriesOf(namespace, "s")) }, "2s").Should(Equal(1))
 		pause(nil)
 		shareIsGone(namespace, "s", "fs")
 	})

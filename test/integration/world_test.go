@@ -132,7 +132,7 @@ func expectCondition(namespace, name, conditionType string, status metav1.Condit
 }
 
 // runDataServers plays the StatefulSet controller, the kubelet and the instance
-// managers: the claims are bound, the pods run, and every server has loaded its record.
+// managers: the claims are bound, the pods run, and every server has loaded what its DataServer says.
 func runDataServers(namespace, fileServer string) {
 	GinkgoHelper()
 	set := exists(&appsv1.StatefulSet{}, namespace, naming.DataServers(fileServer))

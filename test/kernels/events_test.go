@@ -47,11 +47,11 @@ func (w *world) spread(t *testing.T, c *kernelClient, share string) {
 	for i := 0; i < 40 && len(have) < 2*owners; i++ {
 		name := fmt.Sprintf("new%d", i)
 		c.must(t, "mkdir /mnt/share/"+name)
-		var record internalv1.ShareDirectoryList
-		if err := w.api.List(t.Context(), &record, client.InNamespace(kubeNamespace)); err != nil {
+		var directories internalv1.ShareDirectoryList
+		if err := w.api.List(t.Context(), &directories, client.InNamespace(kubeNamespace)); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range record.Items {
+		for _, r := range directories.Items {
 			if r.Spec.FileShareRef.Name != share || r.Spec.Path != name {
 				continue
 			}
@@ -280,11 +280,11 @@ func (w *world) testMadeAgain(t *testing.T) {
 	if err := w.api.Delete(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	var records internalv1.ShareDirectoryList
-	if err := w.api.List(t.Context(), &records, client.InNamespace(kubeNamespace)); err != nil {
+	var directories internalv1.ShareDirectoryList
+	if err := w.api.List(t.Context(), &directories, client.InNamespace(kubeNamespace)); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range records.Items {
+	for _, r := range directories.Items {
 		if r.Spec.FileShareRef.Name == "again" {
 			if err := w.api.Delete(t.Context(), &r); err != nil {
 				t.Fatal(err)

@@ -94,8 +94,8 @@ func (w *world) makeDirectories(ctx context.Context) error {
 		i, share := n/w.size.shares, n%w.size.shares
 		for d := range w.size.directories {
 			server := naming.DataServer(fileServerName(i), int32(d%w.size.replicas))
-			record := builders.ShareDirectory(kubeNamespace, fileServerName(i), shareName(i, share), fmt.Sprintf("d%d", d), server)
-			if err := errors.Join(w.Create(ctx, record), w.makeReady(ctx, record)); err != nil {
+			directory := builders.ShareDirectory(kubeNamespace, fileServerName(i), shareName(i, share), fmt.Sprintf("d%d", d), server)
+			if err := errors.Join(w.Create(ctx, directory), w.makeReady(ctx, directory)); err != nil {
 				return err
 			}
 		}
@@ -103,22 +103,22 @@ func (w *world) makeDirectories(ctx context.Context) error {
 	})
 }
 
-func (w *world) makeReady(ctx context.Context, record *internalv1.ShareDirectory) error {
-	before := record.DeepCopy()
-	record.Status.State = internalv1.DirectoryReady
-	return w.Status().Patch(ctx, record, client.MergeFrom(before))
+func (w *world) makeReady(ctx context.Context, directory *internalv1.ShareDirectory) error {
+	before := directory.DeepCopy()
+	directory.Status.State = internalv1.DirectoryReady
+	return w.Status().Patch(ctx, directory, client.MergeFrom(before))
 }
 
-// mkdir is a client's: the record is made, and a moment later the directory is.
+// mkdir is a client's: the ShareDirectory is made, and a moment later the directory is.
 func (w *world) mkdir(ctx context.Context, i int, name string) error {
-	record := builders.ShareDirectory(kubeNamespace, fileServerName(i), shareName(i, 0), name, naming.DataServer(fileServerName(i), 0))
-	if err := w.Create(ctx, record); err != nil {
+	directory := builders.ShareDirectory(kubeNamespace, fileServerName(i), shareName(i, 0), name, naming.DataServer(fileServerName(i), 0))
+	if err := w.Create(ctx, directory); err != nil {
 		return err
 	}
 	if err := wait(ctx, 30*time.Millisecond); err != nil {
 		return err
 	}
-	return w.makeReady(ctx, record)
+	return w.makeReady(ctx, directory)
 }
 
 // serve plays the kubelet and the servers until every FileServer and every share is Ready.

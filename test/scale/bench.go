@@ -115,9 +115,9 @@ func (b *bench) ownedBy(ctx context.Context, share string) (map[string][]string,
 		return nil, err
 	}
 	owned := map[string][]string{}
-	for _, record := range list.Items {
-		if server := record.Spec.DataServerRef.Name; server != "" {
-			owned[server] = append(owned[server], record.Spec.Path)
+	for _, directory := range list.Items {
+		if server := directory.Spec.DataServerRef.Name; server != "" {
+			owned[server] = append(owned[server], directory.Spec.Path)
 		}
 	}
 	return owned, nil
@@ -176,11 +176,11 @@ func directClaim(server string) string { return "direct-" + server }
 func (b *bench) directClaims(ctx context.Context, share string, options []string) (map[string]string, error) {
 	claims := map[string]string{}
 	for server := range b.owned[share] {
-		record := &internalv1.DataServer{}
-		if err := b.Get(ctx, server, record); err != nil {
+		dataServer := &internalv1.DataServer{}
+		if err := b.Get(ctx, server, dataServer); err != nil {
 			return nil, err
 		}
-		if err := b.NFSClaim(ctx, directClaim(server), record.Spec.Address, naming.ExportPseudo(share, 0), options...); err != nil {
+		if err := b.NFSClaim(ctx, directClaim(server), dataServer.Spec.Address, naming.ExportPseudo(share, 0), options...); err != nil {
 			return nil, err
 		}
 		claims["/direct/"+server] = directClaim(server)

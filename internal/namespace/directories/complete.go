@@ -14,9 +14,9 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// complete finishes or undoes what a record says was begun.
+// complete finishes or undoes what a ShareDirectory says was begun.
 func (k *Keeper) complete(ctx context.Context, t task) error {
-	r, ok := k.Tree.Record(t.share, t.path)
+	r, ok := k.Tree.Directory(t.share, t.path)
 	if !ok || !r.Unfinished() {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 			return nil // ServerChanged comes when it serves the share
 		}
 	}
-	record, err := k.get(ctx, t.share, t.path)
+	directory, err := k.get(ctx, t.share, t.path)
 	switch {
 	case apierrors.IsNotFound(err):
 		k.Tree.DeleteDirectory(r.Share, r.Path, r.UID)
@@ -47,19 +47,19 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 	case err != nil:
 		return err
 	}
-	switch record.State() {
+	switch directory.State() {
 	case internalv1.DirectoryReady:
-		if record.Spec.Removal == internalv1.RemovalWhenEmpty {
-			err = k.removeWhenEmpty(ctx, t, share, record)
+		if directory.Spec.Removal == internalv1.RemovalWhenEmpty {
+			err = k.removeWhenEmpty(ctx, t, share, directory)
 		} else if !r.ToldOwners {
-			err = k.completeTelling(ctx, share, record)
+			err = k.completeTelling(ctx, share, directory)
 		}
 	case internalv1.DirectoryCreating:
-		err = k.completeCreating(ctx, share, record)
+		err = k.completeCreating(ctx, share, directory)
 	case internalv1.DirectoryRemoving:
-		err = k.completeRemoving(ctx, share, record)
+		err = k.completeRemoving(ctx, share, directory)
 	case internalv1.DirectoryRenaming:
-		err = k.completeRenaming(ctx, share, record)
+		err = k.completeRenaming(ctx, share, directory)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // somebody else was faster; its event comes
@@ -69,8 +69,8 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 
 // completeCreating makes a directory that was declared, or whose maker is gone. One that is
 // there already is what was asked for.
-func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
-	r := tree.NewRecord(record)
+func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	r := tree.NewDirectory(directory)
 	switch {
 	case r.Server == "":
 	case r.Path == tree.RootPath:
@@ -89,37 +89,37 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, record
 			return fmt.Errorf("make %s on data server %s: %w", r.Path, r.Server, err)
 		}
 	}
-	return k.setState(ctx, record, internalv1.DirectoryReady)
+	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
 // completeTelling tells the data servers owner, group and mode of a directory of the namespace. Those that do not serve the
 // share are told when they do.
-func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
-	all, err := k.tellOwners(ctx, share, record)
+func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	all, err := k.tellOwners(ctx, share, directory)
 	if err != nil || !all {
 		return err
 	}
 	var patch statusPatch
-	patch.Status.ObservedGeneration = &record.Generation
-	return k.patchStatus(ctx, record, patch)
+	patch.Status.ObservedGeneration = &directory.Generation
+	return k.patchStatus(ctx, directory, patch)
 }
 
-// completeRemoving drops the record of a directory that is gone, and takes back a removal that
+// completeRemoving drops the ShareDirectory of a directory that is gone, and takes back a removal that
 // is not done.
-func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
-	r := tree.NewRecord(record)
+func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	r := tree.NewDirectory(directory)
 	gone, err := k.isGone(ctx, share, r)
 	if err != nil {
 		return err
 	}
 	if gone {
 		k.emptyingOf(ctx, share, r)
-		return k.drop(ctx, record)
+		return k.drop(ctx, directory)
 	}
-	return k.setState(ctx, record, internalv1.DirectoryReady)
+	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) (bool, error) {
+func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	if r.Server == "" {
 		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
 	}
@@ -132,30 +132,30 @@ func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Record) 
 
 // removeWhenEmpty does what spec.removal asks for. It needs no state of its own: removing an empty directory is one step
 // on its owner, and whoever finds the object without the directory drops it. One that holds data is tried again later.
-func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, record *internalv1.ShareDirectory) error {
-	removed, err := k.removeEmpty(ctx, share, tree.NewRecord(record))
+func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	removed, err := k.removeEmpty(ctx, share, tree.NewDirectory(directory))
 	switch {
 	case err != nil:
 		return err
 	case removed:
-		k.emptyingOf(ctx, share, tree.NewRecord(record))
-		return k.drop(ctx, record)
+		k.emptyingOf(ctx, share, tree.NewDirectory(directory))
+		return k.drop(ctx, directory)
 	}
 	k.againLater(t)
-	if record.Status.RemovalRefusedTime != nil {
+	if directory.Status.RemovalRefusedTime != nil {
 		return nil
 	}
-	next := record.DeepCopy()
+	next := directory.DeepCopy()
 	next.Status.RemovalRefusedTime = ptr.To(metav1.NewTime(k.Clock.Now()))
 	if err := k.Client.Status().Update(ctx, next); err != nil {
-		return fmt.Errorf("say that %s of share %s holds data: %w", record.Spec.Path, share.Name, err)
+		return fmt.Errorf("say that %s of share %s holds data: %w", directory.Spec.Path, share.Name, err)
 	}
 	k.Tree.SetDirectory(next)
 	return nil
 }
 
 // removeEmpty removes a directory where it is, unless there is something in it.
-func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Record) (bool, error) {
+func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	switch {
 	case r.Server == "":
 		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
@@ -177,8 +177,8 @@ func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Rec
 }
 
 // completeRenaming: the owner has the directory under one of its two names.
-func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) error {
-	r := tree.NewRecord(record)
+func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	r := tree.NewDirectory(directory)
 	renamed := false
 	if r.Server != "" {
 		newThere, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
@@ -191,7 +191,7 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 		}
 		renamed = newThere && !oldThere
 	} else {
-		// In the namespace only: it is renamed when the old record is gone. Once part of what is below it was moved, the rest is.
+		// In the namespace only: it is renamed when the old ShareDirectory is gone. Once part of what is below it was moved, the rest is.
 		_, err := k.get(ctx, r.Share, r.RenamedFrom)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -205,18 +205,18 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, record
 		}
 	}
 	if !renamed {
-		return k.drop(ctx, record)
+		return k.drop(ctx, directory)
 	}
 	old, err := k.get(ctx, r.Share, r.RenamedFrom)
 	if err == nil && old.Spec.DataServerRef.Name == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
-		record.Status.ModifiedTime, record.Status.ChangedTime = old.Status.ModifiedTime, old.Status.ChangedTime
-		record.Status.AccessedTime = old.Status.AccessedTime
+		directory.Status.ModifiedTime, directory.Status.ChangedTime = old.Status.ModifiedTime, old.Status.ChangedTime
+		directory.Status.AccessedTime = old.Status.AccessedTime
 		err = k.drop(ctx, old)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return k.setState(ctx, record, internalv1.DirectoryReady)
+	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
 // exists tells whether an owner has a path of a share.

@@ -14,12 +14,12 @@ import (
 // confirmWithin is how long the watch may take to tell of this server's own writes.
 const confirmWithin = 30 * time.Second
 
-// unconfirmed are records that this server shows because it wrote them, and that the watch has not told
+// unconfirmed are ShareDirectories that this server shows because it wrote them, and that the watch has not told
 // of yet. If one is deleted while the watch is interrupted, the watch never will: after
 // confirmWithin it is looked up.
 type unconfirmed struct {
-	mu      sync.Mutex
-	records map[types.UID]shown
+	mu          sync.Mutex
+	directories map[types.UID]shown
 }
 
 type shown struct {
@@ -27,31 +27,31 @@ type shown struct {
 	since       time.Time
 }
 
-// show puts a record that this server made into the tree, ahead of the watch.
+// show puts a ShareDirectory that this server made into the tree, ahead of the watch.
 func (s *Service) show(o *internalv1.ShareDirectory) {
 	u := &s.unconfirmed
 	u.mu.Lock()
-	if u.records == nil {
-		u.records = map[types.UID]shown{}
+	if u.directories == nil {
+		u.directories = map[types.UID]shown{}
 	}
-	u.records[o.UID] = shown{o.Spec.FileShareRef.Name, o.Spec.Path, s.Clock.Now()}
+	u.directories[o.UID] = shown{o.Spec.FileShareRef.Name, o.Spec.Path, s.Clock.Now()}
 	u.mu.Unlock()
 	// The watch may have been faster than the API's answer: it fills the tree first, and confirms then.
-	if r, ok := s.Tree.Record(o.Spec.FileShareRef.Name, o.Spec.Path); ok && r.UID == string(o.UID) {
+	if r, ok := s.Tree.Directory(o.Spec.FileShareRef.Name, o.Spec.Path); ok && r.UID == string(o.UID) {
 		s.Confirm(o)
 	}
 	s.Tree.SetDirectory(o)
 }
 
-// Confirm is to be called with every record that the watch tells of, deleted ones included. From
+// Confirm is to be called with every ShareDirectory that the watch tells of, deleted ones included. From
 // then on the watch is sure to tell of its deletion.
 func (s *Service) Confirm(o *internalv1.ShareDirectory) {
 	s.unconfirmed.mu.Lock()
 	defer s.unconfirmed.mu.Unlock()
-	delete(s.unconfirmed.records, o.UID)
+	delete(s.unconfirmed.directories, o.UID)
 }
 
-// CheckUnconfirmed looks after records that the watch does not tell of, until the context ends.
+// CheckUnconfirmed looks after ShareDirectories that the watch does not tell of, until the context ends.
 func (s *Service) CheckUnconfirmed(ctx context.Context) {
 	ticker := s.Clock.NewTicker(confirmWithin)
 	defer ticker.Stop()
@@ -69,7 +69,7 @@ func (s *Service) checkUnconfirmed(ctx context.Context) {
 	u := &s.unconfirmed
 	u.mu.Lock()
 	overdue := map[types.UID]shown{}
-	for uid, r := range u.records {
+	for uid, r := range u.directories {
 		if s.Clock.Since(r.since) >= confirmWithin {
 			overdue[uid] = r
 		}
@@ -85,7 +85,7 @@ func (s *Service) checkUnconfirmed(ctx context.Context) {
 		if err != nil || o.UID != uid {
 			s.Tree.DeleteDirectory(r.share, r.path, string(uid))
 			u.mu.Lock()
-			delete(u.records, uid)
+			delete(u.directories, uid)
 			u.mu.Unlock()
 		}
 	}

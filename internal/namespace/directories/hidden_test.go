@@ -13,7 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// keep creates a record as somebody left it and shows it in the tree.
+// keep creates a ShareDirectory as somebody left it and shows it in the tree.
 func (w *world) keep(t *testing.T, o *internalv1.ShareDirectory) {
 	t.Helper()
 	state := o.Status.State
@@ -25,10 +25,10 @@ func (w *world) keep(t *testing.T, o *internalv1.ShareDirectory) {
 		t.Fatal(err)
 	}
 	w.keeper.Tree.SetDirectory(o)
-	w.keeper.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }
 
-// state is that of a record in the API; "" if it is gone.
+// state is that of a ShareDirectory in the API; "" if it is gone.
 func (w *world) state(t *testing.T, o *internalv1.ShareDirectory) internalv1.DirectoryState {
 	t.Helper()
 	now := &internalv1.ShareDirectory{}
@@ -59,7 +59,7 @@ func TestAHiddenExportIsNoProofThatADirectoryIsGone(t *testing.T) {
 			w.clock.Step(time.Minute)
 			err := w.keeper.complete(t.Context(), task{share: "s", path: "p/a"})
 			if state := w.state(t, left); err == nil || state != before {
-				t.Errorf("the record was %s and is %q; the keeper says %v", before, state, err)
+				t.Errorf("the ShareDirectory was %s and is %q; the keeper says %v", before, state, err)
 			}
 			w.owner.Hide("/s/0", false)
 			w.owner.Drop("/s/0/p/b")
@@ -82,12 +82,12 @@ func TestARmdirOfADirectoryInAHiddenExportIsPutOff(t *testing.T) {
 		t.Errorf("rmdir answered %v", status)
 	}
 	if w.state(t, o) == "" {
-		t.Fatal("the record of a directory full of data is gone")
+		t.Fatal("the ShareDirectory of a directory full of data is gone")
 	}
 	w.owner.Hide("/s/0", false)
 	w.clock.Step(time.Minute)
 	if err := w.keeper.complete(t.Context(), task{share: "s", path: "p/a"}); err != nil || w.state(t, o) != internalv1.DirectoryReady {
-		t.Errorf("once the export is back the record is %q, %v", w.state(t, o), err)
+		t.Errorf("once the export is back the ShareDirectory is %q, %v", w.state(t, o), err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestARmdirOfWhatIsGoneFromItsOwnerSucceeds(t *testing.T) {
 	o := left("p/a", internalv1.DirectoryReady)
 	w.keep(t, o)
 	if status := w.keeper.Rmdir(t.Context(), w.entry(t, "s", "p", "a"), tree.Credentials{}); status != nfsv4.NFS4_OK || w.state(t, o) != "" {
-		t.Errorf("rmdir answered %v, the record is %q", status, w.state(t, o))
+		t.Errorf("rmdir answered %v, the ShareDirectory is %q", status, w.state(t, o))
 	}
 }
 

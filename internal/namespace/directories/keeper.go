@@ -16,29 +16,29 @@ const (
 	// abandonedAfter is how long a change may take that a namespace server makes for a client.
 	// It is longer than Config.Timeout should be; after it the Keeper finishes or undoes the change.
 	abandonedAfter = 15 * time.Second
-	// keeperWorkers is how many records and volumes are worked on at a time.
+	// keeperWorkers is how many ShareDirectories and volumes are worked on at a time.
 	keeperWorkers = 8
 	retryFirst    = 100 * time.Millisecond
 	retryMost     = 10 * time.Second
 	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
-	// has a record is skipped.
+	// has a ShareDirectory is skipped.
 	scanTimeout = 5 * time.Minute
 	// retryRemoval is how long after a refusal a removal that the operator wants is tried again. It is slow because
 	// nobody waits: whoever empties the directory can also rmdir it.
 	retryRemoval = 10 * time.Minute
 )
 
-// task is a record to complete or a volume to scan.
+// task is a ShareDirectory to complete or a volume to scan.
 type task struct {
 	share string
-	// path is that of the record; empty for a scan.
+	// path is that of the ShareDirectory; empty for a scan.
 	path string
 	// slot is scanned for directories of the share.
 	slot tree.Slot
 }
 
 // Keeper finishes what others began: it makes declared directories, finishes or undoes changes
-// whose namespace server is gone, and writes records for directories that have none. One of a FileServer's
+// whose namespace server is gone, and writes ShareDirectories for directories that have none. One of a FileServer's
 // namespace servers, the elected one, runs it. It reacts to events and asks nobody while there are none.
 type Keeper struct {
 	*Service
@@ -49,7 +49,7 @@ type Keeper struct {
 	mu sync.Mutex
 	// queue is nil while another namespace server is the keeper.
 	queue workqueue.TypedRateLimitingInterface[task]
-	// seen tells since when this keeper knows the unfinished state of a record.
+	// seen tells since when this keeper knows the unfinished state of a ShareDirectory.
 	seen map[task]seen
 	// scanned has the shares whose directories on a slot are known, with what the scan depended on.
 	scanned map[task]string
@@ -84,7 +84,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		})
 	}
 	for _, r := range k.Tree.Unfinished() {
-		k.RecordChanged(r.Share, r.Path)
+		k.DirectoryChanged(r.Share, r.Path)
 	}
 	for _, server := range k.Tree.Servers() {
 		k.ServerChanged(server.Name)
@@ -125,15 +125,15 @@ func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return true
 }
 
-// RecordChanged is to be called after the tree has a new state of a record.
-func (k *Keeper) RecordChanged(share, path string) {
+// DirectoryChanged is to be called after the tree has a new state of a ShareDirectory.
+func (k *Keeper) DirectoryChanged(share, path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {
 		return
 	}
 	t := task{share: share, path: path}
-	r, ok := k.Tree.Record(share, path)
+	r, ok := k.Tree.Directory(share, path)
 	if !ok || !r.Unfinished() {
 		delete(k.seen, t)
 		return
@@ -148,8 +148,8 @@ func (k *Keeper) RecordChanged(share, path string) {
 	k.queue.Add(t)
 }
 
-// wait is how long a record is left to the namespace server that works on it. k.mu is held.
-func (k *Keeper) wait(t task, r *tree.Record) time.Duration {
+// wait is how long a ShareDirectory is left to the namespace server that works on it. k.mu is held.
+func (k *Keeper) wait(t task, r *tree.Directory) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
 		return retryRemoval - k.Clock.Since(k.seen[t].since)
@@ -179,7 +179,7 @@ func (k *Keeper) ServerChanged(name string) {
 	for _, share := range k.Tree.Shares() {
 		k.lookFor(share, server)
 	}
-	k.resume(func(r *tree.Record) bool { return (r.Server == name || !r.ToldOwners) && server.Serves[r.Share] })
+	k.resume(func(r *tree.Directory) bool { return (r.Server == name || !r.ToldOwners) && server.Serves[r.Share] })
 }
 
 // ShareChanged is to be called after the tree has a new state of a share.
@@ -191,11 +191,11 @@ func (k *Keeper) ShareChanged(name string) {
 	for _, server := range k.Tree.Servers() {
 		k.lookFor(share, server)
 	}
-	k.resume(func(r *tree.Record) bool { return r.Share == name })
+	k.resume(func(r *tree.Directory) bool { return r.Share == name })
 }
 
-// resume puts the unfinished records that match on the queue.
-func (k *Keeper) resume(matches func(*tree.Record) bool) {
+// resume puts the unfinished ShareDirectories that match on the queue.
+func (k *Keeper) resume(matches func(*tree.Directory) bool) {
 	k.mu.Lock()
 	idle := k.queue == nil
 	k.mu.Unlock()
@@ -204,7 +204,7 @@ func (k *Keeper) resume(matches func(*tree.Record) bool) {
 	}
 	for _, r := range k.Tree.Unfinished() {
 		if matches(r) {
-			k.RecordChanged(r.Share, r.Path)
+			k.DirectoryChanged(r.Share, r.Path)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	return w
 }
 
-// left is a record as somebody left it.
+// left is a ShareDirectory as somebody left it.
 func left(path string, state internalv1.DirectoryState, edit ...func(*internalv1.ShareDirectory)) *internalv1.ShareDirectory {
 	volume, id := int32(0), int64(7)
 	o := &internalv1.ShareDirectory{
@@ -103,96 +103,96 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 		renaming = internalv1.DirectoryRenaming
 	)
 	for name, tc := range map[string]struct {
-		layout  v1alpha1.ShareLayout
-		idle    bool // the owner does not serve
-		after   time.Duration
-		records []*internalv1.ShareDirectory
-		onOwner []string
-		// want are the records as "path state", wantOnOwner what the owner has in p.
+		layout      v1alpha1.ShareLayout
+		idle        bool // the owner does not serve
+		after       time.Duration
+		directories []*internalv1.ShareDirectory
+		onOwner     []string
+		// want are the ShareDirectories as "path state", wantOnOwner what the owner has in p.
 		want        []string
 		wantOnOwner []string
 	}{
 		"a mkdir that is under way is left alone": {
-			after: time.Second, records: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Creating"},
+			after: time.Second, directories: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Creating"},
 		},
 		"a mkdir that was left before the owner was asked is finished": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a mkdir that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", creating)}, onOwner: []string{"a"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", creating)}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a declared directory is made at once": {
-			records: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
+			directories: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a declared directory waits for its owner": {
-			idle: true, after: time.Hour, records: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Creating"},
+			idle: true, after: time.Hour, directories: []*internalv1.ShareDirectory{left("p/a", creating, declared)}, want: []string{"p/a Creating"},
 		},
 		"a declared directory above the depth is on no owner": {
-			records: []*internalv1.ShareDirectory{left("p", creating, declared, above)}, want: []string{"p Ready"},
+			directories: []*internalv1.ShareDirectory{left("p", creating, declared, above)}, want: []string{"p Ready"},
 		},
 		"the root of a Single share is there": {
-			layout: v1alpha1.LayoutSingle, records: []*internalv1.ShareDirectory{left(".", creating, declared)}, want: []string{". Ready"},
+			layout: v1alpha1.LayoutSingle, directories: []*internalv1.ShareDirectory{left(".", creating, declared)}, want: []string{". Ready"},
 		},
 		"an rmdir that is under way is left alone": {
-			after: time.Second, records: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
+			after: time.Second, directories: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
 			want: []string{"p/a Removing"}, wantOnOwner: []string{"a"},
 		},
 		"an rmdir that was left before the owner was asked is undone": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", removing)}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"an rmdir that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", removing)},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", removing)},
 		},
 		"a removal that the operator asks for is done at once": {
-			records: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a"},
+			directories: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a"},
 		},
 		"a removal that the operator asks for is refused if there is data": {
-			records: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a", "a/file"},
+			directories: []*internalv1.ShareDirectory{left("p/a", ready, whenEmpty)}, onOwner: []string{"a", "a/file"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a directory whose rename was left when part of what is below had moved is moved": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{
+			after: time.Minute, directories: []*internalv1.ShareDirectory{
 				left("p", ready, above), left("p/b", ready), left("q", renaming, from("p"), above), left("q/a", ready, from("p/a")),
 			},
 			onOwner: []string{"b"}, want: []string{". Ready", "q Ready", "q/a Ready", "q/b Ready"},
 		},
 		"a directory above the depth goes from the owner, too": {
-			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above)}, onOwner: []string{""},
+			directories: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above)}, onOwner: []string{""},
 			want: []string{". Ready"}, // the root keeps when that was
 		},
 		"a directory above the depth stays while something is below": {
-			records: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above), left("p/a", ready)}, onOwner: []string{"a"},
+			directories: []*internalv1.ShareDirectory{left("p", ready, whenEmpty, above), left("p/a", ready)}, onOwner: []string{"a"},
 			want: []string{"p Ready", "p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a rename that was left before the owner was asked is undone": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a"},
 		},
 		"a rename that was left after the owner was asked is finished": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
 			want: []string{"p/b Ready"}, wantOnOwner: []string{"b"},
 		},
-		"a rename that was left after the old record was gone is finished": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
+		"a rename that was left after the old ShareDirectory was gone is finished": {
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a"))}, onOwner: []string{"b"},
 			want: []string{"p/b Ready"}, wantOnOwner: []string{"b"},
 		},
 		"a rename to what the owner had already is undone": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a", "b"},
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p/a", ready), left("p/b", renaming, from("p/a"))}, onOwner: []string{"a", "b"},
 			want: []string{"p/a Ready"}, wantOnOwner: []string{"a", "b"},
 		},
-		"a rename above the depth is finished if the old record is gone": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("q", renaming, from("p"), above)}, want: []string{"q Ready"},
+		"a rename above the depth is finished if the old ShareDirectory is gone": {
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("q", renaming, from("p"), above)}, want: []string{"q Ready"},
 		},
-		"a rename above the depth is undone if the old record is there": {
-			after: time.Minute, records: []*internalv1.ShareDirectory{left("p", ready, above), left("q", renaming, from("p"), above)}, want: []string{"p Ready"},
+		"a rename above the depth is undone if the old ShareDirectory is there": {
+			after: time.Minute, directories: []*internalv1.ShareDirectory{left("p", ready, above), left("q", renaming, from("p"), above)}, want: []string{"p Ready"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.layout, !tc.idle)
 			k := w.keeper
-			for _, o := range tc.records {
+			for _, o := range tc.directories {
 				state := o.Status.State
 				if err := k.Client.Create(t.Context(), o); err != nil {
 					t.Fatal(err)
@@ -202,7 +202,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 				k.Tree.SetDirectory(o)
-				k.RecordChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+				k.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 			}
 			for _, p := range tc.onOwner {
 				if p == "" {
@@ -212,7 +212,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 				}
 			}
 			w.clock.Step(tc.after)
-			for _, o := range tc.records {
+			for _, o := range tc.directories {
 				if err := k.complete(t.Context(), task{share: "s", path: o.Spec.Path}); err != nil {
 					t.Fatal(err)
 				}
@@ -227,7 +227,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, tc.want) {
-				t.Errorf("the records are %v, want %v", got, tc.want)
+				t.Errorf("the ShareDirectories are %v, want %v", got, tc.want)
 			}
 			if got := w.owner.Names("/s/0/p"); !slices.Equal(got, tc.wantOnOwner) {
 				t.Errorf("the owner has %v, want %v", got, tc.wantOnOwner)
@@ -260,7 +260,7 @@ func TestARefusedRemovalIsTriedAgainSlowlyAndWrittenOnce(t *testing.T) {
 		}
 		mustDo("get", err)
 		k.Tree.SetDirectory(now) // as the watch does
-		k.RecordChanged("s", "p/a")
+		k.DirectoryChanged("s", "p/a")
 		mustDo("complete", k.complete(t.Context(), task{share: "s", path: "p/a"}))
 		mustDo("get", client.IgnoreNotFound(k.Client.Get(t.Context(), client.ObjectKeyFromObject(o), now)))
 		return now.ResourceVersion, true

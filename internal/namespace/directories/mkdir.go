@@ -34,7 +34,7 @@ const (
 )
 
 // Mkdir implements operations.Mutator. At the share's depth the directory gets an owner by
-// placement; above it exists as a record only.
+// placement; above it exists as a ShareDirectory only.
 func (s *Service) Mkdir(ctx context.Context, req operations.MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -93,7 +93,7 @@ func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectory
 	return spec
 }
 
-// mkdirOnOwner makes a distributed directory: record, directory, record ready.
+// mkdirOnOwner makes a distributed directory: ShareDirectory, directory, ShareDirectory ready.
 func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec internalv1.ShareDirectorySpec) nfsv4.Nfsstat4 {
 	share := req.Parent.Share
 	owner, release, err := s.place(share.Name)
@@ -106,7 +106,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return s.status("mkdir "+rel, err)
 	}
 	spec.DataServerRef.Name, spec.Volume = owner.Server, ptr.To(owner.Volume)
-	record, status := s.claim(ctx, share, rel, spec)
+	directory, status := s.claim(ctx, share, rel, spec)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
@@ -118,20 +118,20 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	})
 	switch {
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
-		// It was there without a record: it is taken over as it is, and the client told so.
-		s.adopt(ctx, address, path, record)
-		if err := s.finish(ctx, record); err != nil {
+		// It was there without a ShareDirectory: it is taken over as it is, and the client told so.
+		s.adopt(ctx, address, path, directory)
+		if err := s.finish(ctx, directory); err != nil {
 			return s.status("adopt "+rel, err)
 		}
 		return nfsv4.NFS4ERR_EXIST
 	case err != nil:
 		status := s.status("mkdir "+rel, err)
-		if err := s.drop(ctx, record); err != nil {
-			s.Log.Warn("the record of a directory that was not made stays for the keeper", "path", rel, "error", err)
+		if err := s.drop(ctx, directory); err != nil {
+			s.Log.Warn("the ShareDirectory of a directory that was not made stays for the keeper", "path", rel, "error", err)
 		}
 		return status
 	}
-	if err := s.finish(ctx, record); err != nil {
+	if err := s.finish(ctx, directory); err != nil {
 		return s.status("mkdir "+rel, err)
 	}
 	return nfsv4.NFS4_OK
@@ -177,25 +177,25 @@ func (s *Service) place(share string) (placement.Owner, func(), error) {
 	}, nil
 }
 
-// claim creates the record, which is the lock on the path. If it exists the status is
+// claim creates the ShareDirectory, which is the lock on the path. If it exists the status is
 // NFS4ERR_EXIST, given when the other directory can be looked up.
 func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	until := s.Clock.Now().Add(settleFor)
 	for {
-		record := s.record(share, rel, spec)
-		err := s.Client.Create(ctx, record)
+		directory := s.newDirectory(share, rel, spec)
+		err := s.Client.Create(ctx, directory)
 		if err == nil {
-			s.show(record)
-			return record, nfsv4.NFS4_OK
+			s.show(directory)
+			return directory, nfsv4.NFS4_OK
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.status("create record "+naming.Directory(share.Name, rel), err)
+			return nil, s.status("create ShareDirectory "+naming.Directory(share.Name, rel), err)
 		}
 		other, err := s.get(ctx, share.Name, rel)
 		switch {
 		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
 		case err != nil:
-			return nil, s.status("read record "+naming.Directory(share.Name, rel), err)
+			return nil, s.status("read ShareDirectory "+naming.Directory(share.Name, rel), err)
 		case other.State() == internalv1.DirectoryReady:
 			return nil, nfsv4.NFS4ERR_EXIST
 		}
@@ -209,7 +209,7 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 }
 
 // untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an
-// earlier one has made it: nobody else could, this server has the record.
+// earlier one has made it: nobody else could, this server has the ShareDirectory.
 func (s *Service) untilAnswered(ctx context.Context, mkdir func() error) error {
 	err := ownDoing(mkdir())
 	for try := 1; try < ownerTries && err != nil && !answered(err); try++ {
@@ -257,7 +257,7 @@ func (s *Service) makeWithParents(ctx context.Context, address string, share *tr
 // makeParents makes a directory above the share's depth on an owner.
 func (s *Service) makeParents(ctx context.Context, address string, share *tree.Share, volume int32, rel string) error {
 	opts := nfs.MkdirOptions{Mode: share.Mode, Owner: ptr.To(share.Owner), Group: ptr.To(share.Group)}
-	if r, ok := s.Tree.Record(share.Name, rel); ok {
+	if r, ok := s.Tree.Directory(share.Name, rel); ok {
 		opts = nfs.MkdirOptions{Mode: r.Mode, Owner: ptr.To(r.Owner), Group: ptr.To(r.Group)}
 	}
 	err := s.makeWithParents(ctx, address, share, volume, rel, root, opts)
@@ -265,7 +265,7 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 		return fmt.Errorf("make %s above the directory: %w", rel, err)
 	}
 	// A client that changed them meanwhile found nothing to change on this data server yet.
-	if now, ok := s.Tree.Record(share.Name, rel); ok && err == nil && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
+	if now, ok := s.Tree.Directory(share.Name, rel); ok && err == nil && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
 		path := tree.ExportPath(share.Name, volume, rel)
 		err := s.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &now.Owner, Group: &now.Group, Mode: &now.Mode})
 		if err != nil {
@@ -276,34 +276,34 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 }
 
 // adopt takes over owner, group and mode of a directory that was on the owner already.
-func (s *Service) adopt(ctx context.Context, address, path string, record *internalv1.ShareDirectory) {
+func (s *Service) adopt(ctx context.Context, address, path string, directory *internalv1.ShareDirectory) {
 	a, err := s.Owners.Stat(ctx, address, path, root)
 	if err != nil {
 		s.Log.Info("an existing directory could not be looked at", "path", path, "error", err)
 		return
 	}
-	next := record.DeepCopy()
+	next := directory.DeepCopy()
 	next.Spec.UID, next.Spec.GID = ptr.To(int64(a.Owner)), ptr.To(int64(a.Group))
 	next.Spec.Mode = tree.FormatMode(a.Mode)
 	if err := s.Client.Update(ctx, next); err != nil {
 		s.Log.Info("owner and mode of an existing directory could not be kept", "path", path, "error", err)
 		return
 	}
-	*record = *next
+	*directory = *next
 }
 
-// finish makes a record Ready. The directory exists, so it is tried a few times.
-func (s *Service) finish(ctx context.Context, record *internalv1.ShareDirectory) error {
+// finish makes a ShareDirectory Ready. The directory exists, so it is tried a few times.
+func (s *Service) finish(ctx context.Context, directory *internalv1.ShareDirectory) error {
 	var err error
 	for range finishTries {
-		if err = s.setState(ctx, record, internalv1.DirectoryReady); err == nil {
+		if err = s.setState(ctx, directory, internalv1.DirectoryReady); err == nil {
 			return nil
 		}
 		if apierrors.IsConflict(err) {
 			// The keeper was faster.
-			now, getErr := s.get(ctx, record.Spec.FileShareRef.Name, record.Spec.Path)
+			now, getErr := s.get(ctx, directory.Spec.FileShareRef.Name, directory.Spec.Path)
 			if getErr == nil && now.State() == internalv1.DirectoryReady {
-				*record = *now
+				*directory = *now
 				return nil
 			}
 		}

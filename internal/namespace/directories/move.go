@@ -24,8 +24,8 @@ const (
 	movePause = 200 * time.Millisecond
 )
 
-// moveTree renames a directory of the namespace with the directories below it. Paths are in all their records and on all their
-// owners, so each is renamed by itself, from the bottom up, while both names exist; the record of the new name, made first,
+// moveTree renames a directory of the namespace with the directories below it. Paths are in all their ShareDirectories and on all their
+// owners, so each is renamed by itself, from the bottom up, while both names exist; the ShareDirectory of the new name, made first,
 // tells the keeper what was begun. From then on the only way is forward: part of the directories may have moved.
 func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) nfsv4.Nfsstat4 {
 	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
@@ -60,7 +60,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string) 
 	if !ok {
 		return nfsv4.NFS4ERR_DELAY
 	}
-	if r := tree.NewRecord(old); r.Server != "" {
+	if r := tree.NewDirectory(old); r.Server != "" {
 		// The caller needs permission where the top of the tree is, not for what is below it.
 		status = s.renameOnOwner(ctx, share, r, to, root)
 	} else {
@@ -105,13 +105,13 @@ func (s *Service) takeName(ctx context.Context, share *tree.Share, old *internal
 // moveKids moves all directories of a directory, also those that others make in it meanwhile, and then takes it from its owners.
 func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
 	for {
-		kids := s.Tree.RecordsIn(share.Name, from)
+		kids := s.Tree.DirectoriesIn(share.Name, from)
 		if len(kids) == 0 {
 			status := s.emptied(ctx, share, from)
 			if status == nfsv4.NFS4_OK {
 				return status
 			}
-			if len(s.Tree.RecordsIn(share.Name, from)) == 0 {
+			if len(s.Tree.DirectoriesIn(share.Name, from)) == 0 {
 				s.Log.Warn("a data server keeps something in a directory of the namespace that was renamed", "share", share.Name, "path", from)
 				return nfsv4.NFS4_OK
 			}
@@ -132,7 +132,7 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 		if err := group.Wait(); err != nil {
 			s.Log.Warn("a directory can't be moved with the one above it, and is tried again", "share", share.Name, "error", err)
 		}
-		if len(s.Tree.RecordsIn(share.Name, from)) > 0 && !s.pause(ctx, movePause) {
+		if len(s.Tree.DirectoriesIn(share.Name, from)) > 0 && !s.pause(ctx, movePause) {
 			return nfsv4.NFS4ERR_DELAY
 		}
 	}

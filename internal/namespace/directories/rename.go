@@ -16,8 +16,8 @@ import (
 )
 
 // Rename implements operations.Mutator. A distributed directory stays on its owner: a new
-// record takes the new path (Renaming, with the old path), the owner renames, the old
-// record goes, the new one becomes Ready. In this order a crash at any point can be told
+// ShareDirectory takes the new path (Renaming, with the old path), the owner renames, the old
+// ShareDirectory goes, the new one becomes Ready. In this order a crash at any point can be told
 // from what the owner has.
 func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
@@ -27,18 +27,18 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	defer done()
 	old, err := s.get(ctx, entry.Share.Name, entry.Rel)
 	switch {
-	case apierrors.IsNotFound(err) && entry.Record != nil:
-		s.Tree.DeleteDirectory(entry.Share.Name, entry.Record.Path, entry.Record.UID)
+	case apierrors.IsNotFound(err) && entry.Directory != nil:
+		s.Tree.DeleteDirectory(entry.Share.Name, entry.Directory.Path, entry.Directory.UID)
 		return nfsv4.NFS4ERR_NOENT
 	case apierrors.IsNotFound(err):
-		return nfsv4.NFS4ERR_PERM // an implied directory has no record to rename
+		return nfsv4.NFS4ERR_PERM // an implied directory has no ShareDirectory to rename
 	case err != nil:
 		return s.status("rename "+entry.Path, err)
 	case old.State() != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
 		return nfsv4.NFS4ERR_DELAY
 	}
 	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
-	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Record != nil {
+	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil {
 		// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
 		if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
 			return inTheWay(status)
@@ -52,7 +52,7 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return status
 	}
 	if entry.Junction() {
-		status = s.renameOnOwner(ctx, entry.Share, entry.Record, rel, credentials(caller))
+		status = s.renameOnOwner(ctx, entry.Share, entry.Directory, rel, credentials(caller))
 	} else {
 		status = s.emptied(ctx, entry.Share, old.Spec.Path)
 	}
@@ -81,7 +81,7 @@ func inTheWay(status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
 	return status
 }
 
-// renamedSpec is the spec of a record's successor under another path. The directory stays the same: so does its identity.
+// renamedSpec is the spec of a ShareDirectory's successor under another path. The directory stays the same: so does its identity.
 func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 	spec := old.Spec
 	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
@@ -91,7 +91,7 @@ func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 	return spec
 }
 
-// endRename drops the old record and makes the new one ready. was is the directory under its old name: what is in it did not
+// endRename drops the old ShareDirectory and makes the new one ready. was is the directory under its old name: what is in it did not
 // change, so it keeps its time.
 func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDirectory, was *tree.Entry) error {
 	s.emptying(ctx, was)
@@ -105,7 +105,7 @@ func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDire
 }
 
 // renameOnOwner renames a directory where it is.
-func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.Record, rel string, creds nfs.Credentials) nfsv4.Nfsstat4 {
+func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.Directory, rel string, creds nfs.Credentials) nfsv4.Nfsstat4 {
 	what := "rename " + r.Path + " of share " + share.Name
 	address, err := s.address(r.Server)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Rmdir implements operations.Mutator: record Removing, directory removed on the owner with
-// the caller's credentials, record gone; or Ready again if the owner refuses.
+// Rmdir implements operations.Mutator: ShareDirectory Removing, directory removed on the owner with
+// the caller's credentials, ShareDirectory gone; or Ready again if the owner refuses.
 func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -26,14 +26,14 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	if !entry.Junction() {
 		return s.rmdirPlain(ctx, entry)
 	}
-	record, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
+	directory, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
 	err := s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if answered(err) {
-			if err := s.setState(ctx, record, internalv1.DirectoryReady); err != nil {
+			if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
 				s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
 			}
 		}
@@ -41,7 +41,7 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 		return s.status("rmdir "+entry.Path, err)
 	}
 	s.emptying(ctx, &entry)
-	if err := s.drop(ctx, record); err != nil {
+	if err := s.drop(ctx, directory); err != nil {
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
@@ -49,23 +49,23 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 
 // lock writes the state that a change begins with. If another change is under way the client is put off.
 func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.DirectoryState) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
-	record, err := s.get(ctx, entry.Share.Name, entry.Record.Path)
+	directory, err := s.get(ctx, entry.Share.Name, entry.Directory.Path)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.Tree.DeleteDirectory(entry.Share.Name, entry.Record.Path, entry.Record.UID)
+		s.Tree.DeleteDirectory(entry.Share.Name, entry.Directory.Path, entry.Directory.UID)
 		return nil, nfsv4.NFS4ERR_NOENT
 	case err != nil:
-		return nil, s.status("read the record of "+entry.Path, err)
-	case record.State() != internalv1.DirectoryReady:
+		return nil, s.status("read the ShareDirectory of "+entry.Path, err)
+	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
 	if entry.Junction() && entry.Target.Address == "" {
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
-	if err := s.setState(ctx, record, state); err != nil {
+	if err := s.setState(ctx, directory, state); err != nil {
 		return nil, s.status("begin a change of "+entry.Path, err)
 	}
-	return record, nfsv4.NFS4_OK
+	return directory, nfsv4.NFS4_OK
 }
 
 // rmdirPlain removes a directory that exists in the namespace only. What the owners have
@@ -74,21 +74,21 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	if entry.Entries > 0 {
 		return nfsv4.NFS4ERR_NOTEMPTY
 	}
-	if entry.Record == nil { // implied by what is below it: it goes with that
+	if entry.Directory == nil { // implied by what is below it: it goes with that
 		return nfsv4.NFS4ERR_DELAY
 	}
-	record, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
+	directory, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
-	if status := s.emptied(ctx, entry.Share, record.Spec.Path); status != nfsv4.NFS4_OK {
-		if err := s.setState(ctx, record, internalv1.DirectoryReady); err != nil {
+	if status := s.emptied(ctx, entry.Share, directory.Spec.Path); status != nfsv4.NFS4_OK {
+		if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
 			s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
 		}
 		return status
 	}
 	s.emptying(ctx, &entry)
-	if err := s.drop(ctx, record); err != nil {
+	if err := s.drop(ctx, directory); err != nil {
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK

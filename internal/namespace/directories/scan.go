@@ -21,14 +21,14 @@ import (
 // ownPrefix starts the names of what Howdah keeps beside the data.
 const ownPrefix = ".howdah"
 
-// adoptParallel is how many records of one volume are written at a time.
+// adoptParallel is how many ShareDirectories of one volume are written at a time.
 const adoptParallel = 8
 
 // scanCount is what a scan found.
 type scanCount struct{ found, adopted, elsewhere, refused atomic.Int64 }
 
-// scan lists a share's directories on a volume down to the share's depth, and writes records
-// for those that have none: this is how lost records come back.
+// scan lists a share's directories on a volume down to the share's depth, and writes ShareDirectories
+// for those that have none: this is how lost ShareDirectories come back.
 func (k *Keeper) scan(ctx context.Context, t task) error {
 	share, ok := k.Tree.Share(t.share)
 	if !ok || share.Single {
@@ -49,7 +49,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		k.Log.Error("directories that exist on a data server are not shown, because the share has as many as its spec.maxDirectories allows: raise it",
 			"share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume, "notShown", n, "maxDirectories", share.MaxDirectories)
 	}
-	k.Log.Info("looked for directories without records", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
+	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
 		"found", count.found.Load(), "adopted", count.adopted.Load(), "elsewhere", count.elsewhere.Load())
 	return nil
 }
@@ -67,7 +67,7 @@ func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 	return nil
 }
 
-// scanBelow scans a directory above the depth. above writes its record: it exists for those below, and is there before them, so that
+// scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
 // its handle is the same from the beginning. An empty one on an owner says nothing.
 func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, above func() error, count *scanCount) error {
 	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, rel), root)
@@ -94,9 +94,9 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 	return group.Wait()
 }
 
-// adoptEntry writes the record of a directory that was found, unless there is one.
+// adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
 func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, count *scanCount) error {
-	if r, ok := k.Tree.Record(share.Name, path); ok {
+	if r, ok := k.Tree.Directory(share.Name, path); ok {
 		if count != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
 			count.elsewhere.Add(1)
 			k.Log.Warn("a directory exists on a second data server: what is in it is not visible in the namespace; move its content by hand",
@@ -119,27 +119,27 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if slot.Server != "" {
 		spec.DataServerRef.Name, spec.Volume = slot.Server, ptr.To(slot.Volume)
 	}
-	record := k.record(share, path, spec)
-	err := k.Client.Create(ctx, record)
+	directory := k.newDirectory(share, path, spec)
+	err := k.Client.Create(ctx, directory)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil // made meanwhile; its event comes
 	case err != nil:
-		return fmt.Errorf("write the record of %s of share %s: %w", path, share.Name, err)
+		return fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)
 	}
 	if count == nil {
-		k.Tree.SetDirectory(record)
+		k.Tree.SetDirectory(directory)
 		return nil
 	}
 	count.adopted.Add(1)
-	// It may have been removed, record and all, since it was listed.
+	// It may have been removed, ShareDirectory and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil {
 		return err // the keeper finishes it: it is Creating
 	}
 	if there {
-		return k.setState(ctx, record, internalv1.DirectoryReady)
+		return k.setState(ctx, directory, internalv1.DirectoryReady)
 	}
 	count.adopted.Add(-1)
-	return k.drop(ctx, record)
+	return k.drop(ctx, directory)
 }

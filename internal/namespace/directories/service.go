@@ -38,7 +38,7 @@ type Config struct {
 	Tree   *tree.Tree
 	Client client.Client
 	Owners Owners
-	// KubeNamespace and FileServer say where records are made and for whom.
+	// KubeNamespace and FileServer say where ShareDirectories are made and for whom.
 	KubeNamespace, FileServer string
 	// Replica is the name of this namespace server.
 	Replica string
@@ -112,7 +112,7 @@ func (s *Service) address(server string) (string, error) {
 	if srv, ok := s.Tree.Server(server); ok && srv.Address != "" {
 		return srv.Address, nil
 	}
-	return "", fmt.Errorf("data server %s has no address yet: wait for its DataServer record", server)
+	return "", fmt.Errorf("data server %s has no address yet: wait for its DataServer", server)
 }
 
 // status maps an error to what the client is told: what an owner answered is passed on where it says something about
@@ -134,8 +134,8 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4ERR_DELAY
 }
 
-// record is a new ShareDirectory.
-func (s *Service) record(share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
+// newDirectory is a new ShareDirectory.
+func (s *Service) newDirectory(share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
 	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
 	labels := map[string]string{v1alpha1.FileServerLabel: s.FileServer, v1alpha1.FileShareLabel: share.Name}
 	if spec.DataServerRef.Name != "" {
@@ -150,18 +150,18 @@ func (s *Service) record(share *tree.Share, rel string, spec internalv1.ShareDir
 	}
 }
 
-// get reads a record from the API, past all caches, and shows what it says in the tree.
+// get reads a ShareDirectory from the API, past all caches, and shows what it says in the tree.
 func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
 	o := &internalv1.ShareDirectory{}
 	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(share, rel)}
 	if err := s.Client.Get(ctx, key, o); err != nil {
-		return nil, fmt.Errorf("read the record of %s of share %s: %w", rel, share, err)
+		return nil, fmt.Errorf("read the ShareDirectory of %s of share %s: %w", rel, share, err)
 	}
 	s.Tree.SetDirectory(o)
 	return o, nil
 }
 
-// setState writes a directory's state, and shows it in the tree. A record that somebody else
+// setState writes a directory's state, and shows it in the tree. A ShareDirectory that somebody else
 // changed meanwhile is not written: the error is a conflict.
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
@@ -174,11 +174,11 @@ func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, st
 	return nil
 }
 
-// drop deletes a record, and takes it out of the tree. It is no error if it is gone already.
+// drop deletes a ShareDirectory, and takes it out of the tree. It is no error if it is gone already.
 func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error {
 	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete the record of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
+		return fmt.Errorf("delete the ShareDirectory of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
 	}
 	s.Tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
 	return nil

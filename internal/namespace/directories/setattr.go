@@ -20,9 +20,9 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// SetAttributes implements operations.Mutator. Owner, group and mode of a directory of the namespace are in its record's
+// SetAttributes implements operations.Mutator. Owner, group and mode of a directory of the namespace are in its ShareDirectory's
 // spec, times in its status. Data servers that have directories below it keep a copy of the directory, by whose permission they
-// judge: they are told. The record is written first, so that the keeper tells those that can't be told now.
+// judge: they are told. The ShareDirectory is written first, so that the keeper tells those that can't be told now.
 func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -36,7 +36,7 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	if now.Junction() {
 		return s.setOnOwner(ctx, now, settings, caller)
 	}
-	record, status := s.recordOf(ctx, &now)
+	directory, status := s.directoryOf(ctx, &now)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
@@ -51,25 +51,25 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	var told *int64
 	if settings.Permissions() {
 		var err error
-		if told, err = s.setPermissions(ctx, &now, record, settings); err != nil {
+		if told, err = s.setPermissions(ctx, &now, directory, settings); err != nil {
 			return s.status("set attributes of "+entry.Path, err)
 		}
 	}
-	if err := s.setTimes(ctx, &now, record, settings, told); err != nil {
+	if err := s.setTimes(ctx, &now, directory, settings, told); err != nil {
 		return s.status("set attributes of "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
 }
 
-// recordOf is the record of a directory of the namespace. What has none yet gets one.
-func (s *Service) recordOf(ctx context.Context, entry *tree.Entry) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
+// directoryOf is the ShareDirectory of a directory of the namespace. What has none yet gets one.
+func (s *Service) directoryOf(ctx context.Context, entry *tree.Entry) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	rel := entry.Rel
 	if rel == "" {
 		rel = tree.RootPath
 	}
-	record, err := s.get(ctx, entry.Share.Name, rel)
-	if apierrors.IsNotFound(err) && entry.Record != nil && (rel != tree.RootPath || entry.Distributed()) {
-		s.Tree.DeleteDirectory(entry.Share.Name, entry.Record.Path, entry.Record.UID)
+	directory, err := s.get(ctx, entry.Share.Name, rel)
+	if apierrors.IsNotFound(err) && entry.Directory != nil && (rel != tree.RootPath || entry.Distributed()) {
+		s.Tree.DeleteDirectory(entry.Share.Name, entry.Directory.Path, entry.Directory.UID)
 		return nil, nfsv4.NFS4ERR_STALE
 	}
 	if apierrors.IsNotFound(err) {
@@ -78,22 +78,22 @@ func (s *Service) recordOf(ctx context.Context, entry *tree.Entry) (*internalv1.
 			spec.ShareAttributes = shareAttributes(entry.Share)
 		}
 		var status nfsv4.Nfsstat4
-		if record, status = s.claim(ctx, entry.Share, rel, spec); status != nfsv4.NFS4_OK {
+		if directory, status = s.claim(ctx, entry.Share, rel, spec); status != nfsv4.NFS4_OK {
 			return nil, nfsv4.NFS4ERR_DELAY
 		}
 		if rel != tree.RootPath {
-			// With its record the directory has another handle: the client looks it up again.
+			// With its ShareDirectory the directory has another handle: the client looks it up again.
 			return nil, nfsv4.NFS4ERR_DELAY
 		}
-		return record, nfsv4.NFS4_OK
+		return directory, nfsv4.NFS4_OK
 	}
 	switch {
 	case err != nil:
-		return nil, s.status("read the record of "+entry.Path, err)
-	case record.State() != internalv1.DirectoryReady:
+		return nil, s.status("read the ShareDirectory of "+entry.Path, err)
+	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
-	return record, nfsv4.NFS4_OK
+	return directory, nfsv4.NFS4_OK
 }
 
 // shareAttributes are what a share's spec says of its root.
@@ -103,10 +103,10 @@ func shareAttributes(share *tree.Share) internalv1.ShareAttributes {
 	}
 }
 
-// setPermissions writes owner, group and mode, and tells the data servers. It gives the generation of the record that all
+// setPermissions writes owner, group and mode, and tells the data servers. It gives the generation of the ShareDirectory that all
 // of them know; nil: not all could be told.
-func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, record *internalv1.ShareDirectory, settings tree.Settings) (*int64, error) {
-	next := record.DeepCopy()
+func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings) (*int64, error) {
+	next := directory.DeepCopy()
 	next.Spec.UID, next.Spec.GID = ptr.To(int64(ptr.Deref(settings.Owner, entry.Owner))), ptr.To(int64(ptr.Deref(settings.Group, entry.Group)))
 	next.Spec.Mode = tree.FormatMode(ptr.Deref(settings.Mode, entry.Mode))
 	if next.Spec.Path == tree.RootPath {
@@ -115,16 +115,16 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, record 
 	if err := s.Client.Update(ctx, next); err != nil {
 		return nil, fmt.Errorf("set owner and mode of %s: %w", entry.Path, err)
 	}
-	*record = *next
-	s.Tree.SetDirectory(record)
-	all, err := s.tellOwners(ctx, entry.Share, record)
+	*directory = *next
+	s.Tree.SetDirectory(directory)
+	all, err := s.tellOwners(ctx, entry.Share, directory)
 	if err != nil {
 		s.Log.Info("owner and mode of a directory are left to the keeper to tell the data servers", "path", entry.Path, "error", err)
 	}
 	if err != nil || !all {
 		return nil, nil
 	}
-	return &record.Generation, nil
+	return &directory.Generation, nil
 }
 
 // tellParallel is how many data servers are told at a time.
@@ -132,8 +132,8 @@ const tellParallel = 8
 
 // tellOwners gives the copies of a directory of the namespace its owner, group and mode. false: some data servers do
 // not serve the share now, and are to be told when they do.
-func (s *Service) tellOwners(ctx context.Context, share *tree.Share, record *internalv1.ShareDirectory) (all bool, err error) {
-	r := tree.NewRecord(record)
+func (s *Service) tellOwners(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) (all bool, err error) {
+	r := tree.NewDirectory(directory)
 	settings := nfs.Settings{Owner: &r.Owner, Group: &r.Group, Mode: &r.Mode}
 	all = true
 	group, ctx := errgroup.WithContext(ctx)
@@ -160,7 +160,7 @@ func (s *Service) tellOwners(ctx context.Context, share *tree.Share, record *int
 	return all, group.Wait()
 }
 
-// statusPatch is the part of a record's status that setTimes writes, whatever else others write at the same time.
+// statusPatch is the part of a ShareDirectory's status that setTimes writes, whatever else others write at the same time.
 type statusPatch struct {
 	// Metadata has the object's UID: the API refuses a patch for another.
 	Metadata struct {
@@ -175,7 +175,7 @@ type statusPatch struct {
 }
 
 // setTimes writes times that are set, and that the directory changed now. Its changes never go back in time, whatever the clocks say.
-func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, record *internalv1.ShareDirectory, settings tree.Settings, told *int64) error {
+func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, told *int64) error {
 	now := s.Clock.Now()
 	if entry.Changed.After(now) {
 		now = entry.Changed
@@ -196,19 +196,19 @@ func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, record *inter
 		patch.Status.AccessedTime = at(settings.Access, entry.Accessed)
 	}
 	patch.Status.ObservedGeneration = told
-	return s.patchStatus(ctx, record, patch)
+	return s.patchStatus(ctx, directory, patch)
 }
 
-func (s *Service) patchStatus(ctx context.Context, record *internalv1.ShareDirectory, patch statusPatch) error {
-	patch.Metadata.UID = record.UID
+func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDirectory, patch statusPatch) error {
+	patch.Metadata.UID = directory.UID
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encode a status: %w", err)
 	}
-	if err := s.Client.Status().Patch(ctx, record, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("set times of %s of share %s: %w", record.Spec.Path, record.Spec.FileShareRef.Name, err)
+	if err := s.Client.Status().Patch(ctx, directory, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("set times of %s of share %s: %w", directory.Spec.Path, directory.Spec.FileShareRef.Name, err)
 	}
-	s.Tree.SetDirectory(record)
+	s.Tree.SetDirectory(directory)
 	return nil
 }
 
@@ -216,35 +216,35 @@ func (s *Service) patchStatus(ctx context.Context, record *internalv1.ShareDirec
 // goes back. It is written once a second at the most, in front of the removal.
 func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 	dir, ok := s.Tree.Parent(gone.ID)
-	if !ok || dir.Share == nil || dir.Record == nil && dir.Rel != "" {
+	if !ok || dir.Share == nil || dir.Directory == nil && dir.Rel != "" {
 		return // nothing is known of it, or it goes with the last that is in it
 	}
 	now := s.Clock.Now().Truncate(time.Second)
-	if r := dir.Record; r != nil && !r.Modified.Before(now) {
+	if r := dir.Directory; r != nil && !r.Modified.Before(now) {
 		return
 	}
-	record, status := s.recordOf(ctx, &dir)
+	directory, status := s.directoryOf(ctx, &dir)
 	err := errors.New("it is being changed")
 	if status == nfsv4.NFS4_OK {
 		var settings tree.Settings
 		if dir.Modified.Before(s.Clock.Now()) {
 			settings.Modify = &tree.TimeSetting{Now: true}
 		}
-		err = s.setTimes(ctx, &dir, record, settings, nil)
+		err = s.setTimes(ctx, &dir, directory, settings, nil)
 	}
 	if err != nil {
 		s.Log.Info("the time of a directory was not kept", "path", dir.Path, "error", err)
 	}
 }
 
-// emptyingOf is emptying for what a record stands for.
-func (s *Service) emptyingOf(ctx context.Context, share *tree.Share, r *tree.Record) {
+// emptyingOf is emptying for what a ShareDirectory stands for.
+func (s *Service) emptyingOf(ctx context.Context, share *tree.Share, r *tree.Directory) {
 	if gone, ok := s.Tree.At(share.Path + "/" + r.Path); ok {
 		s.emptying(ctx, &gone)
 	}
 }
 
-// setOnOwner passes attributes of a distributed directory on to its owner, with the caller's credentials. The record
+// setOnOwner passes attributes of a distributed directory on to its owner, with the caller's credentials. The ShareDirectory
 // is brought up to date for the maker, who sees what it says until it enters the directory.
 func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
 	if entry.Target.Address == "" {
@@ -262,12 +262,12 @@ func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tre
 	if err != nil {
 		return s.status("set attributes of "+entry.Path, err)
 	}
-	record, status := s.recordOf(ctx, &entry)
+	directory, status := s.directoryOf(ctx, &entry)
 	if status == nfsv4.NFS4_OK && settings.Permissions() {
-		s.adopt(ctx, entry.Target.Address, entry.Target.Path, record)
+		s.adopt(ctx, entry.Target.Address, entry.Target.Path, directory)
 	}
 	if status == nfsv4.NFS4_OK {
-		if err := s.setTimes(ctx, &entry, record, settings, nil); err != nil {
+		if err := s.setTimes(ctx, &entry, directory, settings, nil); err != nil {
 			s.Log.Info("what was set on a directory's owner is not shown before it is entered", "path", entry.Path, "error", err)
 		}
 	}

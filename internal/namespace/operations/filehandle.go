@@ -162,7 +162,7 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	}
 	// A name that is being made exists for a caller of mkdir (NFS4ERR_EXIST), so it must
 	// not be missing for a lookup.
-	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.patience.delay("record "+r.UID, false) {
+	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.patience.delay("ShareDirectory "+r.UID, false) {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
 	}
 	return tree.Entry{}, nfsv4.NFS4ERR_NOENT

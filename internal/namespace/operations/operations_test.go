@@ -333,14 +333,14 @@ func TestWhatSETATTRReadsIsWhatIsSet(t *testing.T) { // RFC 8881 section 18.30.3
 
 func TestInAStickyDirectoryTheDataServerJudgesWhoRemovesADistributedDirectory(t *testing.T) {
 	w := newWorld(t)
-	sticky := record("open", "sticky", "", internalv1.DirectoryReady, 50)
+	sticky := directory("open", "sticky", "", internalv1.DirectoryReady, 50)
 	sticky.Spec.Mode = "1777"
 	w.handler.Tree.SetDirectory(sticky)
-	w.handler.Tree.SetDirectory(record("open", "sticky/given", "fs-0", internalv1.DirectoryReady, 51))
+	w.handler.Tree.SetDirectory(directory("open", "sticky/given", "fs-0", internalv1.DirectoryReady, 51))
 	deeper := share("deeper", "/deeper", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 3, "1777" })
 	w.handler.Tree.SetShare(deeper)
-	w.handler.Tree.SetDirectory(record("deeper", "alices", "", internalv1.DirectoryReady, 52))
-	// Its record says that it is alice's. Its data server may know that she gave it to bob.
+	w.handler.Tree.SetDirectory(directory("deeper", "alices", "", internalv1.DirectoryReady, 52))
+	// Its ShareDirectory says that it is alice's. Its data server may know that she gave it to bob.
 	if _, status := w.do(bob, at("/open/sticky", rmdir("given"))...); status != nfsv4.NFS4_OK {
 		t.Errorf("of a distributed directory: %s", nfs.StatusName(status))
 	}

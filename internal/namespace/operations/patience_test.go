@@ -58,6 +58,6 @@ func TestANameThatIsBeingMadeIsMissingAfterTheLimit(t *testing.T) {
 	w.handler.patience.limit = time.Minute
 	w.expect("with one", 0, nfsv4.NFS4ERR_DELAY)
 	w.expect("after it", 61*time.Second, nfsv4.NFS4ERR_NOENT)
-	w.handler.Tree.SetDirectory(record("open", "plain/making", "fs-0", internalv1.DirectoryReady, 9))
+	w.handler.Tree.SetDirectory(directory("open", "plain/making", "fs-0", internalv1.DirectoryReady, 9))
 	w.expect("when it is made", 0, nfsv4.NFS4_OK)
 }

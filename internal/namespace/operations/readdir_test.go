@@ -31,7 +31,7 @@ func (w *world) page(t *testing.T, caller rpc.Caller, path string, args nfsv4.Re
 
 func (w *world) fill(n int) {
 	for i := range n {
-		w.handler.Tree.SetDirectory(record("open2", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, 100+i))
+		w.handler.Tree.SetDirectory(directory("open2", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, 100+i))
 	}
 }
 
@@ -112,9 +112,9 @@ func TestReaddirGivesEveryEntryOnceWhileOthersComeAndGo(t *testing.T) {
 					t.Fatal("a page is empty and not the last")
 				}
 				args.Cookie, args.Cookieverf = last, list.Cookieverf
-				w.handler.Tree.SetDirectory(record("open2", fmt.Sprintf("new%d", pages), "fs-0", internalv1.DirectoryReady, 10000+pages))
+				w.handler.Tree.SetDirectory(directory("open2", fmt.Sprintf("new%d", pages), "fs-0", internalv1.DirectoryReady, 10000+pages))
 				if pages < 500 {
-					r := record("open2", fmt.Sprintf("d%05d", pages), "fs-0", internalv1.DirectoryReady, 100+pages)
+					r := directory("open2", fmt.Sprintf("d%05d", pages), "fs-0", internalv1.DirectoryReady, 100+pages)
 					w.handler.Tree.DeleteDirectory("open2", r.Spec.Path, string(r.UID))
 				}
 			}

@@ -46,14 +46,14 @@ func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.
 	if tree.Depth(rel) == req.Parent.Share.Depth {
 		server = "fs-0"
 	}
-	m.tree.SetDirectory(record(req.Parent.Share.Name, rel, server, internalv1.DirectoryReady, 1000+m.version))
+	m.tree.SetDirectory(directory(req.Parent.Share.Name, rel, server, internalv1.DirectoryReady, 1000+m.version))
 	e, _ := m.tree.Lookup(req.Parent.ID, req.Name)
 	return e, nfsv4.NFS4_OK
 }
 
 func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfsv4.Nfsstat4 {
 	if m.status == nfsv4.NFS4_OK {
-		m.tree.DeleteDirectory(e.Share.Name, e.Rel, e.Record.UID)
+		m.tree.DeleteDirectory(e.Share.Name, e.Rel, e.Directory.UID)
 	}
 	return m.status
 }
@@ -76,7 +76,7 @@ func share(name, path string, edit func(*v1alpha1.FileShareSpec)) *v1alpha1.File
 	return s
 }
 
-func record(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
+func directory(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
 	uid, gid := int64(1000), int64(1000)
 	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
@@ -138,11 +138,11 @@ func newWorld(t testing.TB) *world {
 		}
 	}
 	for _, r := range []*internalv1.ShareDirectory{
-		record("open", "plain", "", internalv1.DirectoryReady, 1),
-		record("open", "plain/junction", "fs-0", internalv1.DirectoryReady, 2),
-		record("open", "plain/idle", "fs-1", internalv1.DirectoryReady, 3),
-		record("open", "plain/making", "fs-0", internalv1.DirectoryCreating, 4),
-		record("single", ".", "fs-0", internalv1.DirectoryReady, 5),
+		directory("open", "plain", "", internalv1.DirectoryReady, 1),
+		directory("open", "plain/junction", "fs-0", internalv1.DirectoryReady, 2),
+		directory("open", "plain/idle", "fs-1", internalv1.DirectoryReady, 3),
+		directory("open", "plain/making", "fs-0", internalv1.DirectoryCreating, 4),
+		directory("single", ".", "fs-0", internalv1.DirectoryReady, 5),
 	} {
 		tr.SetDirectory(r)
 	}

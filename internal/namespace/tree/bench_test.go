@@ -14,7 +14,7 @@ func full(b *testing.B) *Tree {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
 	for i := range 10_000 {
-		tr.SetDirectory(newRecord("s", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, i+1))
+		tr.SetDirectory(newDirectory("s", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, i+1))
 	}
 	return tr
 }
@@ -38,7 +38,7 @@ func BenchmarkAddAndRemoveOneOfTenThousand(b *testing.B) {
 	version := 100_000
 	for b.Loop() {
 		version++
-		r := newRecord("s", "x", "fs-0", internalv1.DirectoryReady, version)
+		r := newDirectory("s", "x", "fs-0", internalv1.DirectoryReady, version)
 		r.UID = "x"
 		tr.gone = tombstones{uids: map[string]bool{}}
 		tr.SetDirectory(r)

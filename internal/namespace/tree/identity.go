@@ -3,7 +3,7 @@ package tree
 import "crypto/sha256"
 
 // A directory's identity follows the directory and not its name (RFC 8881 sections 4.2.2 and 5.8): renamed it keeps its
-// handle, and another directory of the same name has another. It is made from the UID of its record, 122 random bits that
+// handle, and another directory of the same name has another. It is made from the UID of its ShareDirectory, 122 random bits that
 // no client of NFS is told, so that a handle is known to those only who were let through all directories above
 // (docs/design/2026-11-22-file-identity.md).
 
@@ -21,11 +21,11 @@ func aboveID(path string) ID { return newID("above", path) }
 // whoever comes and however, so it need not be a secret.
 func shareID(s *Share) ID { return newID("share", s.UID) }
 
-// impliedID is the identity of a directory that exists only for what is below it, for as long as its record is missing.
+// impliedID is the identity of a directory that exists only for what is below it, for as long as its ShareDirectory is missing.
 func impliedID(s *Share, rel string) ID { return newID("implied", s.UID, rel) }
 
-// recordID is the identity of a directory with a record.
-func recordID(r *Record) ID {
+// directoryID is the identity of a directory with a ShareDirectory.
+func directoryID(r *Directory) ID {
 	if r.Identity != "" {
 		return newID("directory", r.Identity)
 	}
@@ -39,10 +39,10 @@ func (n *node) identify() ID {
 		return aboveID(n.path)
 	case n.rel == "":
 		return shareID(n.share)
-	case n.record == nil:
+	case n.directory == nil:
 		return impliedID(n.share, n.rel)
 	}
-	return recordID(n.record)
+	return directoryID(n.directory)
 }
 
 // sum256 is SHA-256 over the parts; where one ends and the next begins matters.

@@ -9,16 +9,16 @@ import (
 )
 
 // node is one name of the tree. A node is a directory above the shares (no share),
-// a share's root, a directory above the share's depth (with a record, or implied by
+// a share's root, a directory above the share's depth (with a ShareDirectory, or implied by
 // what is below it) or a junction.
 type node struct {
-	id     ID
-	cookie uint64
-	path   string
-	parent *node
-	share  *Share
-	rel    string // path below the share's root; "" is the root
-	record *Record
+	id        ID
+	cookie    uint64
+	path      string
+	parent    *node
+	share     *Share
+	rel       string // path below the share's root; "" is the root
+	directory *Directory
 
 	kids  map[string]*node
 	order []*node // kids by cookie
@@ -34,13 +34,13 @@ func (n *node) name() string {
 	return name
 }
 
-func (n *node) junction() bool { return n.record != nil && n.record.Server != "" }
+func (n *node) junction() bool { return n.directory != nil && n.directory.Server != "" }
 
 // created is when the directory came to be, in seconds.
 func (n *node) created() int64 {
 	switch {
-	case n.record != nil && (n.rel != "" || n.share.Single):
-		return n.record.Created.Unix()
+	case n.directory != nil && (n.rel != "" || n.share.Single):
+		return n.directory.Created.Unix()
 	case n.share != nil:
 		return n.share.Created.Unix()
 	}
@@ -53,8 +53,8 @@ func (n *node) weigh() uint64 {
 	if n.share != nil && n.rel == "" {
 		parts = append(parts, n.share.UID, strconv.FormatInt(n.share.Generation, 10))
 	}
-	if n.record != nil {
-		parts = append(parts, n.record.UID, n.record.Server, strconv.Itoa(int(n.record.Volume)))
+	if n.directory != nil {
+		parts = append(parts, n.directory.UID, n.directory.Server, strconv.Itoa(int(n.directory.Volume)))
 	}
 	return hash64(parts...)
 }
@@ -67,8 +67,8 @@ func (n *node) change() uint64 {
 		a := n.attributes()
 		v ^= uint64(a.owner)<<32 ^ uint64(a.group)<<16 ^ uint64(a.mode) ^ uint64(n.share.Generation)<<48
 	}
-	if n.record != nil && !n.record.Changed.IsZero() {
-		v += hash64("changed", n.record.Changed.UTC().Format(time.RFC3339Nano))
+	if n.directory != nil && !n.directory.Changed.IsZero() {
+		v += hash64("changed", n.directory.Changed.UTC().Format(time.RFC3339Nano))
 	}
 	// The finalizer of splitmix64, so that neighbouring sums don't look alike.
 	v += 0x9e3779b97f4a7c15
@@ -81,8 +81,8 @@ func (n *node) change() uint64 {
 // the share asks for something else than it did then.
 func (n *node) attributes() attributes {
 	switch {
-	case n.record != nil && (n.rel != "" || n.share.Single || n.record.share != nil && *n.record.share == n.share.attributes()):
-		return attributes{n.record.Owner, n.record.Group, n.record.Mode}
+	case n.directory != nil && (n.rel != "" || n.share.Single || n.directory.share != nil && *n.directory.share == n.share.attributes()):
+		return attributes{n.directory.Owner, n.directory.Group, n.directory.Mode}
 	case n.share != nil:
 		return n.share.attributes()
 	}
@@ -90,11 +90,11 @@ func (n *node) attributes() attributes {
 }
 
 // times are when the directory was last modified, changed and accessed. What came into it after the last change that
-// its record knows of is known from its age.
+// its ShareDirectory knows of is known from its age.
 func (n *node) times() (modified, changed, accessed time.Time) {
 	made, newest := time.Unix(n.created(), 0), time.Unix(n.newest, 0)
 	modified, changed = made, made
-	if r := n.record; r != nil && !r.Changed.IsZero() {
+	if r := n.directory; r != nil && !r.Changed.IsZero() {
 		changed, accessed = r.Changed, r.Accessed
 		if !r.Modified.IsZero() {
 			modified = r.Modified
@@ -111,7 +111,7 @@ func (n *node) times() (modified, changed, accessed time.Time) {
 
 // implied tells whether the node exists only for what is below it.
 func (n *node) implied() bool {
-	return n.parent != nil && n.record == nil && (n.share == nil || n.rel != "")
+	return n.parent != nil && n.directory == nil && (n.share == nil || n.rel != "")
 }
 
 func byCookie(n *node, cookie uint64) int { return cmp.Compare(n.cookie, cookie) }
@@ -193,7 +193,7 @@ func (n *node) aged(gone int64) {
 	}
 }
 
-// reweigh brings the parent up to date after a node's record or share changed.
+// reweigh brings the parent up to date after a node's ShareDirectory or share changed.
 func (n *node) reweigh() {
 	if n.parent == nil {
 		return
@@ -243,8 +243,8 @@ func (t *Tree) above(path string) *node {
 	return n
 }
 
-// place shows a record's directory, if it is one that is shown.
-func (t *Tree) place(s *Share, r *Record) {
+// place shows a ShareDirectory's directory, if it is one that is shown.
+func (t *Tree) place(s *Share, r *Directory) {
 	if !r.Shown() || !r.fits(s) {
 		return
 	}
@@ -253,18 +253,18 @@ func (t *Tree) place(s *Share, r *Record) {
 		rel = ""
 	}
 	n := t.ensure(s, rel)
-	n.record = r
+	n.directory = r
 	t.reidentify(n)
 	n.reweigh()
 }
 
-// displace hides a record's directory. A directory that others are below of stays, implied by them.
-func (t *Tree) displace(s *Share, r *Record) {
+// displace hides a ShareDirectory's directory. A directory that others are below of stays, implied by them.
+func (t *Tree) displace(s *Share, r *Directory) {
 	n := t.at(absolute(s, r.Path))
-	if n == nil || n.record != r {
+	if n == nil || n.directory != r {
 		return
 	}
-	n.record = nil
+	n.directory = nil
 	if len(n.kids) > 0 || n.rel == "" && !s.Single {
 		t.reidentify(n)
 		n.reweigh()

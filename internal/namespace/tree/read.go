@@ -18,8 +18,8 @@ type Entry struct {
 	Share *Share
 	// Rel is the path below the share's root; "" is the root.
 	Rel string
-	// Record is nil above the shares, for a share's root and for directories that are only implied.
-	Record *Record
+	// Directory is nil above the shares, for a share's root and for directories that are only implied.
+	Directory *Directory
 	// Target is set for a junction.
 	Target *Target
 
@@ -53,23 +53,23 @@ func (e *Entry) Junction() bool { return e.Target != nil }
 
 // Distributed tells whether the directory has a data server: it is a junction, or was until its Target was
 // taken from the entry for who has just made it.
-func (e *Entry) Distributed() bool { return e.Record != nil && e.Record.Server != "" }
+func (e *Entry) Distributed() bool { return e.Directory != nil && e.Directory.Server != "" }
 
 func (t *Tree) entry(n *node) Entry {
 	e := Entry{
-		ID: n.id, Path: n.path, Share: n.share, Rel: n.rel, Record: n.record,
+		ID: n.id, Path: n.path, Share: n.share, Rel: n.rel, Directory: n.directory,
 		Change: n.change(), Entries: len(n.order),
 	}
 	e.Modified, e.Changed, e.Accessed = n.times()
 	a := n.attributes()
 	e.Owner, e.Group, e.Mode = a.owner, a.group, a.mode
 	if n.junction() {
-		e.Target = t.target(n.share, n.record)
+		e.Target = t.target(n.share, n.directory)
 	}
 	return e
 }
 
-func (t *Tree) target(s *Share, r *Record) *Target {
+func (t *Tree) target(s *Share, r *Directory) *Target {
 	out := &Target{Server: r.Server, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
 	if server := t.servers[r.Server]; server != nil {
 		out.Address = server.Address
@@ -136,23 +136,23 @@ func (t *Tree) Lookup(dir ID, name string) (Entry, bool) {
 	return t.entry(n.kids[name]), true
 }
 
-// Pending is the record of a name that is not shown yet: its directory is being made
+// Pending is the ShareDirectory of a name that is not shown yet: its directory is being made
 // or is getting this name. nil: there is none, and the name does not exist.
-func (t *Tree) Pending(dir ID, name string) *Record {
+func (t *Tree) Pending(dir ID, name string) *Directory {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	n := t.nodes[dir]
 	if n == nil {
 		return nil
 	}
-	var r *Record
+	var r *Directory
 	if n.share != nil {
-		r = t.records[n.share.Name][strings.TrimPrefix(n.rel+"/"+name, "/")]
+		r = t.directories[n.share.Name][strings.TrimPrefix(n.rel+"/"+name, "/")]
 	} else {
 		path := strings.TrimSuffix(n.path, "/") + "/" + name
 		for _, s := range t.mounted {
 			if s.Single && s.Path == path {
-				r = t.records[s.Name][RootPath]
+				r = t.directories[s.Name][RootPath]
 			}
 		}
 	}
@@ -200,42 +200,42 @@ func (t *Tree) Shares() []*Share {
 	return out
 }
 
-// Record is the record of a path of a share.
-func (t *Tree) Record(share, path string) (*Record, bool) {
+// Directory is the ShareDirectory of a path of a share.
+func (t *Tree) Directory(share, path string) (*Directory, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	r, ok := t.records[share][path]
+	r, ok := t.directories[share][path]
 	return r, ok
 }
 
-// Directories is how many records a share has, those that are being made included.
+// Directories is how many ShareDirectories a share has, those that are being made included.
 func (t *Tree) Directories(share string) int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	n := len(t.records[share])
-	if t.records[share][RootPath] != nil {
+	n := len(t.directories[share])
+	if t.directories[share][RootPath] != nil {
 		n-- // the root is there whatever the limit
 	}
 	return n
 }
 
-// Unfinished are the records of directories that somebody has to do something about.
-func (t *Tree) Unfinished() []*Record {
+// Unfinished are the ShareDirectories of directories that somebody has to do something about.
+func (t *Tree) Unfinished() []*Directory {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var out []*Record
-	for _, paths := range t.records {
+	var out []*Directory
+	for _, paths := range t.directories {
 		for _, r := range paths {
 			if r.Unfinished() {
 				out = append(out, r)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *Directory) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-// Below tells whether any record of a share is below a path of it.
+// Below tells whether any ShareDirectory of a share is below a path of it.
 func (t *Tree) Below(share, path string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -246,7 +246,7 @@ func (t *Tree) Below(share, path string) bool {
 	if n := t.at(absolute(s, path)); n != nil && len(n.kids) > 0 {
 		return true
 	}
-	for other := range t.records[share] {
+	for other := range t.directories[share] {
 		if strings.HasPrefix(other, path+"/") {
 			return true
 		}
@@ -254,23 +254,23 @@ func (t *Tree) Below(share, path string) bool {
 	return false
 }
 
-// AllBelow are the records below a path of a share, by path.
-func (t *Tree) AllBelow(share, path string) []*Record {
-	return t.recordsBelow(share, path, func(string) bool { return false })
+// AllBelow are the ShareDirectories below a path of a share, by path.
+func (t *Tree) AllBelow(share, path string) []*Directory {
+	return t.directoriesBelow(share, path, func(string) bool { return false })
 }
 
-// RecordsIn are the records below a path of a share that are below no other of them.
-func (t *Tree) RecordsIn(share, path string) []*Record {
-	return t.recordsBelow(share, path, func(above string) bool { return t.records[share][above] != nil })
+// DirectoriesIn are the ShareDirectories below a path of a share that are below no other of them.
+func (t *Tree) DirectoriesIn(share, path string) []*Directory {
+	return t.directoriesBelow(share, path, func(above string) bool { return t.directories[share][above] != nil })
 }
 
-// recordsBelow leaves out those that have a directory above them, up to path, that the caller does not want anything below of.
-func (t *Tree) recordsBelow(share, path string, stop func(above string) bool) []*Record {
+// directoriesBelow leaves out those that have a directory above them, up to path, that the caller does not want anything below of.
+func (t *Tree) directoriesBelow(share, path string, stop func(above string) bool) []*Directory {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var out []*Record
+	var out []*Directory
 next:
-	for other, r := range t.records[share] {
+	for other, r := range t.directories[share] {
 		if !strings.HasPrefix(other, path+"/") {
 			continue
 		}
@@ -281,7 +281,7 @@ next:
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b *Directory) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
 
@@ -326,7 +326,7 @@ func (t *Tree) ProbeTargets() map[string]string {
 }
 
 // IdentityAt is what the data server with the address calls itself (RFC 8881 section 2.10.4); "" if none has it,
-// or if its record does not tell.
+// or if its DataServer does not tell.
 func (t *Tree) IdentityAt(address string) string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -364,7 +364,7 @@ func (t *Tree) Sizes() Sizes {
 			out.Directories++
 		}
 	}
-	for _, paths := range t.records {
+	for _, paths := range t.directories {
 		for _, r := range paths {
 			if r.State != internalv1.DirectoryReady {
 				out.Unfinished++

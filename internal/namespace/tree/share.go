@@ -25,7 +25,7 @@ type Share struct {
 	// Single: the share's root is a junction. Else directories at Depth are.
 	Single bool
 	Depth  int
-	// MaxDirectories is how many records the share may have.
+	// MaxDirectories is how many ShareDirectories the share may have.
 	MaxDirectories int
 	Owner          uint32
 	Group          uint32

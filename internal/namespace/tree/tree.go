@@ -16,19 +16,19 @@ import (
 type Tree struct {
 	fileServer string
 
-	mu      sync.RWMutex
-	root    *node
-	nodes   map[ID]*node
-	paths   map[string]*node
-	shares  map[string]*Share             // all that could be shown
-	mounted map[string]*Share             // those that are: no older share is in their way
-	records map[string]map[string]*Record // by share and path
-	counts  map[string]map[Slot]int       // directories of a share on a volume
-	servers map[string]*Server
-	ready   map[string]bool            // Data servers that say that they are ready.
-	exports map[string]map[string]bool // Shares that a data server serves whenever it is ready, by server.
-	gone    tombstones
-	// moving has the records of directories that are getting another name, by the identity that they keep.
+	mu          sync.RWMutex
+	root        *node
+	nodes       map[ID]*node
+	paths       map[string]*node
+	shares      map[string]*Share                // all that could be shown
+	mounted     map[string]*Share                // those that are: no older share is in their way
+	directories map[string]map[string]*Directory // by share and path
+	counts      map[string]map[Slot]int          // directories of a share on a volume
+	servers     map[string]*Server
+	ready       map[string]bool            // Data servers that say that they are ready.
+	exports     map[string]map[string]bool // Shares that a data server serves whenever it is ready, by server.
+	gone        tombstones
+	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
 }
 
@@ -41,18 +41,18 @@ type Slot struct {
 // New is an empty tree.
 func New(fileServer string) *Tree {
 	t := &Tree{
-		fileServer: fileServer,
-		nodes:      map[ID]*node{},
-		paths:      map[string]*node{},
-		shares:     map[string]*Share{},
-		mounted:    map[string]*Share{},
-		records:    map[string]map[string]*Record{},
-		counts:     map[string]map[Slot]int{},
-		servers:    map[string]*Server{},
-		ready:      map[string]bool{},
-		exports:    map[string]map[string]bool{},
-		gone:       tombstones{uids: map[string]bool{}},
-		moving:     map[ID]string{},
+		fileServer:  fileServer,
+		nodes:       map[ID]*node{},
+		paths:       map[string]*node{},
+		shares:      map[string]*Share{},
+		mounted:     map[string]*Share{},
+		directories: map[string]map[string]*Directory{},
+		counts:      map[string]map[Slot]int{},
+		servers:     map[string]*Server{},
+		ready:       map[string]bool{},
+		exports:     map[string]map[string]bool{},
+		gone:        tombstones{uids: map[string]bool{}},
+		moving:      map[ID]string{},
 	}
 	t.root = &node{path: "/"}
 	t.root.id = t.root.identify()
@@ -73,7 +73,7 @@ func (t *Tree) SetShare(o *v1alpha1.FileShare) {
 	t.remount()
 }
 
-// DeleteShare forgets a FileShare. Its records stay known until they are deleted themselves.
+// DeleteShare forgets a FileShare. Its ShareDirectories stay known until they are deleted themselves.
 func (t *Tree) DeleteShare(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *Tree) mount(s *Share) {
 	if !s.Single {
 		t.ensure(s, "")
 	}
-	for _, r := range t.records[s.Name] {
+	for _, r := range t.directories[s.Name] {
 		t.place(s, r)
 	}
 }
@@ -137,16 +137,16 @@ func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
 	if o.Spec.FileServerRef.Name != t.fileServer {
 		return
 	}
-	r := NewRecord(o)
+	r := NewDirectory(o)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.gone.has(r.UID) {
 		return
 	}
-	paths := t.records[r.Share]
+	paths := t.directories[r.Share]
 	if paths == nil {
-		paths = map[string]*Record{}
-		t.records[r.Share] = paths
+		paths = map[string]*Directory{}
+		t.directories[r.Share] = paths
 	}
 	before := paths[r.Path]
 	if before != nil {
@@ -174,13 +174,13 @@ func (t *Tree) DeleteDirectory(share, path, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone.add(uid)
-	r := t.records[share][path]
+	r := t.directories[share][path]
 	if r == nil || r.UID != uid {
 		return
 	}
-	delete(t.records[share], path)
-	if len(t.records[share]) == 0 {
-		delete(t.records, share)
+	delete(t.directories[share], path)
+	if len(t.directories[share]) == 0 {
+		delete(t.directories, share)
 	}
 	t.count(r, -1)
 	t.follow(r, false)
@@ -190,11 +190,11 @@ func (t *Tree) DeleteDirectory(share, path, uid string) {
 }
 
 // follow notes whether a directory is getting another name.
-func (t *Tree) follow(r *Record, moving bool) {
+func (t *Tree) follow(r *Directory, moving bool) {
 	if r.Identity == "" {
 		return
 	}
-	id := recordID(r)
+	id := directoryID(r)
 	switch {
 	case moving:
 		t.moving[id] = r.UID
@@ -268,7 +268,7 @@ func (t *Tree) DeleteServer(name string) {
 	delete(t.ready, name)
 }
 
-func (t *Tree) count(r *Record, by int) {
+func (t *Tree) count(r *Directory, by int) {
 	if r.Server == "" {
 		return
 	}
@@ -303,11 +303,11 @@ func split(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-// maxTombstones bounds the memory for deleted records. A tombstone is needed for
+// maxTombstones bounds the memory for deleted ShareDirectories. A tombstone is needed for
 // as long as a watch may lag, which is far less than this many deletions.
 const maxTombstones = 1 << 14
 
-// tombstones are the UIDs of the last deleted records, oldest first.
+// tombstones are the UIDs of the last deleted ShareDirectories, oldest first.
 type tombstones struct {
 	uids  map[string]bool
 	order []string

@@ -30,7 +30,7 @@ func newShare(name, path string, age time.Duration, edit func(*v1alpha1.FileShar
 	return s
 }
 
-func newRecord(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
+func newDirectory(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
 	id := int64(1000)
 	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
@@ -82,7 +82,7 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
 		shares := map[string]*v1alpha1.FileShare{}
-		records := map[string]*internalv1.ShareDirectory{}
+		directories := map[string]*internalv1.ShareDirectory{}
 		live := New("fs")
 		for step := range 120 {
 			name := string(rune('a' + random.IntN(5)))
@@ -107,9 +107,9 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 				delete(shares, name)
 				live.DeleteShare(name)
 			case 2, 3:
-				for key, r := range records {
+				for key, r := range directories {
 					if random.IntN(4) == 0 {
-						delete(records, key)
+						delete(directories, key)
 						live.DeleteDirectory(r.Spec.FileShareRef.Name, r.Spec.Path, string(r.UID))
 						break
 					}
@@ -125,17 +125,17 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 				if random.IntN(3) > 0 {
 					server = "fs-" + fmt.Sprint(random.IntN(2))
 				}
-				r := newRecord(name, path, server, states[random.IntN(len(states))], round*1000+step+1)
+				r := newDirectory(name, path, server, states[random.IntN(len(states))], round*1000+step+1)
 				r.UID = types.UID(fmt.Sprint(round, step))
-				if old := records[r.Name]; old != nil && random.IntN(2) == 0 {
+				if old := directories[r.Name]; old != nil && random.IntN(2) == 0 {
 					r.UID = old.UID
 				}
-				records[r.Name] = r
+				directories[r.Name] = r
 				live.SetDirectory(r)
 			}
 		}
 		rebuilt := New("fs")
-		for _, r := range records { // in random order, and records before shares
+		for _, r := range directories { // in random order, and ShareDirectories before shares
 			rebuilt.SetDirectory(r)
 		}
 		for _, s := range shares {
@@ -154,7 +154,7 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
 	for i := range 20000 {
-		tr.SetDirectory(newRecord("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", internalv1.DirectoryReady, i+1))
+		tr.SetDirectory(newDirectory("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", internalv1.DirectoryReady, i+1))
 	}
 	handles, ids := map[string]string{}, map[uint64]string{}
 	for _, n := range tr.paths {
@@ -191,10 +191,10 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 sections 4.2.2 and 5.8.2.4
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
-	tr.SetDirectory(newRecord("s", "p", "", internalv1.DirectoryReady, 1))
+	tr.SetDirectory(newDirectory("s", "p", "", internalv1.DirectoryReady, 1))
 	before := idOf(tr, "/s/p")
 	tr.DeleteDirectory("s", "p", "uid-sp")
-	again := newRecord("s", "p", "", internalv1.DirectoryReady, 2)
+	again := newDirectory("s", "p", "", internalv1.DirectoryReady, 2)
 	again.UID = "another"
 	tr.SetDirectory(again)
 	if _, ok := tr.Get(before); ok || idOf(tr, "/s/p") == before {
@@ -213,7 +213,7 @@ func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 se
 func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
-	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 1))
+	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 1))
 	id := idOf(tr, "/s/a")
 	for at := range len(id) - 3 {
 		part := binary.BigEndian.Uint32(id[at:])
@@ -239,7 +239,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 	}
 	add := func(name string, version int) func(*Tree) {
 		return func(tr *Tree) {
-			tr.SetDirectory(newRecord("s", name, "fs-0", internalv1.DirectoryReady, version))
+			tr.SetDirectory(newDirectory("s", name, "fs-0", internalv1.DirectoryReady, version))
 		}
 	}
 	remove := func(name string) func(*Tree) {
@@ -256,7 +256,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 		t.Errorf("after a removal it is %x, not %x as if it had never been", got, a)
 	}
 	again := func(tr *Tree) {
-		r := newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 9)
+		r := newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 9)
 		r.UID = "another"
 		tr.SetDirectory(r)
 	}
@@ -276,22 +276,22 @@ func TestStatesThatArriveLateAreIgnored(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(newShare("s", "/s", 0, nil))
 	shown := func() bool { _, ok := tr.Lookup(idOf(tr, "/s"), "a"); return ok }
-	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 5))
-	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryCreating, 4))
+	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 5))
+	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryCreating, 4))
 	if !shown() {
 		t.Error("an older state hides the directory")
 	}
 	tr.DeleteDirectory("s", "a", "uid-sa")
-	tr.SetDirectory(newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 6))
+	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 6))
 	if shown() {
 		t.Error("a late state brings a deleted directory back")
 	}
-	next := newRecord("s", "a", "fs-0", internalv1.DirectoryReady, 7)
+	next := newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 7)
 	next.UID = "next"
 	tr.SetDirectory(next)
 	tr.DeleteDirectory("s", "a", "uid-sa")
 	if !shown() {
-		t.Error("the late deletion of an older record hides its successor")
+		t.Error("the late deletion of an older ShareDirectory hides its successor")
 	}
 }
 

@@ -12,18 +12,18 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// RootPath is the path of a record that stands for the root of a share of layout Single.
+// RootPath is the path of a ShareDirectory that stands for the root of a share of layout Single.
 const RootPath = "."
 
-// MadeByAnnotation is on records that a namespace server made for a client's mkdir, with the
-// server's name. Records without it are declared, and completed at once.
+// MadeByAnnotation is on ShareDirectories that a namespace server made for a client's mkdir, with the
+// server's name. ShareDirectories without it are declared, and completed at once.
 const MadeByAnnotation = "howdah.io/made-by"
 
-// Record is what the tree needs of a ShareDirectory. It is never changed after it was made.
-type Record struct {
+// Directory is what the tree needs of a ShareDirectory. It is never changed after it was made.
+type Directory struct {
 	Name string
 	UID  string
-	// Identity is that of the directory, if it is older than this record: it was renamed. Empty: the UID is.
+	// Identity is that of the directory, if it is older than this ShareDirectory: it was renamed. Empty: the UID is.
 	Identity string
 	Version  uint64
 	Share    string
@@ -38,7 +38,7 @@ type Record struct {
 	State       internalv1.DirectoryState
 	RenamedFrom string
 	Created     time.Time
-	// MadeBy is the namespace server that made the record for a client; empty: it was declared.
+	// MadeBy is the namespace server that made the ShareDirectory for a client; empty: it was declared.
 	MadeBy string
 	// RemoveWhenEmpty: the operator wants it removed, so no client waits for that.
 	RemoveWhenEmpty bool
@@ -55,9 +55,9 @@ type Record struct {
 // attributes are those that permission is judged by.
 type attributes struct{ owner, group, mode uint32 }
 
-// NewRecord takes what the tree needs from a ShareDirectory.
-func NewRecord(o *internalv1.ShareDirectory) *Record {
-	r := &Record{
+// NewDirectory takes what the tree needs from a ShareDirectory.
+func NewDirectory(o *internalv1.ShareDirectory) *Directory {
+	r := &Directory{
 		Name: o.Name, UID: string(o.UID), Identity: o.Spec.Identity, Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
 		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
@@ -90,17 +90,17 @@ func NewRecord(o *internalv1.ShareDirectory) *Record {
 }
 
 // Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail).
-func (r *Record) Shown() bool {
+func (r *Directory) Shown() bool {
 	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving
 }
 
 // Unfinished tells whether somebody has to do something about the directory.
-func (r *Record) Unfinished() bool {
+func (r *Directory) Unfinished() bool {
 	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.ToldOwners
 }
 
 // Depth is the number of levels below the share's root.
-func (r *Record) Depth() int { return Depth(r.Path) }
+func (r *Directory) Depth() int { return Depth(r.Path) }
 
 // Depth is the number of levels of a path below the share's root; the root has 0.
 func Depth(rel string) int {
@@ -110,9 +110,9 @@ func Depth(rel string) int {
 	return strings.Count(rel, "/") + 1
 }
 
-// fits tells whether the record is one that its share can have: junctions at the
+// fits tells whether the ShareDirectory is one that its share can have: junctions at the
 // share's depth, plain directories above, the root among them. Others are not shown.
-func (r *Record) fits(s *Share) bool {
+func (r *Directory) fits(s *Share) bool {
 	if s.Single {
 		return r.Path == RootPath && r.Server != ""
 	}
@@ -131,7 +131,7 @@ type Server struct {
 	Serves map[string]bool
 	// Scope is the server's scope: the UID of the FileServer.
 	Scope string
-	// Identity is the server's owner; "" if the record does not tell.
+	// Identity is the server's owner; "" if the DataServer does not tell.
 	Identity string
 	Volumes  int32
 	Usage    map[int32]Usage
