@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,8 +77,7 @@ func attackAsTold() int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.Length)
 	defer cancel()
-	told := attacks[o.Attack].run(ctx, &target{address: o.Address, attacks: o.Round})
-	<-ctx.Done()
+	told := slices.Concat(attacks, floods)[o.Attack].run(ctx, &target{address: o.Address, attacks: o.Round})
 	fmt.Fprint(os.Stdout, told)
 	return 0
 }
