@@ -36,8 +36,8 @@ refused() {
 
 "$helm" lint --strict --quiet charts/howdah
 
-has "CRDs are installed" '^kind: CustomResourceDefinition$' 5
-has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 5
+has "CRDs are installed" '^kind: CustomResourceDefinition$' 6
+has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 6
 has "CRDs can be left out" '^kind: CustomResourceDefinition$' 0 --set crds.install=false
 has "the operator may work everywhere" '^kind: Role$' 1
 has "the operator gets a Role in each watched namespace" '^kind: Role$' 3 --set 'watchNamespaces={team-a,team-b}'

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced before each of the everyday commands. $W is where they work, $S a tree to copy, $out what they make.
 export LC_ALL=C TZ=UTC GIT_CONFIG_GLOBAL=/tmp/gitconfig
 
