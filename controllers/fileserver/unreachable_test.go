@@ -19,7 +19,7 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		}}
 	}
 	record := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-1"}}
-	record.Status.Unreachable = internalv1.Unreachable{SinceTime: metav1.NewTime(time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)), SeenBy: "fs-front-door-x"}
+	record.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "fs-front-door-x"}
 	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}
 		p.Status.Phase = corev1.PodRunning

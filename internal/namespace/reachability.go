@@ -87,5 +87,5 @@ func news(known bool, since time.Time, down bool, now time.Time, replica string)
 	case known || now.Sub(since) < reportAfter:
 		return nil, false
 	}
-	return &internalv1.Unreachable{SinceTime: metav1.NewTime(since), SeenBy: replica}, true
+	return &internalv1.Unreachable{SinceTime: &metav1.Time{Time: since}, SeenBy: replica}, true
 }

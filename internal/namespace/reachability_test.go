@@ -66,7 +66,7 @@ func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.
 	moveTo("127.0.0.1:1") // nobody listens there
 	w.eventually("the silent data server to be reported", func() bool { return get().Status.Unreachable.SeenBy == "a" })
 	t.Logf("reported after %v", time.Since(began).Round(time.Millisecond))
-	if since := server.Status.Unreachable.SinceTime; since.Time.Before(began.Add(-2*time.Second)) || since.After(time.Now()) {
+	if since := server.Status.Unreachable.SinceTime; since == nil || since.Time.Before(began.Add(-2*time.Second)) || since.After(time.Now()) {
 		t.Errorf("silent since %v, and it fell silent at %v", since, began)
 	}
 	if len(server.Status.Conditions) == 0 {

@@ -145,7 +145,7 @@ type Connections struct {
 type Unreachable struct {
 	// sinceTime is when the first request without an answer was sent.
 	// +required
-	SinceTime metav1.Time `json:"sinceTime,omitempty,omitzero"`
+	SinceTime *metav1.Time `json:"sinceTime,omitempty"`
 
 	// seenBy is the name of the namespace server that gets no answer.
 	// +kubebuilder:validation:MinLength=1
