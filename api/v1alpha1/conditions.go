@@ -32,7 +32,7 @@ const (
 	FileSharePlaced = "Placed"
 	// FileShareExported: every data server that owns directories of the share exports it.
 	FileShareExported = "Exported"
-	// FileShareJunctionsResolved: every recorded directory exists on its owner, and the namespace refers to it.
+	// FileShareJunctionsResolved: every known directory exists on its owner, and the namespace refers to it.
 	FileShareJunctionsResolved = "JunctionsResolved"
 	// FileShareClaimAvailable: the ready-made PersistentVolume and its claim exist.
 	FileShareClaimAvailable = "ClaimAvailable"

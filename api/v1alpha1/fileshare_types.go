@@ -17,7 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Directories",type=integer,JSONPath=`.status.directories.count`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: names of records and volumes are made from it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: names of objects and volumes are made from it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label (no dots): the share's directory on the volumes has this name"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^data-[0-9]+-.+-[0-9]+$')",message="metadata.name must not be data-N-NAME-N: claims of data servers are named so, and this share's claim would take the name of one"
 type FileShare struct {

@@ -21,7 +21,7 @@ func newServerCommand() *cobra.Command {
 	var options instance.Options
 	command := &cobra.Command{
 		Use:   "server",
-		Short: "Run a data server: ganesha, configured from its DataServer record",
+		Short: "Run a data server: ganesha, configured from its DataServer",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			options.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
@@ -36,8 +36,8 @@ func newServerCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.DataServer, "data-server", os.Getenv(serverpod.EnvDataServer), "name of the DataServer record ($"+serverpod.EnvDataServer+")")
-	flags.StringVar(&options.Namespace, "namespace", os.Getenv(serverpod.EnvNamespace), "namespace of the record ($"+serverpod.EnvNamespace+")")
+	flags.StringVar(&options.DataServer, "data-server", os.Getenv(serverpod.EnvDataServer), "name of the DataServer ($"+serverpod.EnvDataServer+")")
+	flags.StringVar(&options.Namespace, "namespace", os.Getenv(serverpod.EnvNamespace), "namespace of the DataServer ($"+serverpod.EnvNamespace+")")
 	flags.StringVar(&options.NodeName, "node-name", os.Getenv(serverpod.EnvNodeName), "node to report ($"+serverpod.EnvNodeName+")")
 	flags.StringVar(&options.PodIP, "pod-ip", os.Getenv(serverpod.EnvPodIP), "address of the pod to report ($"+serverpod.EnvPodIP+")")
 	flags.StringVar(&options.VolumesRoot, "volumes-root", naming.VolumesRoot, "directory with a directory for each volume")

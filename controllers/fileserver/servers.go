@@ -32,23 +32,23 @@ func reportServers(o *observed, d decision) []serverReport {
 
 func reportServer(o *observed, name string) serverReport {
 	pod, hasPod := o.pods[name]
-	record := o.dataServers[name]
+	dataServer := o.dataServers[name]
 	r := serverReport{status: v1alpha1.FileServerServerStatus{
 		Name:           name,
 		NodeName:       pod.Spec.NodeName,
-		Address:        record.Spec.Address,
-		ConfigRevision: record.Status.ObservedGeneration,
+		Address:        dataServer.Spec.Address,
+		ConfigRevision: dataServer.Status.ObservedGeneration,
 	}}
-	if seen := record.Status.Connections; seen.Limit > 0 {
+	if seen := dataServer.Status.Connections; seen.Limit > 0 {
 		r.status.Connections = v1alpha1.FileServerConnections{Used: seen.Used, Limit: seen.Limit}
 	}
 	count := o.directories[name]
 	r.status.Directories = &count
-	r.status.State, r.waits = o.serverState(&pod, hasPod, &record)
-	if loaded := record.Status.ObservedGeneration; loaded == nil {
+	r.status.State, r.waits = o.serverState(&pod, hasPod, &dataServer)
+	if loaded := dataServer.Status.ObservedGeneration; loaded == nil {
 		r.config = "nothing loaded yet"
-	} else if *loaded != record.Generation {
-		r.config = fmt.Sprintf("revision %d loaded, %d wanted", *loaded, record.Generation)
+	} else if *loaded != dataServer.Generation {
+		r.config = fmt.Sprintf("revision %d loaded, %d wanted", *loaded, dataServer.Generation)
 	}
 	return r
 }
@@ -56,15 +56,15 @@ func reportServer(o *observed, name string) serverReport {
 // serverState tells how far a data server is, and what it waits for. The pod's
 // readiness counts beside what the server says of itself: of a lost node the last word stays "ready". Before both comes whether
 // it answers, which the namespace servers know within seconds.
-func (o *observed) serverState(pod *corev1.Pod, hasPod bool, record *internalv1.DataServer) (v1alpha1.ServerState, string) {
-	saysReady := conditions.IsTrue(record.Status.Conditions, v1alpha1.ConditionReady)
+func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *internalv1.DataServer) (v1alpha1.ServerState, string) {
+	saysReady := conditions.IsTrue(dataServer.Status.Conditions, v1alpha1.ConditionReady)
 	running := hasPod && pod.Status.Phase == corev1.PodRunning
-	if unreachable := record.Status.Unreachable; unreachable.SeenBy != "" {
+	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" {
 		// A pod on a node that is lost is Running for ever, and one that is to go there never goes.
 		if waits := podWaits(pod, hasPod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
 			return v1alpha1.ServerUnavailable, waits
 		}
-		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.pinned[record.Name])
+		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.pinned[dataServer.Name])
 	}
 	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {
 		return v1alpha1.ServerServing, ""
@@ -72,12 +72,12 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, record *internalv1.
 	waits := podWaits(pod, hasPod)
 	if waits == "" && running {
 		waits = "ganesha does not answer yet"
-		if message := conditions.Message(record.Status.Conditions, v1alpha1.ConditionReady); message != "" && !saysReady {
+		if message := conditions.Message(dataServer.Status.Conditions, v1alpha1.ConditionReady); message != "" && !saysReady {
 			waits = message
 		}
 	}
 	switch {
-	case record.Status.ObservedGeneration != nil:
+	case dataServer.Status.ObservedGeneration != nil:
 		return v1alpha1.ServerUnavailable, waits
 	case running:
 		return v1alpha1.ServerStarting, waits
@@ -153,8 +153,8 @@ func capacity(o *observed, reports []serverReport) v1alpha1.FileServerCapacity {
 	var total, used int64
 	known := false
 	for _, r := range reports {
-		record := o.dataServers[r.status.Name]
-		for _, volume := range record.Status.Volumes {
+		dataServer := o.dataServers[r.status.Name]
+		for _, volume := range dataServer.Status.Volumes {
 			known = true
 			total += ptr.Deref(volume.TotalBytes, 0)
 			used += ptr.Deref(volume.UsedBytes, 0)

@@ -34,7 +34,7 @@ func pod(phase corev1.PodPhase, ready bool, mutate ...func(*corev1.Pod)) *corev1
 	return p
 }
 
-func record(generation, loaded int64, ready bool, message string) internalv1.DataServer {
+func dataServer(generation, loaded int64, ready bool, message string) internalv1.DataServer {
 	var r internalv1.DataServer
 	r.Generation = generation
 	if loaded > 0 {
@@ -62,24 +62,24 @@ func TestServerState(t *testing.T) {
 		p.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available."}
 	}
 	tests := map[string]struct {
-		pod    *corev1.Pod
-		record internalv1.DataServer
-		want   v1alpha1.ServerState
-		waits  string
+		pod        *corev1.Pod
+		dataServer internalv1.DataServer
+		want       v1alpha1.ServerState
+		waits      string
 	}{
-		"serves":                               {pod(corev1.PodRunning, true), record(2, 2, true, ""), v1alpha1.ServerServing, ""},
-		"serves with older exports":            {pod(corev1.PodRunning, true), record(3, 2, true, ""), v1alpha1.ServerServing, ""},
-		"has no pod":                           {nil, record(1, 0, false, ""), v1alpha1.ServerPending, "its pod is not made yet"},
-		"had a pod once":                       {nil, record(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is not made yet"},
-		"is not scheduled":                     {pod(corev1.PodPending, false, unscheduled), record(1, 0, false, ""), v1alpha1.ServerPending, "not scheduled: 0/3 nodes are available."},
-		"waits for its image":                  {pod(corev1.PodPending, false, waiting("ImagePullBackOff", "back-off 5m0s")), record(1, 0, false, ""), v1alpha1.ServerPending, "ImagePullBackOff"},
-		"has no such image":                    {pod(corev1.PodPending, false, waiting("ErrImageNeverPull", "not present")), record(1, 0, false, ""), v1alpha1.ServerPending, "ErrImageNeverPull: not present"},
-		"crashes":                              {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), record(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
-		"starts":                               {pod(corev1.PodRunning, false), record(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
-		"starts and says why it takes long":    {pod(corev1.PodRunning, false), record(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
-		"is stopped":                           {pod(corev1.PodRunning, true, deleted), record(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
-		"says it serves, but its node is lost": {pod(corev1.PodRunning, false), record(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
-		"runs, and ganesha has lost its identity": {pod(corev1.PodRunning, true), record(1, 1, false, "another server answers"), v1alpha1.ServerUnavailable, "another server answers"},
+		"serves":                               {pod(corev1.PodRunning, true), dataServer(2, 2, true, ""), v1alpha1.ServerServing, ""},
+		"serves with older exports":            {pod(corev1.PodRunning, true), dataServer(3, 2, true, ""), v1alpha1.ServerServing, ""},
+		"has no pod":                           {nil, dataServer(1, 0, false, ""), v1alpha1.ServerPending, "its pod is not made yet"},
+		"had a pod once":                       {nil, dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is not made yet"},
+		"is not scheduled":                     {pod(corev1.PodPending, false, unscheduled), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "not scheduled: 0/3 nodes are available."},
+		"waits for its image":                  {pod(corev1.PodPending, false, waiting("ImagePullBackOff", "back-off 5m0s")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ImagePullBackOff"},
+		"has no such image":                    {pod(corev1.PodPending, false, waiting("ErrImageNeverPull", "not present")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ErrImageNeverPull: not present"},
+		"crashes":                              {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
+		"starts":                               {pod(corev1.PodRunning, false), dataServer(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
+		"starts and says why it takes long":    {pod(corev1.PodRunning, false), dataServer(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
+		"is stopped":                           {pod(corev1.PodRunning, true, deleted), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
+		"says it serves, but its node is lost": {pod(corev1.PodRunning, false), dataServer(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
+		"runs, and ganesha has lost its identity": {pod(corev1.PodRunning, true), dataServer(1, 1, false, "another server answers"), v1alpha1.ServerUnavailable, "another server answers"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestServerState(t *testing.T) {
 			if p == nil {
 				p = &corev1.Pod{}
 			}
-			state, waits := (&observed{}).serverState(p, tc.pod != nil, &tc.record)
+			state, waits := (&observed{}).serverState(p, tc.pod != nil, &tc.dataServer)
 			if state != tc.want || waits != tc.waits {
 				t.Errorf("got %s %q, want %s %q", state, waits, tc.want, tc.waits)
 			}
@@ -101,7 +101,7 @@ func world() (*observed, decision) {
 		fileServer: builders.FileServer("ns", "fs").Replicas(2).Build(),
 		services:   map[string]corev1.Service{"fs": {Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.9"}}},
 		dataServers: map[string]internalv1.DataServer{
-			"fs-0": record(4, 4, true, ""), "fs-1": record(4, 4, true, ""),
+			"fs-0": dataServer(4, 4, true, ""), "fs-1": dataServer(4, 4, true, ""),
 		},
 		pods:          map[string]corev1.Pod{"fs-0": *pod(corev1.PodRunning, true), "fs-1": *pod(corev1.PodRunning, true)},
 		namespacePods: []corev1.Pod{*pod(corev1.PodRunning, true), *pod(corev1.PodRunning, true)},
@@ -153,7 +153,7 @@ func TestReady(t *testing.T) {
 			"FrontDoorAvailable: 0 of 2 namespace servers are ready",
 		},
 		"exports are not loaded": {
-			func(o *observed, _ *decision) { o.dataServers["fs-0"] = record(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
+			func(o *observed, _ *decision) { o.dataServers["fs-0"] = dataServer(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
 			"ConfigApplied: 1 of 2 data servers have not loaded their newest configuration: fs-0: revision 4 loaded, 5 wanted",
 		},
 		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},

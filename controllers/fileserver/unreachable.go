@@ -20,12 +20,12 @@ import (
 func (o *observed) readPinned(ctx context.Context, live client.Reader) error {
 	o.pinned = map[string]bool{}
 	for name := range o.dataServers {
-		record := o.dataServers[name]
+		dataServer := o.dataServers[name]
 		ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, name)
-		if !ok || record.Status.Unreachable.SeenBy == "" {
+		if !ok || dataServer.Status.Unreachable.SeenBy == "" {
 			continue
 		}
-		for volume := range record.Spec.Volumes {
+		for volume := range dataServer.Spec.Volumes {
 			claim, ok := o.claims[naming.VolumeClaim(o.fileServer.Name, ordinal, volume)]
 			if !ok || claim.Spec.VolumeName == "" {
 				continue

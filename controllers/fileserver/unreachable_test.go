@@ -18,8 +18,8 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
 		}}
 	}
-	record := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-1"}}
-	record.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "fs-front-door-x"}
+	dataServer := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-1"}}
+	dataServer.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "fs-front-door-x"}
 	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}
 		p.Status.Phase = corev1.PodRunning
@@ -60,7 +60,7 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, waits := tc.o.serverState(tc.pod, true, &record)
+			state, waits := tc.o.serverState(tc.pod, true, &dataServer)
 			if state != v1alpha1.ServerUnavailable || waits != tc.want {
 				t.Errorf("got %s %q\nwant Unavailable %q", state, waits, tc.want)
 			}

@@ -142,9 +142,9 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 }
 
 // serverOf prefers the pod's address: the address for clients may let nothing but NFS through.
-func serverOf(record *internalv1.DataServer, exportIDs []int32) benchmark.Server {
-	server := benchmark.Server{Name: record.Name, Exports: exportIDs}
-	for _, address := range []string{record.Status.PodIP, record.Spec.Address} {
+func serverOf(dataServer *internalv1.DataServer, exportIDs []int32) benchmark.Server {
+	server := benchmark.Server{Name: dataServer.Name, Exports: exportIDs}
+	for _, address := range []string{dataServer.Status.PodIP, dataServer.Spec.Address} {
 		if address != "" {
 			server.Addresses = append(server.Addresses, address)
 		}

@@ -20,9 +20,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// TestTheRecordInTheAPI shows, on a real API server, that the instance manager hears of its own record alone, that its
+// TestTheDataServerInTheAPI shows, on a real API server, that the instance manager hears of its own DataServer alone, that its
 // status is accepted, and that it neither writes twice nor hears its own echo.
-func TestTheRecordInTheAPI(t *testing.T) {
+func TestTheDataServerInTheAPI(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("needs KUBEBUILDER_ASSETS: a directory with etcd and kube-apiserver")
 	}
@@ -37,7 +37,7 @@ func TestTheRecordInTheAPI(t *testing.T) {
 	operator, err := client.New(config, client.Options{Scheme: scheme})
 	mustWork(t, "client", err)
 
-	source, err := newAPIRecord(config, "default", "training-0")
+	source, err := newAPISource(config, "default", "training-0")
 	mustWork(t, "source", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -72,16 +72,16 @@ func TestTheRecordInTheAPI(t *testing.T) {
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
-	report() // Before the first record is seen there is nothing to write to.
+	report() // Before the first DataServer is seen there is nothing to write to.
 
-	other := sampleRecord(1)
+	other := sampleServer(1)
 	other.Name, other.Generation = "training-1", 0
-	mustWork(t, "create another server's record", operator.Create(t.Context(), other))
+	mustWork(t, "create another server's DataServer", operator.Create(t.Context(), other))
 	mustWork(t, "create another server's export", operator.Create(t.Context(), exportFor("training-1", "alpha")))
-	silent("another server's record")
-	record := sampleRecord(2)
-	record.Generation = 0
-	mustWork(t, "create the record", operator.Create(t.Context(), record))
+	silent("another server's DataServer")
+	dataServer := sampleServer(2)
+	dataServer.Generation = 0
+	mustWork(t, "create the DataServer", operator.Create(t.Context(), dataServer))
 	if heard := next(); heard.server.Name != "training-0" || heard.server.Generation != 1 || heard.server.Spec.Volumes != 2 || len(heard.exports) != 0 {
 		t.Fatalf("heard %+v", heard)
 	}
@@ -91,7 +91,7 @@ func TestTheRecordInTheAPI(t *testing.T) {
 	stored := func() *internalv1.DataServer {
 		t.Helper()
 		var found internalv1.DataServer
-		mustWork(t, "get", operator.Get(t.Context(), client.ObjectKeyFromObject(record), &found))
+		mustWork(t, "get", operator.Get(t.Context(), client.ObjectKeyFromObject(dataServer), &found))
 		return &found
 	}
 	first := stored()
@@ -130,7 +130,7 @@ func TestTheRecordInTheAPI(t *testing.T) {
 
 // exportsInTheAPI goes through the life of exports: many at once are heard as few changes, own statuses not at all, and a
 // deletion is heard while the finalizer keeps the object.
-func exportsInTheAPI(t *testing.T, operator client.Client, source *apiRecord, next func() wish, silent func(string)) {
+func exportsInTheAPI(t *testing.T, operator client.Client, source *apiSource, next func() wish, silent func(string)) {
 	t.Helper()
 	const many = 30
 	for i := range many {

@@ -15,7 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// fault is why a record is not fully served, with the condition's reason.
+// fault is why a DataServer is not fully served, with the condition's reason.
 type fault struct {
 	reason string
 	err    error
@@ -23,7 +23,7 @@ type fault struct {
 
 func (f *fault) Error() string { return f.err.Error() }
 
-// apply brings the volumes and ganesha to what the record asks for. The order is what
+// apply brings the volumes and ganesha to what the DataServer asks for. The order is what
 // keeps data safe: whose volumes they are, then the ids on them, then the
 // directories, then the exports, and removals only when nothing exports them any more.
 func (m *manager) apply(ctx, supervised context.Context) *fault {
@@ -54,19 +54,19 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 
 // prepare does everything on the volumes that exports need. What is wrong with one share keeps out that share alone.
 func (m *manager) prepare() (ganesha.Config, *fault) {
-	if m.record.Spec.Volumes < 1 {
+	if m.dataServer.Spec.Volumes < 1 {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1")}
 	}
 	if err := m.keys.check(); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonHandleKeyMissing, err}
 	}
-	for index := range m.record.Spec.Volumes {
-		if err := claimVolume(m.where, m.record, index, m.log); err != nil {
+	for index := range m.dataServer.Spec.Volumes {
+		if err := claimVolume(m.where, m.dataServer, index, m.log); err != nil {
 			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
 	}
-	if m.memory == nil || len(m.memory.volumes) != int(m.record.Spec.Volumes) {
-		memory, err := readExportIDs(m.where, m.record.Spec.Volumes)
+	if m.memory == nil || len(m.memory.volumes) != int(m.dataServer.Spec.Volumes) {
+		memory, err := readExportIDs(m.where, m.dataServer.Spec.Volumes)
 		if err != nil {
 			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
@@ -80,7 +80,7 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 	if exports, err = m.prepareRoots(exports); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	config, err := desiredConfig(m.record, exports, m.memory, m.where)
+	config, err := desiredConfig(m.dataServer, exports, m.memory, m.where)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
@@ -307,13 +307,13 @@ func (m *manager) remove(supervised context.Context) {
 		removed[export.UID] = true
 	}
 	if !maps.Equal(removed, m.removed) || m.removed == nil {
-		m.trash.empty(supervised, &m.group, m.where, m.record.Spec.Volumes, m.log)
+		m.trash.empty(supervised, &m.group, m.where, m.dataServer.Spec.Volumes, m.log)
 	}
 	m.removed = removed
 }
 
 func (m *manager) discard(share string) error {
-	for index := range m.record.Spec.Volumes {
+	for index := range m.dataServer.Spec.Volumes {
 		if err := discard(m.where, share, index, m.now()); err != nil {
 			return err
 		}

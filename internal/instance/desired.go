@@ -13,7 +13,7 @@ import (
 // loopback is where the instance manager looks at the exports from.
 var loopback = netip.MustParsePrefix("127.0.0.1/32")
 
-// desiredConfig is the configuration that a record and exports ask for. The table has an id for each of the exports.
+// desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the exports.
 func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportIDTable, where layout) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
@@ -49,11 +49,11 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 	return config, nil
 }
 
-// serverOwner is the Server_Owner of the record's server; its ordinal is in its name.
+// serverOwner is the Server_Owner of a DataServer; its ordinal is in its name.
 func serverOwner(server *internalv1.DataServer) (string, error) {
 	ordinal, ours := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name)
 	if !ours {
-		return "", fmt.Errorf("the record's name %q is not spec.fileServerRef %q with an ordinal", server.Name, server.Spec.FileServerRef.Name)
+		return "", fmt.Errorf("the DataServer's name %q is not spec.fileServerRef %q with an ordinal", server.Name, server.Spec.FileServerRef.Name)
 	}
 	return naming.DataServerOwner(server.Spec.ServerScope, ordinal), nil
 }

@@ -1,7 +1,7 @@
 // Package instance is the main process of a data server's container, `howdah
-// server`: it turns its DataServer record into ganesha.conf, prepares the
+// server`: it turns its DataServer into ganesha.conf, prepares the
 // volumes, allocates Export_Ids and keeps them beside the data, starts,
-// supervises and reloads ganesha, answers the probes and reports the record's status.
+// supervises and reloads ganesha, answers the probes and reports the DataServer's status.
 //
 // It decides what is on a data server's volumes and when ganesha is started,
 // reloaded and called ready. The text of the configuration is internal/ganesha's,

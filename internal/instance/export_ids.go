@@ -27,15 +27,15 @@ var errExportIDsExhausted = errors.New("every Export_Id from 1 to 65535 has been
 // was lost and made anew can't bring an id back.
 type exportIDTable struct {
 	highWater uint16
-	volumes   []map[string]shareRecord // by volume, then by share
+	volumes   []map[string]exportIDEntry // by volume, then by share
 }
 
-// shareRecord is what is remembered of a share on a volume. It stays for ever: a share
+// exportIDEntry is what is remembered of a share on a volume. It stays for ever: a share
 // that is made again with the same name gets its data, its id and so its file handles back.
-type shareRecord struct {
+type exportIDEntry struct {
 	ExportID uint16 `json:"exportID"`
 	// Applied is what was last given to the root; nil if nothing was yet. A user's
-	// chown or chmod of the root holds until the record asks for something else than this.
+	// chown or chmod of the root holds until its ShareExport asks for something else than this.
 	Applied *rootAttributes `json:"applied,omitempty"`
 }
 
@@ -48,9 +48,9 @@ type rootAttributes struct {
 
 // exportIDsOnVolume is the form on a volume.
 type exportIDsOnVolume struct {
-	Version   int                    `json:"version"`
-	HighWater uint16                 `json:"highWater"`
-	Shares    map[string]shareRecord `json:"shares"`
+	Version   int                      `json:"version"`
+	HighWater uint16                   `json:"highWater"`
+	Shares    map[string]exportIDEntry `json:"shares"`
 }
 
 // allocate gives a share ids on every volume, or on none: a share that does not fit must take nothing from one that does.
@@ -67,7 +67,7 @@ func (t *exportIDTable) allocate(share string) error {
 	}
 	for _, volume := range without {
 		t.highWater++
-		t.volumes[volume][share] = shareRecord{ExportID: t.highWater}
+		t.volumes[volume][share] = exportIDEntry{ExportID: t.highWater}
 	}
 	return nil
 }
@@ -109,18 +109,18 @@ func readExportIDs(where layout, volumes int32) (*exportIDTable, error) {
 			return nil, err
 		}
 		joined.highWater = max(joined.highWater, part.HighWater)
-		for share, record := range part.Shares {
+		for share, entry := range part.Shares {
 			here := where.share(share, volume)
-			if record.ExportID == 0 {
+			if entry.ExportID == 0 {
 				return nil, fmt.Errorf("%s: share %q has no Export_Id; restore the file from a backup of the volume",
 					where.meta(volume, exportIDsFile), share)
 			}
-			if other, taken := owners[record.ExportID]; taken {
+			if other, taken := owners[entry.ExportID]; taken {
 				return nil, fmt.Errorf("Export_Id %d belongs to %s and to %s: one of the volumes was copied from another; "+
-					"remove the copy's %s", record.ExportID, other, here, exportIDsFile)
+					"remove the copy's %s", entry.ExportID, other, here, exportIDsFile)
 			}
-			owners[record.ExportID] = here
-			joined.highWater = max(joined.highWater, record.ExportID)
+			owners[entry.ExportID] = here
+			joined.highWater = max(joined.highWater, entry.ExportID)
 		}
 		joined.volumes = append(joined.volumes, part.Shares)
 	}
@@ -128,7 +128,7 @@ func readExportIDs(where layout, volumes int32) (*exportIDTable, error) {
 }
 
 func readExportIDsPart(path string) (exportIDsOnVolume, error) {
-	empty := exportIDsOnVolume{Version: exportIDsVersion, Shares: map[string]shareRecord{}}
+	empty := exportIDsOnVolume{Version: exportIDsVersion, Shares: map[string]exportIDEntry{}}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
@@ -145,7 +145,7 @@ func readExportIDsPart(path string) (exportIDsOnVolume, error) {
 			path, part.Version, exportIDsVersion)
 	}
 	if part.Shares == nil {
-		part.Shares = map[string]shareRecord{}
+		part.Shares = map[string]exportIDEntry{}
 	}
 	return part, nil
 }

@@ -34,9 +34,9 @@ import (
 
 const patience = 2 * time.Minute
 
-// memoryRecord stands in for the API: it keeps the statuses and counts their changes. That the API itself
-// takes them is shown in TestTheRecordInTheAPI.
-type memoryRecord struct {
+// memorySource stands in for the API: it keeps the statuses and counts their changes. That the API itself
+// takes them is shown in TestTheDataServerInTheAPI.
+type memorySource struct {
 	mutex   sync.Mutex
 	status  internalv1.DataServerStatus
 	exports map[string]*internalv1.ShareExport // By share.
@@ -45,7 +45,7 @@ type memoryRecord struct {
 	downs int
 }
 
-func (r *memoryRecord) report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
+func (r *memorySource) report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if next := build(*r.status.DeepCopy()); !equality.Semantic.DeepEqual(r.status, next) {
@@ -55,7 +55,7 @@ func (r *memoryRecord) report(_ context.Context, build func(internalv1.DataServe
 	return nil
 }
 
-func (r *memoryRecord) reportExports(_ context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
+func (r *memorySource) reportExports(_ context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for share, export := range r.exports {
@@ -99,7 +99,7 @@ type servedExport struct {
 }
 
 // take makes the exports what is wanted, as the operator does.
-func (r *memoryRecord) take(want *wanted) {
+func (r *memorySource) take(want *wanted) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	before := r.exports
@@ -152,7 +152,7 @@ func newExport(spec internalv1.ShareExportSpec) *internalv1.ShareExport {
 }
 
 // list are the exports as the watch has them, the oldest first.
-func (r *memoryRecord) list() []*internalv1.ShareExport {
+func (r *memorySource) list() []*internalv1.ShareExport {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.SortedFunc(maps.Values(r.exports), func(a, b *internalv1.ShareExport) int {
@@ -160,7 +160,7 @@ func (r *memoryRecord) list() []*internalv1.ShareExport {
 	})
 }
 
-func (r *memoryRecord) get() (told, int) {
+func (r *memorySource) get() (told, int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	all := told{DataServerStatus: *r.status.DeepCopy()}
@@ -177,7 +177,7 @@ func (r *memoryRecord) get() (told, int) {
 }
 
 // settled tells whether every export is as its newest generation asks for.
-func (r *memoryRecord) settled() bool {
+func (r *memorySource) settled() bool {
 	for _, export := range r.list() {
 		done := internalv1.ExportServing
 		if export.DeletionTimestamp != nil {
@@ -193,13 +193,13 @@ func (r *memoryRecord) settled() bool {
 
 // dataServer is a running instance manager with the real ganesha.
 type dataServer struct {
-	t       *testing.T
-	record  *internalv1.DataServer
-	want    wanted
-	wishes  chan wish
-	status  *memoryRecord
-	manager *manager
-	stop    func()
+	t          *testing.T
+	dataServer *internalv1.DataServer
+	want       wanted
+	wishes     chan wish
+	status     *memorySource
+	manager    *manager
+	stop       func()
 }
 
 // boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
@@ -212,9 +212,9 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 		}
 	}
 	server := &dataServer{
-		t: t, record: sampleRecord(volumes), wishes: make(chan wish, 1), status: &memoryRecord{},
+		t: t, dataServer: sampleServer(volumes), wishes: make(chan wish, 1), status: &memorySource{},
 	}
-	server.want.DataServerSpec = server.record.Spec
+	server.want.DataServerSpec = server.dataServer.Spec
 	keys := keysOf(name)
 	if _, err := os.Stat(keys.current); err != nil {
 		mustWork(t, "write a key", os.WriteFile(keys.current, []byte("the key of " + name + ", cut to size")[:handleKeyBytes], 0o400))
@@ -254,7 +254,7 @@ func keysOf(name string) handleKeys {
 	return handleKeys{current: "/run/handle-key-" + name, previous: "/run/previous-handle-key-" + name}
 }
 
-func sampleRecord(volumes int32) *internalv1.DataServer {
+func sampleServer(volumes int32) *internalv1.DataServer {
 	return &internalv1.DataServer{
 		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
 		Spec: internalv1.DataServerSpec{
@@ -281,20 +281,20 @@ func (s *dataServer) apply(change func(*wanted)) {
 	s.t.Helper()
 	change(&s.want)
 	s.status.take(&s.want)
-	s.record.Spec = *s.want.DataServerSpec.DeepCopy()
-	s.record.Generation++
+	s.dataServer.Spec = *s.want.DataServerSpec.DeepCopy()
+	s.dataServer.Generation++
 	s.offer()
 }
 
 func (s *dataServer) offer() {
-	s.wishes <- wish{server: s.record.DeepCopy(), exports: s.status.list()}
+	s.wishes <- wish{server: s.dataServer.DeepCopy(), exports: s.status.list()}
 }
 
 // settle waits until everything that is asked for is served, and lets go of what was removed.
 func (s *dataServer) settle() told {
 	s.t.Helper()
 	return s.await("what is asked for to be served", func(status told) bool {
-		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.record.Generation &&
+		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.dataServer.Generation &&
 			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.settled()
 	})
 }
@@ -393,7 +393,7 @@ func sharesComeAndGo(t *testing.T) {
 	began := time.Now()
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	first := s.settle()
-	t.Logf("FIGURE from the first record to a served share: %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("FIGURE from the first DataServer to a served share: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
 	c := s.from("10.99.0.1")
 	mustWork(t, "mkdir as the owner", c.Mkdir(t.Context(), user, "/alpha/1/kept", client.MkdirOptions{Mode: 0o750}))
@@ -406,7 +406,7 @@ func sharesComeAndGo(t *testing.T) {
 	began = time.Now()
 	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("beta")) })
 	second := s.settle()
-	t.Logf("FIGURE from a record with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("FIGURE from a DataServer with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
 	_, err = c.Stat(t.Context(), user, "/beta/0")
 	mustWork(t, "stat of the new share", err)
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")

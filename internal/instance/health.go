@@ -64,7 +64,7 @@ func (m *manager) ready(ctx context.Context) error {
 		return errors.New("stopping")
 	}
 	if m.expected.generation.Load() == 0 {
-		return errors.New("no generation of the record has been served yet")
+		return errors.New("no generation of the DataServer has been served yet")
 	}
 	state := m.ganesha.state()
 	if !state.Initialized {
@@ -134,8 +134,8 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		up:       gauge("ready", "1 if ganesha serves everything that the record asks for."),
-		loaded:   gauge("generation", "Generation of the record that the last pass was about."),
+		up:       gauge("ready", "1 if ganesha serves everything that the DataServer asks for."),
+		loaded:   gauge("generation", "Generation of the DataServer that the last pass was about."),
 		starts:   gauge("ganesha_starts", "Starts of ganesha since the container started."),
 		exports:  gauge("shares", "Shares that are served on every volume."),
 		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -89,7 +89,7 @@ func isAddress(text string, prefixes bool) bool {
 	return prefixes && err == nil && !prefix.Addr().Is4In6()
 }
 
-func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
+func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 	rules := schemaRules(f)
 	f.Add("8c5b9a0e-2c57", "training", "unet3d", "0755", "10.0.0.0/8", "10.42.0.7", "ReadWrite", "Root", int64(0), int32(10))
 	f.Add("a", "t", "a-b", "01777", "::/0", "fd00::1", "ReadOnly", "All", int64(4294967294), int32(5))
@@ -107,28 +107,28 @@ func FuzzNoAcceptedRecordInjectsADirective(f *testing.F) {
 		if !isAddress(from, true) || !isAddress(namespaceServer, false) || seconds < 5 || seconds > 120 || owner < 0 || owner > 4294967294 {
 			return
 		}
-		record := sampleRecord(2)
-		record.Name = fileServer + "-0"
-		record.Spec.FileServerRef.Name, record.Spec.ServerScope = fileServer, scope
-		record.Spec.LeaseSeconds, record.Spec.GraceSeconds = seconds, seconds
-		record.Spec.NamespaceServers = []string{namespaceServer}
+		dataServer := sampleServer(2)
+		dataServer.Name = fileServer + "-0"
+		dataServer.Spec.FileServerRef.Name, dataServer.Spec.ServerScope = fileServer, scope
+		dataServer.Spec.LeaseSeconds, dataServer.Spec.GraceSeconds = seconds, seconds
+		dataServer.Spec.NamespaceServers = []string{namespaceServer}
 		export := newExport(shareSpec(name,
 			v1alpha1.AccessRule{Clients: []string{from}, AccessType: v1alpha1.AccessType(access), Squash: v1alpha1.Squash(squash)}))
 		export.Spec.UID, export.Spec.GID, export.Spec.Mode = &owner, &owner, mode
 		if _, err := attributesOf(export.Spec); err != nil {
 			t.Fatalf("an accepted mode is refused: %v", err)
 		}
-		ids := &exportIDTable{volumes: []map[string]shareRecord{{}, {}}}
+		ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}, {}}}
 		if err := ids.allocate(name); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(record, []*internalv1.ShareExport{export}, ids, layout{"/volumes"})
+		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, layout{"/volumes"})
 		if err != nil {
-			t.Fatalf("an accepted record is refused: %v", err)
+			t.Fatalf("an accepted DataServer is refused: %v", err)
 		}
 		text, err := ganesha.Render(config)
 		if err != nil {
-			t.Fatalf("an accepted record can't be written: %v", err)
+			t.Fatalf("an accepted DataServer can't be written: %v", err)
 		}
 		got, err := ganeshatest.Parse(text)
 		if err != nil {

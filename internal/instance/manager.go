@@ -25,15 +25,15 @@ const (
 	stopReport = 2 * time.Second
 )
 
-// reporter writes the statuses of the record and of its exports. It is the only writer of them.
+// reporter writes the statuses of the DataServer and of its exports. It is the only writer of them.
 type reporter interface {
-	// report makes the record's status durable; a status that is there already costs no write.
+	// report makes the DataServer's status durable; a status that is there already costs no write.
 	report(ctx context.Context, build func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus) error
 	// reportExports makes the statuses of the exports durable, at the same price.
 	reportExports(ctx context.Context, build func(export *internalv1.ShareExport) internalv1.ShareExportStatus) error
 }
 
-// manager brings ganesha to what the record asks for, and reports.
+// manager brings ganesha to what the DataServer asks for, and reports.
 type manager struct {
 	where           layout
 	hostname        string
@@ -50,20 +50,20 @@ type manager struct {
 	metrics         *metrics
 
 	// The rest belongs to the goroutine of run.
-	record   *internalv1.DataServer
-	exports  []*internalv1.ShareExport
-	memory   *exportIDTable
-	started  bool
-	loaded   string                // The configuration that ganesha has.
-	proven   int                   // The start of ganesha that was seen to refuse a forged handle.
-	starts   int                   // The start of ganesha that loaded and serving are about.
-	verified string                // The configuration that ganesha was last looked at with.
-	serving  map[string]fileSystem // Pseudo paths that serve, as far as was looked.
-	leaving  map[string]bool       // Pseudo paths that it may still serve.
-	failing  map[string]*fault     // What is wrong with single shares, by their names.
-	removed  map[types.UID]bool    // Exports being deleted that are gone.
-	usage    []volumeUsage
-	usedAt   time.Time
+	dataServer *internalv1.DataServer
+	exports    []*internalv1.ShareExport
+	memory     *exportIDTable
+	started    bool
+	loaded     string                // The configuration that ganesha has.
+	proven     int                   // The start of ganesha that was seen to refuse a forged handle.
+	starts     int                   // The start of ganesha that loaded and serving are about.
+	verified   string                // The configuration that ganesha was last looked at with.
+	serving    map[string]fileSystem // Pseudo paths that serve, as far as was looked.
+	leaving    map[string]bool       // Pseudo paths that it may still serve.
+	failing    map[string]*fault     // What is wrong with single shares, by their names.
+	removed    map[types.UID]bool    // Exports being deleted that are gone.
+	usage      []volumeUsage
+	usedAt     time.Time
 	// connections are those of clients when they were counted last.
 	connections int32
 	trash       trashCan
@@ -83,13 +83,13 @@ func (m *manager) run(ctx context.Context) error {
 			m.stop(ctx, stopGanesha)
 			return nil
 		case next := <-m.wishes:
-			m.record, m.exports = next.server, next.exports
+			m.dataServer, m.exports = next.server, next.exports
 			wait = retryFirst
 		case <-m.wake:
 		case <-retry.C:
 		}
 		again := usageEvery
-		if m.record != nil {
+		if m.dataServer != nil {
 			if again = usageEvery; !m.pass(ctx, supervised) {
 				again, wait = wait, min(2*wait, retryMost)
 			} else {
@@ -103,7 +103,7 @@ func (m *manager) run(ctx context.Context) error {
 // stop reports that the server is going and waits for ganesha's end.
 func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 	m.expected.stopping.Store(true)
-	if m.record != nil {
+	if m.dataServer != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopReport)
 		seen := m.observe()
 		seen.ready, seen.reason, seen.message = false, internalv1.ReasonStopping, "the pod is being stopped"
@@ -116,7 +116,7 @@ func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 	m.group.Wait()
 }
 
-// pass does what is to be done for the present record and reports. It is true if nothing is left to do.
+// pass does what is to be done for the present DataServer and reports. It is true if nothing is left to do.
 func (m *manager) pass(ctx, supervised context.Context) bool {
 	fault := m.apply(ctx, supervised)
 	if ctx.Err() != nil {
@@ -151,7 +151,7 @@ func (m *manager) verdict(fault *fault) observation {
 	case fault != nil:
 		seen.ready = fault.reason == internalv1.ReasonReloadFailed && m.expected.generation.Load() != 0
 		seen.reason, seen.message = fault.reason, fault.Error()
-		m.log.Warn("not everything that the record asks for is done", "reason", fault.reason, "err", fault.err)
+		m.log.Warn("not everything that the DataServer asks for is done", "reason", fault.reason, "err", fault.err)
 		return seen
 	case len(m.failing) > 0:
 		seen.reason, seen.message = internalv1.ReasonExportsFailing, describeFailing(m.failing)
@@ -160,7 +160,7 @@ func (m *manager) verdict(fault *fault) observation {
 		seen.reason, seen.message = v1alpha1.ReasonReady, "ganesha serves everything that is asked for"
 	}
 	seen.loaded, seen.ready = true, true
-	m.expected.generation.Store(m.record.Generation)
+	m.expected.generation.Store(m.dataServer.Generation)
 	return seen
 }
 
@@ -186,7 +186,7 @@ func (m *manager) reportExports(ctx context.Context) error {
 
 // observe tells what is known without a look at the verdict.
 func (m *manager) observe() observation {
-	seen := observation{nodeName: m.nodeName, podIP: m.podIP, generation: m.record.Generation, usage: m.usage}
+	seen := observation{nodeName: m.nodeName, podIP: m.podIP, generation: m.dataServer.Generation, usage: m.usage}
 	if m.memory == nil {
 		return seen
 	}
@@ -208,8 +208,8 @@ func (m *manager) write(ctx context.Context, seen observation) error {
 
 // measure looks how full the volumes are. A volume that can't be measured keeps the last report.
 func (m *manager) measure() {
-	usage := make([]volumeUsage, 0, m.record.Spec.Volumes)
-	for index := range m.record.Spec.Volumes {
+	usage := make([]volumeUsage, 0, m.dataServer.Spec.Volumes)
+	for index := range m.dataServer.Spec.Volumes {
 		volume, err := readUsage(m.where.volume(index))
 		if err != nil {
 			m.log.Error("measuring a volume", "volume", index, "err", err)

@@ -25,7 +25,7 @@ const (
 type nfsProber struct {
 	address string
 	// owner names the prober's session to ganesha: the same each time, so that a crash between
-	// opening and closing leaves one record behind and not many.
+	// opening and closing leaves one recovery record behind and not many.
 	owner string
 }
 

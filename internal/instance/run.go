@@ -20,7 +20,7 @@ import (
 
 // Options configure the instance manager.
 type Options struct {
-	// DataServer and Namespace name the record. Required.
+	// DataServer and Namespace name the object. Required.
 	DataServer, Namespace string
 	// NodeName and PodIP go into the status.
 	NodeName, PodIP string
@@ -74,17 +74,17 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	record, err := newAPIRecord(config, options.Namespace, options.DataServer)
+	source, err := newAPISource(config, options.Namespace, options.DataServer)
 	if err != nil {
 		return err
 	}
-	manager, err := newManager(options, record.wishes, record, newNFSProber(options.DataServer))
+	manager, err := newManager(options, source.wishes, source, newNFSProber(options.DataServer))
 	if err != nil {
 		return err
 	}
 	// The watch must outlive the manager's last report by nothing: it is only read.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return record.run(ctx) })
+	group.Go(func() error { return source.run(ctx) })
 	group.Go(func() error { return manager.serveHTTP(ctx, options.Port) })
 	group.Go(func() error { return manager.run(ctx) })
 	group.Go(func() error {

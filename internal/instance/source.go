@@ -43,13 +43,13 @@ type wish struct {
 	exports []*internalv1.ShareExport
 }
 
-// apiRecord is the data server's part of the API: it tells of changes, and takes the statuses.
-type apiRecord struct {
+// apiSource is the data server's part of the API: it tells of changes, and takes the statuses.
+type apiSource struct {
 	client client.Client
 	cache  cache.Cache
 	wishes chan wish
 
-	// mutex is held during a write of the record's status too: its echo may be faster than its answer, and must wait to be known as one.
+	// mutex is held during a write of the DataServer's status too: its echo may be faster than its answer, and must wait to be known as one.
 	mutex   sync.Mutex
 	newest  *internalv1.DataServer             // As far as is known; nil until the first is seen.
 	exports map[string]*internalv1.ShareExport // By name, as far as is known.
@@ -57,8 +57,8 @@ type apiRecord struct {
 	pending *time.Timer                        // Runs while a change waits for more.
 }
 
-// newAPIRecord watches the one record of that name and its exports, and nothing else.
-func newAPIRecord(config *rest.Config, namespace, name string) (*apiRecord, error) {
+// newAPISource watches the one DataServer of that name and its exports, and nothing else.
+func newAPISource(config *rest.Config, namespace, name string) (*apiSource, error) {
 	scheme := runtime.NewScheme()
 	if err := internalv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the API: %w", err)
@@ -79,18 +79,18 @@ func newAPIRecord(config *rest.Config, namespace, name string) (*apiRecord, erro
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API: %w", err)
 	}
-	return &apiRecord{client: writer, cache: watched, wishes: make(chan wish, 1), exports: map[string]*internalv1.ShareExport{}}, nil
+	return &apiSource{client: writer, cache: watched, wishes: make(chan wish, 1), exports: map[string]*internalv1.ShareExport{}}, nil
 }
 
 // run watches until the context ends. Nothing is told before everything is known: to a data server
 // that has just started, an export that is not known yet would be one to remove.
-func (a *apiRecord) run(ctx context.Context) error {
+func (a *apiSource) run(ctx context.Context) error {
 	var known []toolscache.InformerSynced
 	for _, kind := range []struct {
 		object  client.Object
 		handler toolscache.ResourceEventHandlerFuncs
 	}{
-		// A record that is deleted changes nothing: ganesha goes on with what it has until the pod goes.
+		// A DataServer that is deleted changes nothing: ganesha goes on with what it has until the pod goes.
 		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.seen,
 			UpdateFunc: func(_, object any) { a.seen(object) },
@@ -122,20 +122,20 @@ func (a *apiRecord) run(ctx context.Context) error {
 	return a.cache.Start(ctx)
 }
 
-func (a *apiRecord) seen(object any) {
-	record, ok := object.(*internalv1.DataServer)
+func (a *apiSource) seen(object any) {
+	dataServer, ok := object.(*internalv1.DataServer)
 	if !ok {
 		return
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	known := a.newest
-	if known != nil && known.UID == record.UID && !newer(record, known) {
+	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
 		return // An echo of this manager's own write, or older than its answer.
 	}
-	a.newest = record.DeepCopy()
-	if known != nil && known.UID == record.UID && known.Generation == record.Generation &&
-		equality.Semantic.DeepEqual(known.Status, record.Status) {
+	a.newest = dataServer.DeepCopy()
+	if known != nil && known.UID == dataServer.UID && known.Generation == dataServer.Generation &&
+		equality.Semantic.DeepEqual(known.Status, dataServer.Status) {
 		return // Labels or the like.
 	}
 	a.changed()
@@ -143,7 +143,7 @@ func (a *apiRecord) seen(object any) {
 
 // exportSeen takes an export. A status that changed alone is no reason for a pass: it is this manager's own, and what
 // somebody else wrote is put right by the next one.
-func (a *apiRecord) exportSeen(object any) {
+func (a *apiSource) exportSeen(object any) {
 	export, ok := object.(*internalv1.ShareExport)
 	if !ok {
 		return
@@ -161,7 +161,7 @@ func (a *apiRecord) exportSeen(object any) {
 	}
 }
 
-func (a *apiRecord) exportGone(object any) {
+func (a *apiSource) exportGone(object any) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
@@ -178,14 +178,14 @@ func (a *apiRecord) exportGone(object any) {
 }
 
 // changed has the wish offered when the changes have settled. a.mutex is held.
-func (a *apiRecord) changed() {
+func (a *apiSource) changed() {
 	if a.synced && a.newest != nil && a.pending == nil {
 		a.pending = time.AfterFunc(settle, a.offer)
 	}
 }
 
 // offer puts the newest wish into the channel, in place of one that was not taken yet.
-func (a *apiRecord) offer() {
+func (a *apiSource) offer() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.pending = nil
@@ -197,7 +197,7 @@ func (a *apiRecord) offer() {
 }
 
 // known are the exports, the oldest first. They are never changed after they were stored. a.mutex is held.
-func (a *apiRecord) known() []*internalv1.ShareExport {
+func (a *apiSource) known() []*internalv1.ShareExport {
 	return slices.SortedFunc(maps.Values(a.exports), func(x, y *internalv1.ShareExport) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), strings.Compare(x.Name, y.Name))
 	})
@@ -210,7 +210,7 @@ func newer(a, b client.Object) bool {
 }
 
 // report patches the status subresource by a merge patch with what changed; no change, no write.
-func (a *apiRecord) report(ctx context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
+func (a *apiSource) report(ctx context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.newest == nil {
@@ -236,7 +236,7 @@ func (a *apiRecord) report(ctx context.Context, build func(internalv1.DataServer
 }
 
 // reportExports writes the statuses of those exports whose status is not what build makes of it.
-func (a *apiRecord) reportExports(ctx context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
+func (a *apiSource) reportExports(ctx context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
 	a.mutex.Lock()
 	exports := a.known()
 	a.mutex.Unlock()
@@ -253,7 +253,7 @@ func (a *apiRecord) reportExports(ctx context.Context, build func(*internalv1.Sh
 	return group.Wait()
 }
 
-func (a *apiRecord) writeExport(ctx context.Context, before, after *internalv1.ShareExport) error {
+func (a *apiSource) writeExport(ctx context.Context, before, after *internalv1.ShareExport) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	// The lock keeps a status from an object that took the name since.

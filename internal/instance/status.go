@@ -19,7 +19,7 @@ const maxMessage = 32768
 // observation is what the instance manager knows of its data server at the end of a pass.
 type observation struct {
 	nodeName, podIP string
-	// generation is the record's generation.
+	// generation is the DataServer's generation.
 	generation int64
 	// loaded is true if ganesha serves everything that this generation asks for.
 	loaded bool

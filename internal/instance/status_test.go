@@ -144,14 +144,14 @@ func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
 }
 
 func TestTheOwnerComesFromTheNameAndTheUID(t *testing.T) {
-	record := sampleRecord(1)
-	record.Spec.FileServerRef.Name, record.Name = "a-1", "a-1-12"
-	if owner, err := serverOwner(record); err != nil || owner != record.Spec.ServerScope+"-12" {
+	dataServer := sampleServer(1)
+	dataServer.Spec.FileServerRef.Name, dataServer.Name = "a-1", "a-1-12"
+	if owner, err := serverOwner(dataServer); err != nil || owner != dataServer.Spec.ServerScope+"-12" {
 		t.Errorf("%q, %v", owner, err)
 	}
 	for _, name := range []string{"a-1", "a-1-", "a-1-x", "a-1--1", "b-1-0", "a-1-99999999999"} {
-		record.Name = name
-		if owner, err := serverOwner(record); err == nil {
+		dataServer.Name = name
+		if owner, err := serverOwner(dataServer); err == nil {
 			t.Errorf("%s is owner %s", name, owner)
 		}
 	}
@@ -163,10 +163,10 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 		"a squash":      {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ids := &exportIDTable{volumes: []map[string]shareRecord{{}}}
+			ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}}}
 			mustWork(t, "allocate", ids.allocate("a"))
 			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
-			if config, err := desiredConfig(sampleRecord(1), exports, ids, layout{"/volumes"}); err == nil {
+			if config, err := desiredConfig(sampleServer(1), exports, ids, layout{"/volumes"}); err == nil {
 				t.Errorf("%+v", config)
 			}
 		})

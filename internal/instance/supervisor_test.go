@@ -21,7 +21,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	where := emptyVolumes(t, 1)
 	key := filepath.Join(t.TempDir(), "key")
 	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
-	wishes, status := make(chan wish, 1), &memoryRecord{}
+	wishes, status := make(chan wish, 1), &memorySource{}
 	manager, err := newManager(Options{
 		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
 	}, wishes, status, newNFSProber("training-0"))
@@ -29,7 +29,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.run(ctx) }()
-	wishes <- wish{server: sampleRecord(1)}
+	wishes <- wish{server: sampleServer(1)}
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen, _ := status.get()
 		condition := meta.FindStatusCondition(seen.Conditions, v1alpha1.ConditionReady)

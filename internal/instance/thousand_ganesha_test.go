@@ -112,9 +112,9 @@ func thousandShares(t *testing.T) {
 // An Export_Id is for ever, so they can end. The shares that have theirs go on, and only the newest is refused.
 func TestOnlyTheNewestShareIsRefusedWhenIDsEnd(t *testing.T) {
 	where := emptyVolumes(t, 1)
-	m := &manager{where: where, record: sampleRecord(1), failing: map[string]*fault{}, log: quiet}
-	mustWork(t, "claim", claimVolume(where, m.record, 0, quiet))
-	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]shareRecord{{}}}
+	m := &manager{where: where, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet}
+	mustWork(t, "claim", claimVolume(where, m.dataServer, 0, quiet))
+	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]exportIDEntry{{}}}
 	for _, name := range []string{"oldest", "older", "newest"} {
 		m.exports = append(m.exports, newExport(shareSpec(name)))
 	}

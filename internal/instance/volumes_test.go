@@ -66,7 +66,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			where := emptyVolumes(t, 2)
-			server := sampleRecord(2)
+			server := sampleServer(2)
 			mustWork(t, "the first claim", claimVolume(where, server, 0, quiet))
 			if tc.index != 0 { // The volumes were swapped.
 				mustWork(t, "swap", os.Rename(where.volume(0), where.volume(0)+".x"))
@@ -95,7 +95,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 		})
 	}
 	t.Run("a volume that is not there", func(t *testing.T) {
-		if err := claimVolume(emptyVolumes(t, 1), sampleRecord(2), 1, quiet); !errors.Is(err, fs.ErrNotExist) {
+		if err := claimVolume(emptyVolumes(t, 1), sampleServer(2), 1, quiet); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -103,7 +103,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 		where := emptyVolumes(t, 1)
 		mustWork(t, "mkdir", os.Mkdir(where.meta(0), 0o700))
 		mustWork(t, "write", os.WriteFile(where.meta(0, markerFile), []byte("{"), 0o600))
-		if err := claimVolume(where, sampleRecord(1), 0, quiet); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if err := claimVolume(where, sampleServer(1), 0, quiet); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -111,7 +111,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 
 func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	where := emptyVolumes(t, 3)
-	server := sampleRecord(3)
+	server := sampleServer(3)
 	for index := range int32(3) {
 		mustWork(t, "claim", claimVolume(where, server, index, quiet))
 	}
@@ -162,7 +162,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
+func TestAnExportIDTableThatCannotBeTrustedIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		texts [2]string
 		want  string
@@ -190,21 +190,21 @@ func TestALedgerThatCannotBeTrustedIsRefused(t *testing.T) {
 }
 
 func TestIDsEnd(t *testing.T) {
-	memory := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}}}
+	memory := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{{}}}
 	mustWork(t, "the last id", memory.allocate("a"))
 	mustWork(t, "a share that has its id", memory.allocate("a"))
 	if err := memory.allocate("b"); !errors.Is(err, errExportIDsExhausted) {
 		t.Errorf("%v", err)
 	}
 	// A share of two volumes for which there is one id takes none.
-	pair := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]shareRecord{{}, {}}}
+	pair := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{{}, {}}}
 	if err := pair.allocate("b"); !errors.Is(err, errExportIDsExhausted) || len(pair.volumes[0]) != 0 || pair.highWater != maxExportID-1 {
 		t.Errorf("%v, %+v", err, pair)
 	}
 }
 
 func TestReportedIDsCountAsUsed(t *testing.T) {
-	memory := &exportIDTable{highWater: 3, volumes: []map[string]shareRecord{{}}}
+	memory := &exportIDTable{highWater: 3, volumes: []map[string]exportIDEntry{{}}}
 	memory.raise([]int32{7, 2, 0, -1, 70000})
 	mustWork(t, "allocate", memory.allocate("a"))
 	if id := memory.ids("a")[0]; id != 8 {
@@ -248,7 +248,7 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 func TestTheTrashIsEmptiedAfterACrashToo(t *testing.T) {
 	where := emptyVolumes(t, 2)
 	for index := range int32(2) {
-		mustWork(t, "claim", claimVolume(where, sampleRecord(2), index, quiet))
+		mustWork(t, "claim", claimVolume(where, sampleServer(2), index, quiet))
 		mustWork(t, "mkdir", os.MkdirAll(filepath.Join(where.share("gone", index), "deep", "er"), 0o755))
 		mustWork(t, "mkdir", os.MkdirAll(where.share("kept", index), 0o755))
 		mustWork(t, "discard", discard(where, "gone", index, time.Unix(1, 0)))
@@ -298,7 +298,7 @@ func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 			}
 		})
 	}
-	mustWork(t, "a volume without records", pruneRecovery(t.TempDir(), "training-0"))
+	mustWork(t, "a volume without recovery records", pruneRecovery(t.TempDir(), "training-0"))
 }
 
 func TestAFileIsReplacedAsAWhole(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
 	// variables that the pod sets through the downward API (metadata.name,
-	// metadata.namespace, spec.nodeName, status.podIP). The DataServer record has the pod's name.
+	// metadata.namespace, spec.nodeName, status.podIP). The DataServer has the pod's name.
 	EnvDataServer = "POD_NAME"
 	EnvNamespace  = "POD_NAMESPACE"
 	EnvNodeName   = "NODE_NAME"
@@ -36,7 +36,7 @@ const (
 	// not meant to run yet and while it is being restarted with backoff for at most StartAllowance.
 	HealthPath = "/healthz"
 	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
-	// owner and scope, has loaded a generation of the record, and refused a forged file handle since it started.
+	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started.
 	ReadyPath = "/readyz"
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"

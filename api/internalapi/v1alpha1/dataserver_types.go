@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DataServer is the record of one data server: its operator writes the spec, its instance manager the
+// DataServer is the object of one data server: its operator writes the spec, its instance manager the
 // status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
 // ShareExports, one for each share. Users read it, and don't write it.
 //

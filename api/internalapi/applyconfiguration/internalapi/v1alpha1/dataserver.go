@@ -16,7 +16,7 @@ import (
 // DataServerApplyConfiguration represents a declarative configuration of the DataServer type for use
 // with apply.
 //
-// DataServer is the record of one data server: its operator writes the spec, its instance manager the
+// DataServer is the object of one data server: its operator writes the spec, its instance manager the
 // status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
 // ShareExports, one for each share. Users read it, and don't write it.
 type DataServerApplyConfiguration struct {
