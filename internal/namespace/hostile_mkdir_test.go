@@ -110,7 +110,7 @@ func (m *mkdirs) batch(p *peertest.Peer) error {
 	return nil
 }
 
-// made counts the records that come to be in a share, those that are gone again included.
+// made counts the ShareDirectories that come to be in a share, those that are gone again included.
 func (w *world) made(share string) *atomic.Int64 {
 	w.t.Helper()
 	api, err := client.NewWithWatch(config, client.Options{Scheme: w.api.Scheme()})
@@ -125,8 +125,8 @@ func (w *world) made(share string) *atomic.Int64 {
 	var count atomic.Int64
 	go func() {
 		for event := range watched.ResultChan() {
-			record, ok := event.Object.(*internalv1.ShareDirectory)
-			if ok && event.Type == watch.Added && record.Spec.FileShareRef.Name == share && strings.HasPrefix(record.Spec.Path, "storm-") {
+			directory, ok := event.Object.(*internalv1.ShareDirectory)
+			if ok && event.Type == watch.Added && directory.Spec.FileShareRef.Name == share && strings.HasPrefix(directory.Spec.Path, "storm-") {
 				count.Add(1)
 			}
 		}
@@ -224,7 +224,7 @@ func TestTwentyThousandMkdirs(t *testing.T) {
 		length, goal = time.Duration(seconds)*time.Second, stallGoal
 	}
 	for i, share := range []string{"data", "small"} {
-		flood, records := floods[i], w.made(share)
+		flood, count := floods[i], w.made(share)
 		s.forgetPeak()
 		s.attacks++
 		calm, api := watchWellBehaved(s), w.watchAPI(share)
@@ -237,7 +237,7 @@ func TestTwentyThousandMkdirs(t *testing.T) {
 		if err := api.end(); err != nil {
 			t.Errorf("%s: the API server: %v", flood.name, err)
 		}
-		made := records.Load()
+		made := count.Load()
 		most := int64(5*DefaultChangesPerSecond + DefaultChangesPerSecond*time.Since(began).Seconds())
 		if share == "small" {
 			most = smallShare + atOnce

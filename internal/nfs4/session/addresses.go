@@ -11,8 +11,8 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
 
-// addressRecord is what the clients of one network address hold. The server's lock guards it.
-type addressRecord struct {
+// addressState is what the clients of one network address hold. The server's lock guards it.
+type addressState struct {
 	address netip.Addr
 	clients map[uint64]*clientRecord
 	// tentative are the clients that have not confirmed themselves, the oldest first.
@@ -26,12 +26,12 @@ type addressRecord struct {
 	waiting int
 }
 
-// addressOf is the record of a caller's address, made if there is none.
-func (s *Server) addressOf(caller rpc.Caller) *addressRecord {
+// addressOf is the state of a caller's address, made if there is none.
+func (s *Server) addressOf(caller rpc.Caller) *addressState {
 	address := rpc.Client(caller.Addr)
 	a := s.addresses[address]
 	if a == nil {
-		a = &addressRecord{
+		a = &addressState{
 			address: address, clients: map[uint64]*clientRecord{}, tentative: list.New(),
 			changes: rate.NewLimiter(rate.Limit(s.limits.ChangesPerSecond), s.limits.ChangeBurst),
 			running: make(chan struct{}, s.limits.ChangesPerAddress),
@@ -41,7 +41,7 @@ func (s *Server) addressOf(caller rpc.Caller) *addressRecord {
 	return a
 }
 
-// forget drops the records of addresses that hold nothing and have not changed anything for a while.
+// forget drops the state of addresses that hold nothing and have not changed anything for a while.
 func (s *Server) forget() {
 	for address, a := range s.addresses {
 		if len(a.clients) == 0 && len(a.running) == 0 && a.waiting == 0 && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
@@ -53,7 +53,7 @@ func (s *Server) forget() {
 // makeRoom is true if another client of the address fits. At the limit of the address the oldest of its clients that
 // has not confirmed itself goes; at the limit of all, one of the address that has most. Clients that are dropped
 // recover by themselves: they have no state here. False means that the newcomer is put off.
-func (s *Server) makeRoom(a *addressRecord) bool {
+func (s *Server) makeRoom(a *addressState) bool {
 	if len(a.clients) < s.limits.ClientsPerAddress && len(s.clients) < s.limits.Clients {
 		return true
 	}
@@ -68,7 +68,7 @@ func (s *Server) makeRoom(a *addressRecord) bool {
 }
 
 // makeRoomForSession is makeRoom for sessions.
-func (s *Server) makeRoomForSession(a *addressRecord) bool {
+func (s *Server) makeRoomForSession(a *addressState) bool {
 	if a.sessions < s.limits.SessionsPerAddress && len(s.sessions) < s.limits.Sessions {
 		return true
 	}
@@ -77,14 +77,14 @@ func (s *Server) makeRoomForSession(a *addressRecord) bool {
 	case a.sessions >= s.limits.SessionsPerAddress:
 		return s.evictSession(a, s.lease)
 	case len(s.sessions) >= s.limits.Sessions:
-		most := s.most(func(other *addressRecord) int { return other.sessions })
+		most := s.most(func(other *addressState) int { return other.sessions })
 		return most.sessions > a.sessions+1 && s.evictSession(most, 0)
 	}
 	return true
 }
 
 // most is the address that holds most.
-func (s *Server) most(held func(*addressRecord) int) (most *addressRecord) {
+func (s *Server) most(held func(*addressState) int) (most *addressState) {
 	for _, a := range s.addresses {
 		if most == nil || held(a) > held(most) {
 			most = a
@@ -95,9 +95,9 @@ func (s *Server) most(held func(*addressRecord) int) (most *addressRecord) {
 
 // evictFor drops a client of the address that holds most, if that is more than the newcomer's address holds, or
 // else one that has not confirmed itself or is silent, of an address that holds no less.
-func (s *Server) evictFor(newcomer *addressRecord) bool {
+func (s *Server) evictFor(newcomer *addressState) bool {
 	holds := len(newcomer.clients)
-	most := s.most(func(other *addressRecord) int { return len(other.clients) })
+	most := s.most(func(other *addressState) int { return len(other.clients) })
 	if len(most.clients) > holds+1 && s.evict(most, 0) {
 		return true
 	}
@@ -111,7 +111,7 @@ func (s *Server) evictFor(newcomer *addressRecord) bool {
 
 // evict drops the oldest client of the address that has not confirmed itself, or else the one that was silent
 // longest, if that is longer than the time given. A client with a request in flight stays.
-func (s *Server) evict(a *addressRecord, silentFor time.Duration) bool {
+func (s *Server) evict(a *addressState, silentFor time.Duration) bool {
 	if front := a.tentative.Front(); front != nil {
 		s.drop(front.Value.(*clientRecord))
 		return true
@@ -120,11 +120,11 @@ func (s *Server) evict(a *addressRecord, silentFor time.Duration) bool {
 }
 
 // evictSession is evict for the sake of sessions.
-func (s *Server) evictSession(a *addressRecord, silentFor time.Duration) bool {
+func (s *Server) evictSession(a *addressState, silentFor time.Duration) bool {
 	return s.evictSilent(a, silentFor, func(c *clientRecord) bool { return len(c.sessions) > 0 })
 }
 
-func (s *Server) evictSilent(a *addressRecord, silentFor time.Duration, eligible func(*clientRecord) bool) bool {
+func (s *Server) evictSilent(a *addressState, silentFor time.Duration, eligible func(*clientRecord) bool) bool {
 	var victim *clientRecord
 	for _, c := range a.clients {
 		if c.isConfirmed && !c.busy() && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
@@ -148,7 +148,7 @@ func (s *Server) keepReply(o outcome, reply []byte) {
 		return
 	}
 	for s.cached+size > s.limits.CachedBytes {
-		most := s.most(func(other *addressRecord) int { return other.cached })
+		most := s.most(func(other *addressState) int { return other.cached })
 		if !s.evictSilent(most, 0, func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }) {
 			break
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
 
-// principal is who made a record or sent a request. AUTH_SYS has no more to it than a
+// principal is who made a client ID or sent a request. AUTH_SYS has no more to it than a
 // number: the address may change, and a client's machine name may be the same everywhere.
 type principal struct {
 	anonymous bool
@@ -31,7 +31,7 @@ type clientRecord struct {
 	id          uint64
 	isConfirmed bool
 	// address is where the EXCHANGE_ID came from; place is the client's among the tentative of it.
-	address *addressRecord
+	address *addressState
 	place   *list.Element
 
 	// renewed is the last SEQUENCE, or the EXCHANGE_ID as long as there was none.

@@ -282,7 +282,7 @@ func TestLimitOfClients(t *testing.T) {
 	f.client("a")
 	f.client("b")
 	for i := range 10 {
-		// Unconfirmed records push each other out.
+		// Unconfirmed client IDs push each other out.
 		exchanged(t, f.send(alice, exchangeID(fmt.Sprint("probe", i), 1, 0)))
 	}
 	f.client("c")

@@ -116,7 +116,7 @@ type Server struct {
 	confirmed  map[string]*clientRecord
 	tentative  map[string]*clientRecord
 	sessions   map[sessionID]*session
-	addresses  map[netip.Addr]*addressRecord
+	addresses  map[netip.Addr]*addressState
 	cached     int
 	lastExpiry time.Time
 	warned     time.Time
@@ -136,7 +136,7 @@ func New(config Config) (*Server, error) {
 		limits: config.Limits.withDefaults(), now: config.Now, random: config.Random, log: config.Logger,
 		hash: maphash.MakeSeed(), gate: newGate(),
 		clients: map[uint64]*clientRecord{}, confirmed: map[string]*clientRecord{}, tentative: map[string]*clientRecord{},
-		sessions: map[sessionID]*session{}, addresses: map[netip.Addr]*addressRecord{},
+		sessions: map[sessionID]*session{}, addresses: map[netip.Addr]*addressState{},
 	}
 	for name, id := range map[string][]byte{"owner": s.owner, "scope": s.scope} {
 		if len(id) == 0 || len(id) > opaqueLimit {

@@ -28,7 +28,7 @@ type Daemon struct {
 	Files []*os.File
 }
 
-// Table is the record of an instance's daemons, one small file each.
+// Table is what is known of an instance's daemons, one small file each.
 type Table struct {
 	Instance string
 	Dir      string
