@@ -31,6 +31,10 @@ bench-scale: packages ## Aggregate read of 1 and of 3 servers through one mount,
 bench-operator: packages ## What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory
 	hack/bench-operator.sh
 
+.PHONY: bench-shares
+bench-shares: packages ## 1,025 shares with the longest access lists on one FileServer, 300 deleted at once, one too many
+	hack/bench-shares.sh
+
 .PHONY: bench-hostile
 bench-hostile: ## What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh

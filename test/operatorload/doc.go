@@ -5,5 +5,8 @@
 //
 //	KUBEBUILDER_ASSETS=… operatorload --operator bin/howdah --file-servers 50 --shares 10 --directories 200
 //
+// With --many-shares it gives one FileServer very many shares instead, deletes some of them at once, adds others up to
+// the limit and one above it, and fails if a share that stays was not Ready for a moment.
+//
 // Everything is in one Kubernetes namespace: what looks through all of it shows.
 package main

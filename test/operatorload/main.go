@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -45,7 +46,14 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&s.directories, "directories", 200, "directories of each share")
 	flag.IntVar(&s.rounds, "rounds", 10, "how often one event is measured")
 	flag.DurationVar(&s.idle, "idle", time.Minute, "how long nothing is done")
+	var m many
+	flag.IntVar(&m.long, "many-shares", 0, "give one FileServer so many shares with the longest access lists, and measure that instead")
+	flag.IntVar(&m.limit, "limit", 4096, "how many shares a FileServer can have: with --many-shares, others are added up to it, and one more")
+	flag.IntVar(&m.deleted, "deleted", 300, "how many of many shares are deleted at once")
 	flag.Parse()
+	if m.long > 0 {
+		s.fileServers, s.shares = 1, 0
+	}
 	ctrl.SetLogger(logr.Discard())
 	scheme, err := controllers.Scheme()
 	if err != nil {
@@ -55,6 +63,8 @@ func run(ctx context.Context) (err error) {
 		CRDDirectoryPaths:     []string{filepath.Join("config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
+	environment.ControlPlane.Etcd = &envtest.Etcd{}
+	environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", etcdQuota)
 	defer func() { err = errors.Join(err, environment.Stop()) }()
 	config, err := environment.Start()
 	if err != nil {
@@ -65,7 +75,11 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &world{Client: admin, size: s}
+	watching, err := cache.New(config, cache.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	w := &world{Client: admin, watching: watching, size: s}
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
@@ -81,6 +95,9 @@ func run(ctx context.Context) (err error) {
 	access, err = writeAccess(folder, access)
 	if err != nil {
 		return err
+	}
+	if m.long > 0 {
+		return measureMany(ctx, w, m, *operator, access)
 	}
 	figures, err := measure(ctx, w, *operator, access)
 	fmt.Print(report(s, figures))

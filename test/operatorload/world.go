@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -32,7 +33,8 @@ const (
 // world is everything around the operator.
 type world struct {
 	client.Client
-	size size
+	watching cache.Cache
+	size     size
 }
 
 func fileServerName(i int) string   { return fmt.Sprintf("fs%d", i) }
@@ -253,12 +255,13 @@ func (w *world) offerVolumes(ctx context.Context) error {
 	if err := w.List(ctx, &volumes); err != nil {
 		return err
 	}
-	return each(ctx, len(volumes.Items), func(ctx context.Context, i int) error {
-		volume := &volumes.Items[i]
-		before := volume.DeepCopy()
-		volume.Status.Phase = corev1.VolumeAvailable
-		return w.Status().Patch(ctx, volume, client.MergeFrom(before))
-	})
+	return each(ctx, len(volumes.Items), func(ctx context.Context, i int) error { return w.offerVolume(ctx, &volumes.Items[i]) })
+}
+
+func (w *world) offerVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
+	before := volume.DeepCopy()
+	volume.Status.Phase = corev1.VolumeAvailable
+	return w.Status().Patch(ctx, volume, client.MergeFrom(before))
 }
 
 // runPod makes a pod that is ready.
