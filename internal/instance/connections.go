@@ -2,8 +2,11 @@ package instance
 
 import (
 	"bufio"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -16,7 +19,8 @@ import (
 var tcpStates = map[string]bool{"01": true, "08": true}
 
 // readConnections counts the connections of NFS clients, as the kernel has them for the pod. Ganesha tells
-// the number in its metrics only, which take a while to make when there are thousands.
+// the number in its metrics only, which take a while to make when there are thousands. The pod's own over the loopback
+// interface are not clients: the prober's would come and go in the status.
 func readConnections() (int32, error) {
 	var total int32
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -37,20 +41,35 @@ func readConnections() (int32, error) {
 	return total, nil
 }
 
-// countConnections reads a table of proc(5), whose second column is the local address and fourth the state.
+// countConnections reads a table of proc(5), whose second column is the local address, third the remote one, and fourth
+// the state.
 func countConnections(table io.Reader, port uint16) (count int32, err error) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 4 || !tcpStates[fields[3]] {
+		if len(fields) < 4 || !tcpStates[fields[3]] || fromLoopback(fields[2]) {
 			continue
 		}
-		_, hex, _ := strings.Cut(fields[1], ":")
-		if local, err := strconv.ParseUint(hex, 16, 16); err == nil && uint16(local) == port {
+		_, portHex, _ := strings.Cut(fields[1], ":")
+		if local, err := strconv.ParseUint(portHex, 16, 16); err == nil && uint16(local) == port {
 			count++
 		}
 	}
 	return count, lines.Err()
+}
+
+// fromLoopback tells whether an address and port of proc(5) are the pod's own: 32 bits each in the machine's order of bytes.
+func fromLoopback(remote string) bool {
+	text, _, _ := strings.Cut(remote, ":")
+	words, err := hex.DecodeString(text)
+	if err != nil || len(words)%4 != 0 {
+		return false
+	}
+	for i := 0; i < len(words); i += 4 {
+		binary.BigEndian.PutUint32(words[i:], binary.NativeEndian.Uint32(words[i:]))
+	}
+	address, ok := netip.AddrFromSlice(words)
+	return ok && address.Unmap().IsLoopback()
 }
 
 // connectionsAllowed is how many a ganesha takes that was started with a configuration: it looks at this option at its

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	diff "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,8 @@ type memorySource struct {
 	status  internalv1.DataServerStatus
 	exports map[string]*internalv1.ShareExport // By share.
 	writes  int
+	// history has what each write changed, for a test that wants none.
+	history []string
 	// downs counts how often an export that served ceased to.
 	downs int
 }
@@ -49,6 +52,7 @@ func (r *memorySource) report(_ context.Context, build func(internalv1.DataServe
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if next := build(*r.status.DeepCopy()); !equality.Semantic.DeepEqual(r.status, next) {
+		r.history = append(r.history, diff.Diff(r.status, next))
 		r.status = next
 		r.writes++
 	}
@@ -66,6 +70,7 @@ func (r *memorySource) reportExports(_ context.Context, build func(*internalv1.S
 		if serves(export) && !meta.IsStatusConditionTrue(next.Conditions, internalv1.ExportServing) && export.DeletionTimestamp == nil {
 			r.downs++
 		}
+		r.history = append(r.history, diff.Diff(export.Status, next))
 		r.exports[share] = export.DeepCopy()
 		r.exports[share].Status = next
 		r.writes++
@@ -174,6 +179,13 @@ func (r *memorySource) get() (told, int) {
 		}
 	}
 	return all, r.writes
+}
+
+// changesSince is what writes have changed after the first of them.
+func (r *memorySource) changesSince(write int) string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return strings.Join(r.history[write:], "\n")
 }
 
 // settled tells whether every export is as its newest generation asks for.
@@ -635,7 +647,7 @@ func nothingIsWritten(t *testing.T) {
 	s.offer()
 	time.Sleep(100 * time.Millisecond)
 	if _, after := s.status.get(); after != before {
-		t.Errorf("%d writes of the status became %d", before, after)
+		t.Errorf("%d writes of the status became %d: %s", before, after, s.status.changesSince(before))
 	}
 	if again, err := os.Stat(s.manager.configFile); err != nil || !again.ModTime().Equal(file.ModTime()) {
 		t.Errorf("the configuration was written again: %v", err)

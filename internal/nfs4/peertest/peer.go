@@ -16,7 +16,7 @@ import (
 const (
 	// slots is how many a session asks for, as Linux does.
 	slots = 64
-	// patience bounds everything that a connection does.
+	// patience bounds how long a call or a reply is waited for, and all of a connection that makes neither.
 	patience = time.Minute
 	// largest is more than any reply has.
 	largest = 2 << 20
@@ -62,6 +62,10 @@ func (p *Peer) Message(ops ...nfsv4.NfsArgop4) []byte {
 
 // Call sends a compound and reads the reply.
 func (p *Peer) Call(ops ...nfsv4.NfsArgop4) (*nfsv4.Compound4res, error) {
+	// Not a limit for the connection's life: on a busy machine a test lasts longer than any of its calls may.
+	if err := p.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, fmt.Errorf("set the deadline of a call: %w", err)
+	}
 	if _, err := p.Write(p.Message(ops...)); err != nil {
 		return nil, fmt.Errorf("send a compound: %w", err)
 	}
@@ -70,6 +74,9 @@ func (p *Peer) Call(ops ...nfsv4.NfsArgop4) (*nfsv4.Compound4res, error) {
 
 // Reply reads the next reply.
 func (p *Peer) Reply() (*nfsv4.Compound4res, error) {
+	if err := p.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, fmt.Errorf("set the deadline of a reply: %w", err)
+	}
 	reply, err := rpc.ReadRecord(p, largest)
 	if err != nil {
 		return nil, fmt.Errorf("read a reply: %w", err)
