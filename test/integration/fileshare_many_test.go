@@ -42,8 +42,10 @@ var _ = Describe("Many shares that come and go", func() {
 		}()
 		exported := func(wanted int) func() bool {
 			return func() bool {
+				// Counted before they are loaded, so that the last ones are loaded, too.
+				complete := len(exportsOf(namespace, "fs-0")) == wanted && len(exportsOf(namespace, "fs-1")) == wanted
 				loadConfigurations(namespace, "fs")
-				return len(exportsOf(namespace, "fs-0")) == wanted && len(exportsOf(namespace, "fs-1")) == wanted
+				return complete
 			}
 		}
 
