@@ -17,6 +17,9 @@ const (
 	ComponentBenchmark       = "benchmark"
 )
 
+// tlsDomain ends the names in certificates. Nobody looks them up: they are compared.
+const tlsDomain = "internal.howdah.io"
+
 // VolumesRoot is where a data server's pod has its volumes: VolumesRoot/0, VolumesRoot/1, and so on.
 const VolumesRoot = "/volumes"
 
@@ -55,6 +58,21 @@ func DataServerOrdinal(fileServer, server string) (int32, bool) {
 // hash of the UID, so that nobody can make one beforehand, and none of an earlier FileServer of the name is in the way.
 func HandleKeys(fileServer, fileServerUID string, generation int32) string {
 	return fileServer + "-handle-keys-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
+}
+
+// Certificates is the Secret with the certificates of a generation by which a FileServer's servers know each other; see HandleKeys.
+func Certificates(fileServer, fileServerUID string, generation int32) string {
+	return fileServer + "-certificates-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
+}
+
+// DataServerTLSName is the name in a data server's certificate. It has the FileServer's UID, so that it is no other's of its name.
+func DataServerTLSName(fileServerUID, dataServer string) string {
+	return dataServer + "." + fileServerUID + "." + ComponentDataServer + "." + tlsDomain
+}
+
+// NamespaceServerTLSName is the name in the certificate of a FileServer's namespace servers.
+func NamespaceServerTLSName(fileServerUID string) string {
+	return fileServerUID + "." + ComponentNamespaceServer + "." + tlsDomain
 }
 
 // VolumeClaimTemplate is the claim template of a data server's volume.
