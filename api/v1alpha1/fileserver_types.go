@@ -66,14 +66,15 @@ type FileServerSpec struct {
 	// +optional
 	NFS *NFSOptions `json:"nfs,omitempty"`
 
-	// handleKeyGeneration counts the keys with which data servers sign file handles. Raise it by one for new keys: data
-	// servers restart one after the other, and handles that the generation before it signed are still taken,
-	// so clients notice nothing. Handles of earlier generations are refused, and who has them must mount again.
+	// keyGeneration counts the secrets of the servers: the keys with which data servers sign file handles, and the certificates
+	// by which data servers and namespace servers know each other. Raise it by one for new ones: the pods restart one
+	// after the other, and what the generation before it signed is still taken, so clients notice nothing. Handles
+	// and certificates of earlier generations are refused; who has such a handle must mount again.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="handleKeyGeneration can't go back: keys that were replaced stay replaced"
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="keyGeneration can't go back: keys that were replaced stay replaced"
 	// +optional
-	HandleKeyGeneration int32 `json:"handleKeyGeneration,omitempty"`
+	KeyGeneration int32 `json:"keyGeneration,omitempty"`
 
 	// resources are the compute resources of each data server's container.
 	// +optional

@@ -47,6 +47,8 @@ const (
 	// NFSPort is the TCP port of the namespace servers and of the data servers:
 	// a referral (fs_locations, RFC 8881 section 11.16) carries no port, so clients use this one.
 	NFSPort = 2049
+	// NFSTLSPort is the TCP port of data servers at which namespace servers speak NFS in mutual TLS.
+	NFSTLSPort = 9590
 	// MetricsPort is the TCP port of ganesha's own Prometheus exporter (Monitoring_Port).
 	MetricsPort = 9587
 	// ManagerPort is the TCP port on which instance managers and namespace servers

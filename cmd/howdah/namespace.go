@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 func newNamespaceCommand() *cobra.Command {
@@ -39,6 +40,8 @@ func newNamespaceCommand() *cobra.Command {
 	flags.StringVar(&o.KubeNamespace, "namespace", os.Getenv("POD_NAMESPACE"), "Kubernetes namespace of the FileServer ($POD_NAMESPACE)")
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this server among the FileServer's namespace servers ($POD_NAME)")
 	flags.StringVar(&o.Identity, "identity", "", "NFS server scope, and with the server's name its owner; empty: made from the FileServer's UID, as the DataServers have it")
+	flags.StringVar(&o.Certificate, "certificate", serverpod.Certificate, "file with the certificate by which data servers know this server")
+	flags.StringVar(&o.PreviousCertificate, "previous-certificate", serverpod.PreviousCertificate, "file with the certificate of the keys before; it need not be there")
 	flags.StringVar(&o.Listen, "listen", ":"+strconv.Itoa(v1alpha1.NFSPort), "address for NFS clients")
 	flags.StringVar(&o.Manager, "manager", ":"+strconv.Itoa(v1alpha1.ManagerPort), "address of /healthz, /readyz and /metrics")
 	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "how long a client may be silent")

@@ -1,8 +1,6 @@
 package desired
 
 import (
-	"slices"
-
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -23,8 +21,7 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithLeaseSeconds(lease).
 		WithGraceSeconds(grace).
 		WithMaxConnections(MaxConnections(in.FileServer)).
-		WithVolumes(in.perServer()).
-		WithNamespaceServers(sortedUnique(in.NamespaceAddresses)...)
+		WithVolumes(in.perServer())
 	if address := in.Addresses[name]; address != "" {
 		spec.WithAddress(address)
 	}
@@ -43,10 +40,4 @@ func nfsTimes(options *v1alpha1.NFSOptions) (lease, grace int32) {
 		grace = options.GraceSeconds
 	}
 	return lease, grace
-}
-
-func sortedUnique(values []string) []string {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	return slices.Compact(values)
 }

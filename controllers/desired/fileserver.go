@@ -50,8 +50,6 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
-	// NamespaceAddresses are the addresses of the pods of the namespace servers.
-	NamespaceAddresses []string
 }
 
 // FileServer is every child of a FileServer, in the order to apply them: what

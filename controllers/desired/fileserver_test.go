@@ -31,8 +31,7 @@ func TestFileServerChildren(t *testing.T) {
 				Build(),
 			// The template keeps the size that the StatefulSet was made with.
 			Images: images, Replicas: 2, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
-			Addresses:          map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
-			NamespaceAddresses: []string{"10.2.0.2", "10.2.0.1", "10.2.0.2"},
+			Addresses: map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
 		},
 		"fileserver-without-a-class": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),

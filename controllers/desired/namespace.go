@@ -52,21 +52,23 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithTerminationGracePeriodSeconds(10).
 		WithTolerations(lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)).
 		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(corev1ac.Container().
-			WithName(serverContainer).
-			WithImage(in.Images.Howdah).
-			WithArgs(namespaceArgs(in)...).
-			WithEnv(downwardEnv()...).
-			WithPorts(podPorts(false)...).
-			WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
-			WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
-			WithResources(namespaceResources(in)).
-			WithSecurityContext(corev1ac.SecurityContext().
-				WithAllowPrivilegeEscalation(false).
-				WithReadOnlyRootFilesystem(true).
-				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).WithFSGroup(nonRoot).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
+	container := corev1ac.Container().
+		WithName(serverContainer).
+		WithImage(in.Images.Howdah).
+		WithArgs(namespaceArgs(in)...).
+		WithEnv(downwardEnv()...).
+		WithPorts(podPorts(false)...).
+		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
+		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
+		WithResources(namespaceResources(in)).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).
+			WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+	withNamespaceServerCertificates(in, pod, container)
+	pod.WithContainers(container)
 	var placement *v1alpha1.Placement
 	if door := in.FileServer.Spec.FrontDoor; door != nil {
 		placement = door.Placement

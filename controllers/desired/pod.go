@@ -132,7 +132,7 @@ func applied[T any](part any) *T {
 func podPorts(withGanesha bool) []*corev1ac.ContainerPortApplyConfiguration {
 	ports := []*corev1ac.ContainerPortApplyConfiguration{containerPort(portNFS, v1alpha1.NFSPort)}
 	if withGanesha {
-		ports = append(ports, containerPort(portMetrics, v1alpha1.MetricsPort))
+		ports = append(ports, containerPort(portNFSTLS, v1alpha1.NFSTLSPort), containerPort(portMetrics, v1alpha1.MetricsPort))
 	}
 	return append(ports, containerPort(portManager, v1alpha1.ManagerPort))
 }

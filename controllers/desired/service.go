@@ -19,6 +19,7 @@ const frontDoorAffinitySeconds = 10800
 // Names of ports.
 const (
 	portNFS     = "nfs"
+	portNFSTLS  = "nfs-tls"
 	portMetrics = "metrics"
 	portManager = "manager"
 )
@@ -57,7 +58,7 @@ func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApply
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
 			WithPublishNotReadyAddresses(true).
-			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
+			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
 }
 
 func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguration {

@@ -53,6 +53,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
 	}
 	withHandleKeys(in, pod, container)
+	withDataServerCertificates(in, pod, container)
 	return pod.WithContainers(container)
 }
 

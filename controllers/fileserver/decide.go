@@ -40,13 +40,12 @@ func decide(o *observed, images desired.Images) decision {
 	storage := decideStorage(o)
 	d.refused, d.storage, d.growClaims = refused, storage.fault, storage.grow
 	d.input = desired.FileServerInput{
-		FileServer:         o.fileServer,
-		Images:             images,
-		Replicas:           replicas,
-		StorageClassName:   storage.className,
-		TemplateSize:       storage.templateSize,
-		Addresses:          o.addresses(),
-		NamespaceAddresses: namespaceAddresses(o.namespacePods),
+		FileServer:       o.fileServer,
+		Images:           images,
+		Replicas:         replicas,
+		StorageClassName: storage.className,
+		TemplateSize:     storage.templateSize,
+		Addresses:        o.addresses(),
 	}
 	return d
 }
@@ -155,19 +154,5 @@ func (o *observed) addresses() map[string]string {
 			addresses[name] = ip
 		}
 	}
-	return addresses
-}
-
-// namespaceAddresses are those of the pods that run or are about to; a pod that
-// is being stopped may still be completing a client's mkdir.
-func namespaceAddresses(pods []corev1.Pod) []string {
-	var addresses []string
-	for i := range pods {
-		phase := pods[i].Status.Phase
-		if pods[i].Status.PodIP != "" && phase != corev1.PodSucceeded && phase != corev1.PodFailed {
-			addresses = append(addresses, pods[i].Status.PodIP)
-		}
-	}
-	slices.Sort(addresses)
 	return addresses
 }

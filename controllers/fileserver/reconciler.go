@@ -60,7 +60,7 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 	Events  events.EventRecorder
 
-	handleKeys handleKeys
+	keys keys
 }
 
 // Reconcile is one pass over a FileServer.
@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	var applied error
 	if !paused {
 		// The keys before the pods that mount them.
-		applied = errors.Join(r.handleKeys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
+		applied = errors.Join(r.keys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
 	}
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -72,8 +73,9 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *interna
 	waits := podWaits(pod, hasPod)
 	if waits == "" && running {
 		waits = "ganesha does not answer yet"
-		if message := conditions.Message(dataServer.Status.Conditions, v1alpha1.ConditionReady); message != "" && !saysReady {
-			waits = message
+		said := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
+		if said != nil && said.Message != "" && (!saysReady || said.Reason == internalv1.ReasonCertificateInvalid) {
+			waits = said.Message
 		}
 	}
 	switch {

@@ -137,7 +137,7 @@ func podChanged() predicate.Predicate {
 		if c := podCondition(pod, corev1.PodReady); c != nil {
 			ready = c.Status
 		}
-		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.Phase, pod.Status.PodIP, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
+		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.Phase, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)

@@ -72,7 +72,7 @@ func (c Client) check() error {
 		}
 	}
 	switch c.Access {
-	case ReadWrite, ReadOnly:
+	case ReadWrite, ReadOnly, AccessNone:
 	default:
 		faults = append(faults, fmt.Errorf("Access_Type %q is not known", string(c.Access)))
 	}

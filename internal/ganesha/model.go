@@ -55,6 +55,8 @@ type Access string
 const (
 	ReadWrite Access = "RW"
 	ReadOnly  Access = "RO"
+	// AccessNone keeps clients out whom a later block would let in.
+	AccessNone Access = "None"
 )
 
 // Squash is ganesha's Squash.

@@ -80,7 +80,7 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 	if exports, err = m.prepareRoots(exports); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	config, err := desiredConfig(m.dataServer, exports, m.memory, m.where)
+	config, err := desiredConfig(m.dataServer, exports, m.memory, m.where, m.own)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/netip"
 
@@ -10,11 +11,26 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// loopback is where the instance manager looks at the exports from.
-var loopback = netip.MustParsePrefix("127.0.0.1/32")
+// loopback are all addresses that never leave a network namespace (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// ganeshaAddress is where ganesha is for the instance manager. Pods that have IPv6 addresses alone have this one, too: the kernel
+// gives it to every loopback interface.
+var ganeshaAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), v1alpha1.NFSPort)
+
+// ownAddress chooses the loopback address from which the instance manager speaks to ganesha, anew at each start: one of some
+// 16 million, which is told to nobody but ganesha. Nothing else comes from there: what is forwarded to a pod comes from
+// 127.0.0.1, and service meshes use others of 127.0.0.0/16.
+func ownAddress() netip.Addr {
+	var random [3]byte
+	for random[0] == 0 || random[0] == 255 {
+		_, _ = rand.Read(random[:]) // Never fails: it ends the program instead.
+	}
+	return netip.AddrFrom4([4]byte{127, random[0], random[1], random[2]})
+}
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the exports.
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportIDTable, where layout) (ganesha.Config, error) {
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportIDTable, where layout, own netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -27,10 +43,6 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}
-	trusted, err := trustedClients(server.Spec.NamespaceServers)
-	if err != nil {
-		return ganesha.Config{}, err
-	}
 	for _, export := range exports {
 		share := shareOf(export)
 		rules, err := clientRules(export.Spec.Access)
@@ -42,7 +54,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 				ID:      ids.volumes[volume][share].ExportID,
 				Path:    where.share(share, int32(volume)),
 				Pseudo:  naming.ExportPseudo(share, int32(volume)),
-				Clients: append([]ganesha.Client{trusted}, rules...),
+				Clients: append(loopbackClients(own), rules...),
 			})
 		}
 	}
@@ -58,17 +70,14 @@ func serverOwner(server *internalv1.DataServer) (string, error) {
 	return naming.DataServerOwner(server.Spec.ServerScope, ordinal), nil
 }
 
-// trustedClients are the instance manager, which looks whether exports serve, and the namespace servers, which make directories.
-func trustedClients(addresses []string) (ganesha.Client, error) {
-	trusted := ganesha.Client{Addresses: []netip.Prefix{loopback}, Access: ganesha.ReadWrite, Squash: ganesha.SquashNone}
-	for _, text := range addresses {
-		prefix, err := ganesha.ParseAddress(text)
-		if err != nil {
-			return ganesha.Client{}, fmt.Errorf("spec.namespaceServers: %w", err)
-		}
-		trusted.Addresses = append(trusted.Addresses, prefix)
+// loopbackClients come before all rules of users: the instance manager's own address, from which it looks whether exports
+// serve and hands on the calls of namespace servers, may do everything; the rest of the loopback network, where kubectl
+// port-forward comes from, may do nothing.
+func loopbackClients(own netip.Addr) []ganesha.Client {
+	return []ganesha.Client{
+		{Addresses: []netip.Prefix{netip.PrefixFrom(own, own.BitLen())}, Access: ganesha.ReadWrite, Squash: ganesha.SquashNone},
+		{Addresses: loopback, Access: ganesha.AccessNone, Squash: ganesha.SquashAll},
 	}
-	return trusted, nil
 }
 
 func clientRules(rules []v1alpha1.AccessRule) ([]ganesha.Client, error) {

@@ -97,7 +97,7 @@ func enterRoot() error {
 		"mount --make-rprivate /",
 		"ip link set lo up",
 		// Clients of several addresses, beside the loopback that is trusted.
-		"ip address add 10.99.0.1/32 dev lo", "ip address add 10.99.0.2/32 dev lo", "ip address add 10.98.0.1/32 dev lo",
+		"ip address add fd00:99::1/128 dev lo", "ip address add 10.99.0.1/32 dev lo", "ip address add 10.99.0.2/32 dev lo", "ip address add 10.98.0.1/32 dev lo",
 		"hostname training-0",
 		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work + " " + root,
 		"mkdir -p " + root + "/volumes " + root + serverpod.RunDir + " " + root + serverpod.StateDir,

@@ -234,24 +234,29 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 	options, err := Options{
 		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root,
 		HandleKey: keys.current, PreviousHandleKey: keys.previous,
+		Certificate: certificateOf(t, name, testAuthority), PreviousCertificate: "/run/none",
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
-	server.manager, err = newManager(options, server.wishes, server.status, newNFSProber("training-0"))
+	server.manager, err = newManager(options, server.wishes, server.status, newNFSProber("training-0", options.own))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
+	ended, proxied := make(chan error, 1), make(chan error, 1)
 	go reapOrphans(ctx, func() int { return server.manager.ganesha.state().PID })
 	go func() { ended <- server.manager.run(ctx) }()
+	go func() { proxied <- server.manager.proxy.listenAndServe(ctx, options.NFSTLSPort) }()
 	server.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the manager ended with: %v", err)
+		}
+		if err := <-proxied; err != nil {
+			t.Errorf("the TLS port ended with: %v", err)
 		}
 	})
 	t.Cleanup(server.stop)
@@ -382,6 +387,10 @@ func runScenarios(t *testing.T) {
 	}{
 		{"shares come and go while the process stays", sharesComeAndGo},
 		{"the first client block counts", firstClientBlockCounts},
+		{"namespace servers are trusted by proof alone", trustByProof},
+		{"nothing is reloaded when namespace servers come and go", comingAndGoing},
+		{"namespace servers are not waited for in grace", ownClientsAreForgotten},
+		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
@@ -469,7 +478,6 @@ func firstClientBlockCounts(t *testing.T) {
 	}
 	s := boot(t, "first", 1)
 	s.apply(func(spec *wanted) {
-		spec.NamespaceServers = []string{"10.98.0.1"}
 		spec.Exports = []internalv1.ShareExportSpec{
 			shareSpec("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
 			shareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
@@ -478,7 +486,7 @@ func firstClientBlockCounts(t *testing.T) {
 		}
 	})
 	s.settle()
-	one, two, trusted := s.from("10.99.0.1"), s.from("10.99.0.2"), s.from("10.98.0.1")
+	one, two, trusted := s.from("10.99.0.1"), s.from("10.99.0.2"), s.throughTLS("127.0.0.1", testAuthority)
 	mkdir := func(c *client.Client, as client.Credentials, path string) error {
 		return c.Mkdir(t.Context(), as, path, client.MkdirOptions{Mode: 0o755})
 	}

@@ -66,6 +66,9 @@ func (m *manager) ready(ctx context.Context) error {
 	if m.expected.generation.Load() == 0 {
 		return errors.New("no generation of the DataServer has been served yet")
 	}
+	if !m.proxy.ready() {
+		return errors.New("there is no certificate by which namespace servers could know this data server")
+	}
 	state := m.ganesha.state()
 	if !state.Initialized {
 		return errors.New("ganesha is not up")
@@ -122,6 +125,8 @@ type metrics struct {
 	registry                    *prometheus.Registry
 	up, loaded, starts, exports prometheus.Gauge
 	reloads                     prometheus.Histogram
+	tlsConnections              prometheus.Gauge
+	tlsRefused                  prometheus.Counter
 	total, used                 *prometheus.GaugeVec
 }
 
@@ -133,11 +138,15 @@ func newMetrics() *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "howdah", Subsystem: "volume", Name: name, Help: help}, []string{"volume"})
 	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		up:       gauge("ready", "1 if ganesha serves everything that the DataServer asks for."),
-		loaded:   gauge("generation", "Generation of the DataServer that the last pass was about."),
-		starts:   gauge("ganesha_starts", "Starts of ganesha since the container started."),
-		exports:  gauge("shares", "Shares that are served on every volume."),
+		registry:       prometheus.NewRegistry(),
+		up:             gauge("ready", "1 if ganesha serves everything that the DataServer asks for."),
+		loaded:         gauge("generation", "Generation of the DataServer that the last pass was about."),
+		starts:         gauge("ganesha_starts", "Starts of ganesha since the container started."),
+		exports:        gauge("shares", "Shares that are served on every volume."),
+		tlsConnections: gauge("tls_connections", "Connections of namespace servers."),
+		tlsRefused: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "howdah", Subsystem: "server", Name: "tls_refused_total", Help: "Connections to the TLS port that were refused.",
+		}),
 		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "howdah", Subsystem: "server", Name: "reload_seconds",
 			Help: "Time that ganesha took to reload its configuration.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 11),
@@ -145,7 +154,7 @@ func newMetrics() *metrics {
 		total: volume("total_bytes", "Size of the volume's file system."),
 		used:  volume("used_bytes", "Bytes used of the volume's file system."),
 	}
-	m.registry.MustRegister(m.up, m.loaded, m.starts, m.exports, m.reloads, m.total, m.used)
+	m.registry.MustRegister(m.up, m.loaded, m.starts, m.exports, m.reloads, m.total, m.used, m.tlsConnections, m.tlsRefused)
 	return m
 }
 

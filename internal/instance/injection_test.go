@@ -56,8 +56,7 @@ func schemaRules(t testing.TB) map[string]schemaRule {
 	rules := map[string]schemaRule{}
 	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
 		"serverScope": spec.Properties["serverScope"], "fileServer": spec.Properties["fileServerRef"].Properties["name"],
-		"namespaceServers": *spec.Properties["namespaceServers"].Items.Schema,
-		"shareName":        export.Properties["fileShareRef"].Properties["name"], "mode": export.Properties["mode"],
+		"shareName": export.Properties["fileShareRef"].Properties["name"], "mode": export.Properties["mode"],
 		"clients":    *access.Properties["clients"].Items.Schema,
 		"accessType": access.Properties["accessType"], "squash": access.Properties["squash"],
 	} {
@@ -81,37 +80,36 @@ func schemaRules(t testing.TB) map[string]schemaRule {
 
 // isAddress is the schema's CEL rule isIP or isCIDR: Kubernetes reads them with
 // net/netip, without zones and without IPv4-mapped IPv6.
-func isAddress(text string, prefixes bool) bool {
+func isAddress(text string) bool {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Zone() == "" && !address.Is4In6()
 	}
 	prefix, err := netip.ParsePrefix(text)
-	return prefixes && err == nil && !prefix.Addr().Is4In6()
+	return err == nil && !prefix.Addr().Is4In6()
 }
 
 func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 	rules := schemaRules(f)
-	f.Add("8c5b9a0e-2c57", "training", "unet3d", "0755", "10.0.0.0/8", "10.42.0.7", "ReadWrite", "Root", int64(0), int32(10))
-	f.Add("a", "t", "a-b", "01777", "::/0", "fd00::1", "ReadOnly", "All", int64(4294967294), int32(5))
-	f.Add("a-", "T\"; }", "0", "777", "0.0.0.0/0", "::1", "", "", int64(65534), int32(120))
-	f.Add("a\"; }\nEXPORT {", "t\\", "a\nb", "07 55", "10.0.0.0/8; }", "*", "RW", "None; }", int64(1), int32(6))
-	f.Fuzz(func(t *testing.T, scope, fileServer, name, mode, from, namespaceServer, access, squash string, owner int64, seconds int32) {
+	f.Add("8c5b9a0e-2c57", "training", "unet3d", "0755", "10.0.0.0/8", "ReadWrite", "Root", int64(0), int32(10))
+	f.Add("a", "t", "a-b", "01777", "::/0", "ReadOnly", "All", int64(4294967294), int32(5))
+	f.Add("a-", "T\"; }", "0", "777", "0.0.0.0/0", "", "", int64(65534), int32(120))
+	f.Add("a\"; }\nEXPORT {", "t\\", "a\nb", "07 55", "10.0.0.0/8; }", "RW", "None; }", int64(1), int32(6))
+	f.Fuzz(func(t *testing.T, scope, fileServer, name, mode, from, access, squash string, owner int64, seconds int32) {
 		for field, value := range map[string]string{
 			"serverScope": scope, "fileServer": fileServer, "shareName": name, "mode": mode, "clients": from,
-			"namespaceServers": namespaceServer, "accessType": access, "squash": squash,
+			"accessType": access, "squash": squash,
 		} {
 			if !rules[field].accepts(value) {
 				return
 			}
 		}
-		if !isAddress(from, true) || !isAddress(namespaceServer, false) || seconds < 5 || seconds > 120 || owner < 0 || owner > 4294967294 {
+		if !isAddress(from) || seconds < 5 || seconds > 120 || owner < 0 || owner > 4294967294 {
 			return
 		}
 		dataServer := sampleServer(2)
 		dataServer.Name = fileServer + "-0"
 		dataServer.Spec.FileServerRef.Name, dataServer.Spec.ServerScope = fileServer, scope
 		dataServer.Spec.LeaseSeconds, dataServer.Spec.GraceSeconds = seconds, seconds
-		dataServer.Spec.NamespaceServers = []string{namespaceServer}
 		export := newExport(shareSpec(name,
 			v1alpha1.AccessRule{Clients: []string{from}, AccessType: v1alpha1.AccessType(access), Squash: v1alpha1.Squash(squash)}))
 		export.Spec.UID, export.Spec.GID, export.Spec.Mode = &owner, &owner, mode
@@ -122,7 +120,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 		if err := ids.allocate(name); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, layout{"/volumes"})
+		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, layout{"/volumes"}, ownAddress())
 		if err != nil {
 			t.Fatalf("an accepted DataServer is refused: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -40,14 +41,18 @@ type manager struct {
 	nodeName, podIP string
 	configFile      string
 	keys            handleKeys
-	ganesha         *supervisor
-	prober          prober
-	reporter        reporter
-	wishes          <-chan wish
-	wake            chan struct{}
-	log             *slog.Logger
-	now             func() time.Time
-	metrics         *metrics
+	certificates    certificates
+	// own is the address from which ganesha trusts the instance manager.
+	own      netip.Addr
+	proxy    *tlsProxy
+	ganesha  *supervisor
+	prober   prober
+	reporter reporter
+	wishes   <-chan wish
+	wake     chan struct{}
+	log      *slog.Logger
+	now      func() time.Time
+	metrics  *metrics
 
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer
@@ -60,6 +65,7 @@ type manager struct {
 	verified   string                // The configuration that ganesha was last looked at with.
 	serving    map[string]fileSystem // Pseudo paths that serve, as far as was looked.
 	leaving    map[string]bool       // Pseudo paths that it may still serve.
+	stranger   *fault                // Why namespace servers can't know this one; nil if they can.
 	failing    map[string]*fault     // What is wrong with single shares, by their names.
 	removed    map[types.UID]bool    // Exports being deleted that are gone.
 	usage      []volumeUsage
@@ -118,6 +124,7 @@ func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 
 // pass does what is to be done for the present DataServer and reports. It is true if nothing is left to do.
 func (m *manager) pass(ctx, supervised context.Context) bool {
+	m.identify()
 	fault := m.apply(ctx, supervised)
 	if ctx.Err() != nil {
 		return false
@@ -153,6 +160,10 @@ func (m *manager) verdict(fault *fault) observation {
 		seen.reason, seen.message = fault.reason, fault.Error()
 		m.log.Warn("not everything that the DataServer asks for is done", "reason", fault.reason, "err", fault.err)
 		return seen
+	case m.stranger != nil:
+		// It goes on serving clients. Its pod is not ready: an update that brings such certificates stops here.
+		seen.reason, seen.message = m.stranger.reason, m.stranger.Error()
+		m.log.Error("namespace servers can't make changes here", "reason", m.stranger.reason, "err", m.stranger.err)
 	case len(m.failing) > 0:
 		seen.reason, seen.message = internalv1.ReasonExportsFailing, describeFailing(m.failing)
 		m.log.Warn("some shares are not as they should be", "err", seen.message)

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -21,19 +20,27 @@ const (
 	lookForEach = 10 * time.Millisecond
 )
 
-// nfsProber looks over the loopback interface, which every export lets in.
+// nfsProber looks over the loopback interface, from the address that every export lets in.
 type nfsProber struct {
 	address string
+	dial    func(ctx context.Context, address string) (net.Conn, error)
 	// owner names the prober's session to ganesha: the same each time, so that a crash between
 	// opening and closing leaves one recovery record behind and not many.
 	owner string
 }
 
-func newNFSProber(dataServer string) *nfsProber {
+func newNFSProber(dataServer string, own netip.Addr) *nfsProber {
 	return &nfsProber{
-		address: net.JoinHostPort(loopback.Addr().String(), strconv.Itoa(v1alpha1.NFSPort)),
+		address: ganeshaAddress.String(),
+		dial:    func(ctx context.Context, _ string) (net.Conn, error) { return dialGanesha(ctx, own) },
 		owner:   "howdah instance manager of " + dataServer,
 	}
+}
+
+// dialGanesha connects from the instance manager's own address.
+func dialGanesha(ctx context.Context, own netip.Addr) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(own, 0))}
+	return dialer.DialContext(ctx, "tcp4", ganeshaAddress.String())
 }
 
 func (p *nfsProber) null(ctx context.Context) error { return client.Null(ctx, p.address) }
@@ -49,7 +56,7 @@ func (p *nfsProber) identity(ctx context.Context) (owner, scope string, err erro
 func (p *nfsProber) inSession(ctx context.Context, limit time.Duration, use func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	session, err := client.Dial(ctx, p.address, client.Options{ClientOwner: p.owner, Slots: 1, CallTimeout: lookTimeout})
+	session, err := client.Dial(ctx, p.address, client.Options{ClientOwner: p.owner, Slots: 1, CallTimeout: lookTimeout, Dial: p.dial})
 	if err != nil {
 		return fmt.Errorf("connecting to ganesha: %w", err)
 	}

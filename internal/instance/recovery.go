@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,30 @@ func pruneRecovery(root, hostname string) error {
 			continue
 		}
 		faults = append(faults, os.RemoveAll(filepath.Join(directory, entry.Name())))
+	}
+	return errors.Join(faults...)
+}
+
+// forgetOwnClients removes the recovery records of clients that came over loopback: namespace servers, and the instance
+// manager itself. They open and lock nothing, so they have nothing to reclaim, and ganesha would wait for them in vain: a
+// record has the client's address (measured: "::ffff:127.42.92.217-(...)"), and the instance manager's is another after each of
+// its starts. Call it while ganesha is not running.
+func forgetOwnClients(root, hostname string) error {
+	directory := filepath.Join(root, "v4recov", hostname)
+	entries, err := os.ReadDir(directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading recovery records: %w", err)
+	}
+	var faults []error
+	for _, entry := range entries {
+		text, _, found := strings.Cut(entry.Name(), "-(")
+		address, err := netip.ParseAddr(text)
+		if found && err == nil && address.Unmap().IsLoopback() {
+			faults = append(faults, os.RemoveAll(filepath.Join(directory, entry.Name())))
+		}
 	}
 	return errors.Join(faults...)
 }

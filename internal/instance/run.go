@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,10 +34,18 @@ type Options struct {
 	GaneshaBinary string
 	// HandleKey and PreviousHandleKey are files with the keys of file handles; unset means the constants of these names.
 	HandleKey, PreviousHandleKey string
+	// Certificate and PreviousCertificate are files with the certificates by which namespace servers know this one, and it
+	// them (internal/mtls); unset means the constants of these names.
+	Certificate, PreviousCertificate string
+	// NFSTLSPort is that of namespace servers; unset means v1alpha1.NFSTLSPort.
+	NFSTLSPort int
 	// Port is that of probes and metrics; unset means v1alpha1.ManagerPort.
 	Port int
 	// Log is where everything is told, ganesha's own lines too. Required.
 	Log *slog.Logger
+
+	// own is the address from which ganesha trusts the instance manager.
+	own netip.Addr
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -61,6 +71,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.HandleKey == "" {
 		o.HandleKey, o.PreviousHandleKey = serverpod.HandleKey, serverpod.PreviousHandleKey
 	}
+	if o.Certificate == "" {
+		o.Certificate, o.PreviousCertificate = serverpod.Certificate, serverpod.PreviousCertificate
+	}
+	if o.NFSTLSPort == 0 {
+		o.NFSTLSPort = v1alpha1.NFSTLSPort
+	}
+	o.own = ownAddress()
 	if o.Port == 0 {
 		o.Port = v1alpha1.ManagerPort
 	}
@@ -78,7 +95,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	manager, err := newManager(options, source.wishes, source, newNFSProber(options.DataServer))
+	manager, err := newManager(options, source.wishes, source, newNFSProber(options.DataServer, options.own))
 	if err != nil {
 		return err
 	}
@@ -86,6 +103,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return source.run(ctx) })
 	group.Go(func() error { return manager.serveHTTP(ctx, options.Port) })
+	group.Go(func() error { return manager.proxy.listenAndServe(ctx, options.NFSTLSPort) })
 	group.Go(func() error { return manager.run(ctx) })
 	group.Go(func() error {
 		reapOrphans(ctx, func() int { return manager.ganesha.state().PID })
@@ -107,14 +125,19 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 	m := &manager{
 		where: layout{options.VolumesRoot}, hostname: hostname, nodeName: options.NodeName, podIP: options.PodIP,
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
+		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
 		log: options.Log, now: time.Now, metrics: newMetrics(),
 	}
+	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
 	m.ganesha = &supervisor{
 		binary: options.GaneshaBinary, configFile: m.configFile,
 		pidFile: filepath.Join(options.RunDir, "ganesha.pid"),
 		log:     options.Log.With("process", "ganesha"), keys: m.keys,
 		beforeStart: func() {
+			if err := forgetOwnClients(m.where.recovery(), hostname); err != nil {
+				m.log.Warn("forgetting namespace servers in the recovery records", "err", err)
+			}
 			if err := pruneRecovery(m.where.recovery(), hostname); err != nil {
 				m.log.Warn("pruning recovery records", "err", err)
 			}

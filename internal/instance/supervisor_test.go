@@ -24,7 +24,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	wishes, status := make(chan wish, 1), &memorySource{}
 	manager, err := newManager(Options{
 		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
-	}, wishes, status, newNFSProber("training-0"))
+	}, wishes, status, newNFSProber("training-0", ownAddress()))
 	mustWork(t, "manager", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

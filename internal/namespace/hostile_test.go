@@ -18,6 +18,8 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"k8s.io/client-go/rest"
+
+	"github.com/howdah/howdah/internal/namespace/ownertest"
 )
 
 const (
@@ -41,6 +43,7 @@ type hostileOptions struct {
 	Host                        string
 	TLS                         rest.TLSClientConfig
 	Namespace, Address, Manager string
+	Certificate                 string
 }
 
 // serveHostile is the server's process.
@@ -52,7 +55,7 @@ func serveHostile() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, &rest.Config{Host: o.Host, TLSClientConfig: o.TLS}, Options{
-		FileServer: fileServer, KubeNamespace: o.Namespace, Replica: "hostile", Listen: o.Address, Manager: o.Manager,
+		FileServer: fileServer, KubeNamespace: o.Namespace, Replica: "hostile", Listen: o.Address, Manager: o.Manager, Certificate: o.Certificate,
 		Memory: 512 << 20, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
@@ -113,6 +116,7 @@ func (w *world) serveProcess() *target {
 	s := &target{T: w.t, address: freeAddress(w.t), manager: freeAddress(w.t)}
 	given, err := json.Marshal(hostileOptions{
 		Host: config.Host, TLS: config.TLSClientConfig, Namespace: w.namespace, Address: s.address, Manager: s.manager,
+		Certificate: ownertest.Certificate(w.t),
 	})
 	if err != nil {
 		w.t.Fatal(err)

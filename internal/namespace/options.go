@@ -20,6 +20,9 @@ type Options struct {
 	// Identity is the server scope, and with the replica's name the server owner. Empty: made from the FileServer's UID, which the
 	// DataServers have; then nothing is served before the first of them exists.
 	Identity string
+	// Certificate and PreviousCertificate are files with the certificates by which data servers know this server
+	// (internal/mtls). The first is required; the second is there while keys are being replaced.
+	Certificate, PreviousCertificate string
 	// Listen and Manager are the addresses for NFS and for probes and metrics.
 	Listen, Manager string
 
@@ -70,6 +73,8 @@ func (o *Options) complete() error {
 		return errors.New("no Kubernetes namespace is given: set POD_NAMESPACE or use --namespace")
 	case o.Replica == "":
 		return errors.New("this server has no name: set POD_NAME or use --replica")
+	case o.Certificate == "":
+		return errors.New("this server has no certificate for data servers to know it by: use --certificate")
 	}
 	setDefault(&o.Lease, DefaultLease)
 	setDefault(&o.Changes, DefaultChanges)

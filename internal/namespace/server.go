@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/owners"
@@ -102,7 +103,15 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 		return nil, fmt.Errorf("prepare to write ShareDirectories: %w", err)
 	}
 	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
-	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, s.tree.IdentityAt, o.Log)
+	identities, err := mtls.Load(o.Certificate, o.PreviousCertificate)
+	if err != nil {
+		return nil, err
+	}
+	// Any name: data servers know what it must be.
+	if err := mtls.Check(identities, "", mtls.AsClient, o.Clock.Now()); err != nil {
+		return nil, err
+	}
+	s.pool = owners.NewPool("howdah-namespace "+o.KubeNamespace+"/"+o.Replica, s.tree.IdentityAt, owners.MutualTLS(identities, s.tlsName), o.Log)
 	s.prober = owners.NewProber(s.tree.ProbeTargets, s.pool.Null, o.Clock, o.Log)
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
@@ -120,6 +129,15 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	}
 	s.watcher.addressesChanged = s.leave
 	return s, nil
+}
+
+// tlsName is what the certificate of the data server at an address says; "" if no DataServer has it.
+func (s *server) tlsName(address string) string {
+	server, known := s.tree.ServerAt(address)
+	if !known || server.Scope == "" {
+		return ""
+	}
+	return naming.DataServerTLSName(server.Scope, server.Name)
 }
 
 // leave ends the sessions with data servers that are gone, without keeping the caller waiting.

@@ -99,14 +99,14 @@ func newWorld(t *testing.T, servers int) *world {
 	}
 	w := &world{t: t, api: api, namespace: ns.Name}
 	for i := range servers {
-		owner := ownertest.Start(t, naming.DataServerOwner("uid", int32(i)))
+		owner := ownertest.Start(t, naming.DataServerOwner(ownertest.FileServerUID, int32(i)), naming.DataServer(fileServer, int32(i)))
 		w.owners = append(w.owners, owner)
 		server := &internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
 			},
 			Spec: internalv1.DataServerSpec{
-				FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: owner.Address, ServerScope: "uid", LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
+				FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: owner.Address, ServerScope: ownertest.FileServerUID, LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
 			},
 		}
 		w.create(server)
@@ -183,10 +183,12 @@ func (w *world) serve(replica string) *serverUnderTest {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
+	certificate := ownertest.Certificate(w.t)
 	done := make(chan error, 1)
 	go func() {
 		done <- Run(ctx, config, Options{
 			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: manager, Log: log,
+			Certificate: certificate,
 		})
 	}()
 	stopped := false

@@ -24,6 +24,11 @@ const (
 	HandleKey         = "/etc/howdah/handle-key"
 	PreviousHandleKey = "/etc/howdah/previous-handle-key"
 
+	// Certificate is the file with the certificate and the key by which data servers and namespace servers know each other
+	// (internal/mtls), PreviousCertificate that of the keys before. They are mounted as keys of file handles are.
+	Certificate         = "/etc/howdah/certificate.pem"
+	PreviousCertificate = "/etc/howdah/previous-certificate.pem"
+
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
 	// variables that the pod sets through the downward API (metadata.name,
 	// metadata.namespace, spec.nodeName, status.podIP). The DataServer has the pod's name.

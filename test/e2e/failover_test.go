@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
 )
@@ -66,6 +67,7 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 			}()
 		}
 		Eventually(ctx, namespaceServersReady).Should(Succeed())
+		before := dataServersToldOf(ctx)
 		for i, victim := range namespacePods(ctx) {
 			_, err := c.Kubectl(ctx, "delete", "pod", victim.Name, "--grace-period=0", "--force", "--wait=false")
 			Expect(err).NotTo(HaveOccurred())
@@ -94,5 +96,39 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 			expectWithin(fmt.Sprintf("longest stall of a mounted client, in %d loops", loops), time.Duration(longest)*time.Millisecond, 5*time.Second)
 			Expect(loops).To(BeNumerically(">", 20))
 		}
+		By("leaving data servers alone")
+		Expect(dataServersToldOf(ctx)).To(Equal(before))
+		for i := range serverCount {
+			config, err := c.Shell(ctx, naming.DataServer(fileServer, int32(i)), "cat /run/ganesha/ganesha.conf")
+			Expect(err).NotTo(HaveOccurred())
+			for _, pod := range namespacePods(ctx) {
+				Expect(pod.Status.PodIP).NotTo(BeEmpty())
+				Expect(config).NotTo(ContainSubstring(pod.Status.PodIP), "ganesha trusts no pod's address")
+			}
+		}
+		By("and making directories as before")
+		shell(ctx, clientA, "mkdir /share/train/after-failover && rmdir /share/train/after-failover")
 	}, SpecTimeout(bound(4*time.Minute)))
 })
+
+// dataServersToldOf is what data servers were asked for and made of it: the generations of DataServers and ShareExports, and how often
+// each ganesha has reloaded.
+func dataServersToldOf(ctx context.Context) map[string]int64 {
+	GinkgoHelper()
+	told := map[string]int64{}
+	exports := &internalv1.ShareExportList{}
+	Expect(c.List(ctx, exports, client.InNamespace(c.Namespace))).To(Succeed())
+	for _, export := range exports.Items {
+		told["ShareExport "+export.Name] = export.Generation
+	}
+	servers := &internalv1.DataServerList{}
+	Expect(c.List(ctx, servers, client.InNamespace(c.Namespace))).To(Succeed())
+	for _, server := range servers.Items {
+		told["DataServer "+server.Name] = server.Generation
+		log, err := c.Kubectl(ctx, "logs", server.Name, "--tail=-1")
+		Expect(err).NotTo(HaveOccurred())
+		told["reloads of "+server.Name] = int64(strings.Count(log, "Reread exports complete"))
+	}
+	Expect(len(told)).To(BeNumerically(">", 2*serverCount))
+	return told
+}

@@ -3,6 +3,8 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +17,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -67,9 +70,97 @@ var _ = Describe("A FileServer becomes its children", func() {
 		for _, c := range fs.Status.Conditions {
 			Expect(c.Status).To(Equal(metav1.ConditionTrue), "%s: %s", c.Type, c.Message)
 		}
+	})
 
-		By("letting the namespace servers in everywhere")
-		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.NamespaceServers).To(Equal([]string{"10.2.0.1", "10.2.0.2"}))
+	It("leaves data servers and exports alone while namespace servers come and go", func() {
+		create(builders.FileServer(namespace, "calm").Replicas(2).Build())
+		runEverything(namespace, "calm")
+		create(builders.FileShare(namespace, "unet3d", "calm").Build())
+		Eventually(func() int { return len(exportsOf(namespace, "calm-0")) + len(exportsOf(namespace, "calm-1")) }, patience).Should(Equal(2))
+		loadConfigurations(namespace, "calm")
+		settled(namespace)
+		versions := func() map[string]string {
+			found := map[string]string{}
+			for _, server := range []string{"calm-0", "calm-1"} {
+				found[server] = exists(&internalv1.DataServer{}, namespace, server).ResourceVersion
+				for name, export := range exportsOf(namespace, server) {
+					found[server+" "+name] = export.ResourceVersion
+				}
+			}
+			return found
+		}
+		before := versions()
+		Expect(before).To(HaveLen(4))
+
+		template := exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers("calm")).Spec.Template
+		for i := range 2 {
+			old := exists(&corev1.Pod{}, namespace, fmt.Sprintf("calm-front-door-%d", i))
+			Expect(admin.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
+			Eventually(func() string {
+				return fileServerCondition(namespace, "calm", v1alpha1.FileServerFrontDoorAvailable).Message
+			}, patience).Should(ContainSubstring("1 of 2"), "the operator has heard of it")
+			runPod(namespace, fmt.Sprintf("calm-front-door-new-%d", i), template, nil, "node-a", fmt.Sprintf("10.2.9.%d", i+1))
+			Eventually(func() string {
+				return fileServerCondition(namespace, "calm", v1alpha1.FileServerFrontDoorAvailable).Message
+			}, patience).Should(ContainSubstring("2 of 2"))
+		}
+		settled(namespace)
+		Expect(versions()).To(Equal(before))
+	})
+
+	It("gives servers certificates by which they know each other, and new ones when asked", func() {
+		fs := builders.FileServer(namespace, "training").Replicas(2).Build()
+		create(fs)
+		name := func(generation int32) string { return naming.Certificates(fs.Name, string(fs.UID), generation) }
+		secret := exists(&corev1.Secret{}, namespace, name(1))
+		Expect(*secret.Immutable).To(BeTrue())
+		Expect(metav1.GetControllerOf(secret).UID).To(Equal(fs.UID))
+		Expect(secret.Data).To(HaveLen(64+1), "for every data server that can ever be, and for namespace servers")
+
+		By("being good for the FileServer's servers, and for ever")
+		later := time.Now().AddDate(1000, 0, 0)
+		check := func(key, tlsName string, usage mtls.Usage) error {
+			identity, err := mtls.Parse(secret.Data[key])
+			Expect(err).NotTo(HaveOccurred())
+			return mtls.Check([]*mtls.Identity{identity}, tlsName, usage, later)
+		}
+		uid := string(fs.UID)
+		Expect(check("training-63", naming.DataServerTLSName(uid, "training-63"), mtls.AsServer)).To(Succeed())
+		Expect(check("namespace-servers", naming.NamespaceServerTLSName(uid), mtls.AsClient)).To(Succeed())
+		Expect(check("training-0", naming.DataServerTLSName(uid, "training-0"), mtls.AsClient)).NotTo(Succeed())
+
+		By("being in the pods, each its own")
+		mounted := func() map[string]string {
+			found := map[string]string{}
+			set := exists(&appsv1.StatefulSet{}, namespace, "training").Spec.Template.Spec
+			front := exists(&appsv1.Deployment{}, namespace, "training-front-door").Spec.Template.Spec
+			for who, pod := range map[string]corev1.PodSpec{"data": set, "namespace": front} {
+				for _, volume := range pod.Volumes {
+					for _, mount := range pod.Containers[0].VolumeMounts {
+						if volume.Secret == nil || mount.Name != volume.Name || !strings.HasSuffix(mount.MountPath, ".pem") {
+							continue
+						}
+						found[who+" "+mount.MountPath] = volume.Secret.SecretName
+						switch who {
+						case "data":
+							Expect(mount.SubPathExpr).To(Equal("$(POD_NAME)"), "no server sees another's key")
+						case "namespace":
+							Expect(mount.SubPath).To(Equal("namespace-servers"))
+							Expect(volume.Secret.Items).To(HaveLen(1), "no data server's key is in the pod")
+						}
+					}
+				}
+			}
+			return found
+		}
+		const current, previous = "/etc/howdah/certificate.pem", "/etc/howdah/previous-certificate.pem"
+		Expect(mounted()).To(Equal(map[string]string{"data " + current: name(1), "namespace " + current: name(1)}))
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 2 })
+		Eventually(mounted, patience).Should(Equal(map[string]string{
+			"data " + current: name(2), "namespace " + current: name(2), "data " + previous: name(1), "namespace " + previous: name(1),
+		}))
+		Expect(exists(&corev1.Secret{}, namespace, name(1)).Data).To(Equal(secret.Data), "what was signed stays good")
+		Expect(exists(&corev1.Secret{}, namespace, name(2)).Data["training-0"]).NotTo(Equal(secret.Data["training-0"]))
 	})
 
 	It("gives data servers keys for file handles, each its own, and new ones when asked", func() {
@@ -94,7 +185,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 			found := map[string]string{}
 			for _, volume := range pod.Volumes {
 				for _, mount := range pod.Containers[0].VolumeMounts {
-					if volume.Secret != nil && mount.Name == volume.Name {
+					if volume.Secret != nil && mount.Name == volume.Name && strings.HasSuffix(mount.MountPath, "handle-key") {
 						Expect(mount.SubPathExpr).To(Equal("$(POD_NAME)"), "no server sees another's key")
 						Expect(*volume.Secret.DefaultMode).To(Equal(int32(0o400)))
 						found[mount.MountPath] = volume.Secret.SecretName
@@ -106,19 +197,19 @@ var _ = Describe("A FileServer becomes its children", func() {
 		name := func(generation int32) string { return naming.HandleKeys(fs.Name, string(fs.UID), generation) }
 		Expect(mounted()).To(Equal(map[string]string{"/etc/howdah/handle-key": name(1)}))
 
-		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.HandleKeyGeneration = 2 })
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 2 })
 		Eventually(mounted, patience).Should(Equal(map[string]string{
 			"/etc/howdah/handle-key": name(2), "/etc/howdah/previous-handle-key": name(1),
 		}))
 		Expect(keys(2)["training-0"]).NotTo(Equal(first["training-0"]))
 		Expect(keys(1)).To(Equal(first), "what was signed stays good")
 
-		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.HandleKeyGeneration = 3 })
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 3 })
 		Eventually(mounted, patience).Should(Equal(map[string]string{
 			"/etc/howdah/handle-key": name(3), "/etc/howdah/previous-handle-key": name(2),
 		}))
 		back := fs.DeepCopy()
-		back.Spec.HandleKeyGeneration = 2
+		back.Spec.KeyGeneration = 2
 		Expect(admin.Patch(ctx, back, client.MergeFrom(fs))).To(MatchError(ContainSubstring("can't go back")))
 	})
 

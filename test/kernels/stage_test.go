@@ -87,6 +87,7 @@ func becomeOwner(name, lower, folder string) error {
 		"mkdir -p " + root + "/volumes/0 " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
 		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
 		"install -D -m 400 " + path("handle-key") + " " + root + serverpod.HandleKey,
+		"install -D -m 400 " + path("certificate.pem") + " " + root + serverpod.Certificate,
 		"mount --bind " + path("volume") + " " + root + "/volumes/0",
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",

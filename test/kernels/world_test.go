@@ -20,6 +20,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -28,6 +29,8 @@ const (
 	owners        = 2
 	fileServer    = "fs"
 	kubeNamespace = "default"
+	// scope stands for the FileServer's UID.
+	scope = "kernels"
 	// comeUp is how long an owner or a namespace server may take.
 	comeUp = 2 * time.Minute
 )
@@ -41,6 +44,7 @@ type world struct {
 	// binary is howdah, ganesha a Debian root with nfs-ganesha, root the clients' root with the kernels.
 	binary, ganesha, root string
 	kubeconfig            string
+	authority             *mtls.Authority
 	owners                [owners]*exec.Cmd
 }
 
@@ -65,6 +69,9 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.scratch = scratch
+	if w.authority, err = mtls.NewAuthority(scope); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := os.RemoveAll(scratch); err != nil {
 			t.Errorf("cleaning up: %v", err)
@@ -160,6 +167,21 @@ func (w *world) makeFolder(i int) {
 	if err := os.WriteFile(filepath.Join(w.ownerFolder(i), "handle-key"), key, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
+	w.certify(filepath.Join(w.ownerFolder(i), "certificate.pem"), func() ([]byte, error) {
+		return w.authority.DataServer(naming.DataServer(fileServer, int32(i)))
+	})
+}
+
+// certify writes a certificate by which servers know each other.
+func (w *world) certify(path string, issue func() ([]byte, error)) {
+	w.t.Helper()
+	bundle, err := issue()
+	if err == nil {
+		err = os.WriteFile(path, bundle, 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // startOwner starts a data server's instance manager in its network namespace.
@@ -178,9 +200,12 @@ func (w *world) startOwner(i int) {
 
 func (w *world) startFrontDoor() {
 	w.t.Helper()
+	certificate := filepath.Join(w.scratch, "front-door.pem")
+	w.certify(certificate, w.authority.NamespaceServers)
 	w.program("front-door", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
 		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "front-door",
-		"--listen", frontDoor+":2049", "--manager", frontDoor+":9588", "--lease", "10s")
+		"--listen", frontDoor+":2049", "--manager", frontDoor+":9588", "--lease", "10s",
+		"--certificate", certificate)
 	w.eventually("the front door is ready", func() bool {
 		res, err := http.Get("http://" + frontDoor + ":9588/readyz")
 		if err != nil {
@@ -198,8 +223,8 @@ func (w *world) declareOwner(i int) {
 			Namespace: kubeNamespace, Name: naming.DataServer(fileServer, int32(i)), Labels: naming.SelectDataServers(fileServer),
 		},
 		Spec: internalv1.DataServerSpec{
-			FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: ownerAddress(i), ServerScope: "kernels",
-			LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1, NamespaceServers: []string{testAddress, frontDoor},
+			FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: ownerAddress(i), ServerScope: scope,
+			LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
 		},
 	})
 }

@@ -326,7 +326,7 @@ func (w *world) restartDataServer(ctx context.Context, i int) error {
 	return w.load(ctx, server)
 }
 
-// restartNamespaceServer restarts a namespace server, and the instance managers take on what the operator makes of it.
+// restartNamespaceServer restarts a namespace server. Instance managers would take on what the operator made of it, which is nothing.
 func (w *world) restartNamespaceServer(ctx context.Context, i int) error {
 	fileServer := fileServerName(i)
 	name := fmt.Sprintf("%s-0", naming.NamespaceServers(fileServer))

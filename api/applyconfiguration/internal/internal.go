@@ -218,7 +218,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
       default: {}
-    - name: handleKeyGeneration
+    - name: keyGeneration
       type:
         scalar: numeric
       default: 1

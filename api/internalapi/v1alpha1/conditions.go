@@ -14,6 +14,9 @@ const (
 	ReasonExportIDsExhausted = "ExportIDsExhausted"
 	// ReasonExportsFailing: some exports do not serve; the message says which and why.
 	ReasonExportsFailing = "ExportsFailing"
+	// ReasonCertificateInvalid: the data server has no certificate by which namespace servers can know it, so they can't make
+	// changes there. It serves its clients.
+	ReasonCertificateInvalid = "CertificateInvalid"
 	// ReasonHandleKeyMissing: there is no key to sign file handles with, so ganesha is not started.
 	ReasonHandleKeyMissing = "HandleKeyMissing"
 	// ReasonHandlesUnsigned: ganesha took a file handle that it did not make, and was stopped.

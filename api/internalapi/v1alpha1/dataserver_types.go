@@ -72,16 +72,6 @@ type DataServerSpec struct {
 	// +kubebuilder:validation:Maximum=16
 	// +required
 	Volumes int32 `json:"volumes,omitempty"`
-
-	// namespaceServers are the addresses of the namespace servers. They may do
-	// everything on every export: they make and remove directories for clients.
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="self.all(c, isIP(c))",message="namespaceServers must be IP addresses"
-	// +listType=set
-	// +optional
-	NamespaceServers []string `json:"namespaceServers,omitempty"`
 }
 
 // DataServerStatus is what the instance manager reports.

@@ -40,7 +40,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), internalv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{owner: ownertest.Start(t, "owner"), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
+	w := &world{owner: ownertest.Start(t, "owner", "fs-0"), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
 	w.owner.Put("/s/0", ownertest.Directory{Mode: 0o777})
 	tr := tree.New("fs")
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
@@ -53,7 +53,8 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	if serves {
 		tr.SetExport(builders.ShareExport("ns", "fs", "s", "fs-0"))
 	}
-	pool := owners.NewPool("test", func(string) string { return "owner" }, slog.New(slog.DiscardHandler))
+	dial := owners.MutualTLS(ownertest.Identities(t), func(string) string { return naming.DataServerTLSName(ownertest.FileServerUID, "fs-0") })
+	pool := owners.NewPool("test", func(string) string { return "owner" }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
 	w.keeper = NewKeeper(NewService(Config{
 		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +28,7 @@ type Pool struct {
 	// clientOwner names this namespace server to the data servers.
 	clientOwner string
 	log         *slog.Logger
-	port        int
+	dial        Dial
 	// identity tells what the data server at an address calls itself; "" if that is not known.
 	identity func(address string) string
 
@@ -47,16 +45,8 @@ type lazy struct {
 
 // NewPool makes a pool without sessions. It speaks with no server that calls itself otherwise than identity
 // says of its address ("" for any): what another one does not have proves nothing.
-func NewPool(clientOwner string, identity func(address string) string, log *slog.Logger) *Pool {
-	return &Pool{clientOwner: clientOwner, identity: identity, log: log, port: v1alpha1.NFSPort, clients: map[string]*lazy{}}
-}
-
-// endpoint is where the NFS service of an address is. An address with a port is taken as it is.
-func (p *Pool) endpoint(address string) string {
-	if _, _, err := net.SplitHostPort(address); err == nil {
-		return address
-	}
-	return net.JoinHostPort(address, strconv.Itoa(p.port))
+func NewPool(clientOwner string, identity func(address string) string, dial Dial, log *slog.Logger) *Pool {
+	return &Pool{clientOwner: clientOwner, identity: identity, dial: dial, log: log, clients: map[string]*lazy{}}
 }
 
 var errClosed = errors.New("this namespace server is stopping")
@@ -82,9 +72,9 @@ func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := nfs.Dial(ctx, p.endpoint(address), nfs.Options{
+	c, err := nfs.Dial(ctx, address, nfs.Options{
 		ClientOwner: p.clientOwner, CallTimeout: callTimeout, Logger: p.log,
-		ServerOwner: func() string { return p.identity(address) },
+		ServerOwner: func() string { return p.identity(address) }, Dial: p.dial,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reach data server %s: %w", address, err)
@@ -202,7 +192,8 @@ func seen(err error) error {
 // insideExport is true for a path below an export's root, which has two elements (naming.ExportPseudo).
 func insideExport(path string) bool { return strings.Count(path, "/") > 2 }
 
-// Null asks a data server for nothing: it is alive.
+// Null asks a data server for nothing: it is alive. It asks at the port of clients, as this is about
+// whether they can be sent there, and nobody needs to be trusted for it.
 func (p *Pool) Null(ctx context.Context, address string) error {
-	return nfs.Null(ctx, p.endpoint(address))
+	return nfs.Null(ctx, endpoint(address, v1alpha1.NFSPort))
 }

@@ -8,14 +8,16 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/ownertest"
+	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
 func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
-	owner := ownertest.Start(t, "uid-0")
+	owner := ownertest.Start(t, "uid-0", "fs-0")
 	owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
 	identity := "uid-0"
-	pool := NewPool("test", func(string) string { return identity }, slog.New(slog.DiscardHandler))
+	dial := MutualTLS(ownertest.Identities(t), func(string) string { return naming.DataServerTLSName(ownertest.FileServerUID, "fs-0") })
+	pool := NewPool("test", func(string) string { return identity }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(t.Context()) })
 	creds := nfs.Credentials{}
 	// Every operation, on a path whose export is there or not.
@@ -51,7 +53,7 @@ func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
 	}
 	// Somebody else took the address: a server of the same shares, without their data.
 	identity = "uid-1"
-	other := NewPool("test", func(string) string { return identity }, slog.New(slog.DiscardHandler))
+	other := NewPool("test", func(string) string { return identity }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { other.Close(t.Context()) })
 	err := other.Rmdir(t.Context(), owner.Address, "/s/0/p/gone", creds)
 	if err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) || !strings.Contains(err.Error(), `server "uid-0" answers`) {
@@ -60,5 +62,27 @@ func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
 	identity = "uid-0"
 	if err := other.Rmdir(t.Context(), owner.Address, "/s/0/p/gone", creds); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		t.Errorf("once it is the right one: %v", err)
+	}
+}
+
+func TestOperationsGoToTheDataServerOfTheAddressAndNoOther(t *testing.T) {
+	owner := ownertest.Start(t, "uid-0", "fs-0")
+	owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
+	for name, tc := range map[string]struct{ expected, want string }{
+		"the right one":   {naming.DataServerTLSName(ownertest.FileServerUID, "fs-0"), ""},
+		"another one":     {naming.DataServerTLSName(ownertest.FileServerUID, "fs-1"), "certificate is valid for fs-0.uid."},
+		"nobody knows it": {"", "no DataServer has this address"},
+	} {
+		dial := MutualTLS(ownertest.Identities(t), func(string) string { return tc.expected })
+		// Whatever it calls itself.
+		pool := NewPool("test", func(string) string { return "" }, dial, slog.New(slog.DiscardHandler))
+		err := pool.Mkdir(t.Context(), owner.Address, "/s/0/p/"+strings.ReplaceAll(name, " ", "-"), nfs.Credentials{}, nfs.MkdirOptions{})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, not %q", name, err, tc.want)
+		}
+		pool.Close(t.Context())
+	}
+	if made := owner.Names("/s/0/p"); len(made) != 1 {
+		t.Errorf("made: %v", made)
 	}
 }

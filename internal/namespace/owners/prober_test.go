@@ -44,8 +44,8 @@ func TestAServerIsDownWhenItsPortIsClosedOrItMissesTwoProbes(t *testing.T) {
 }
 
 func TestTheProberAsksRealServers(t *testing.T) {
-	owner := ownertest.Start(t, "owner")
-	pool := NewPool("test", func(string) string { return "" }, slog.New(slog.DiscardHandler))
+	owner := ownertest.Start(t, "owner", "fs-0")
+	pool := NewPool("test", func(string) string { return "" }, nil, slog.New(slog.DiscardHandler))
 	servers := map[string]string{"up": owner.Address, "down": "127.0.0.1:1"}
 	p := NewProber(func() map[string]string { return servers }, pool.Null, clocktesting.NewFakeClock(time.Unix(0, 0)), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -36,8 +36,9 @@ type Owner struct {
 	hidden map[string]bool
 }
 
-// Start starts a data server without exports. It ends with the test.
-func Start(t testing.TB, name string) *Owner {
+// Start starts a data server without exports, whose server owner is name, and which has a certificate of the data
+// server's. At its one port it takes compounds in mutual TLS, and nothing but NULL without. It ends with the test.
+func Start(t testing.TB, name, dataServer string) *Owner {
 	t.Helper()
 	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}}
 	sessions, err := session.New(session.Config{Handler: o, Owner: name, Scope: "test"})
@@ -51,7 +52,8 @@ func Start(t testing.TB, name string) *Owner {
 	o.Address = listener.Addr().String()
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- rpc.NewServer(rpc.Config{Handler: sessions}).Serve(ctx, listener) }()
+	both := &bothListener{listener, serverConfig(t, dataServer)}
+	go func() { done <- rpc.NewServer(rpc.Config{Handler: sessions}).Serve(ctx, both) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

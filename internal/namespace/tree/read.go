@@ -325,15 +325,23 @@ func (t *Tree) ProbeTargets() map[string]string {
 	return out
 }
 
-// IdentityAt is what the data server with the address calls itself (RFC 8881 section 2.10.4); "" if none has it,
-// or if its DataServer does not tell.
-func (t *Tree) IdentityAt(address string) string {
+// ServerAt is the data server with the address; false if none has it.
+func (t *Tree) ServerAt(address string) (*Server, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, s := range t.servers {
 		if s.Address == address {
-			return s.Identity
+			return s, true
 		}
+	}
+	return nil, false
+}
+
+// IdentityAt is what the data server with the address calls itself (RFC 8881 section 2.10.4); "" if none has it,
+// or if its DataServer does not tell.
+func (t *Tree) IdentityAt(address string) string {
+	if s, ok := t.ServerAt(address); ok {
+		return s.Identity
 	}
 	return ""
 }

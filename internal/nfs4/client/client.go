@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	// ServerOwner gives what the server must call itself (RFC 8881 section 2.10.4), asked anew for each session; "" or
 	// no function: whatever. Behind an address may be another server than a moment ago.
 	ServerOwner func() string
+	// Dial makes a connection; default plain TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // Client is a session with one server, for any number of goroutines. It connects again and
@@ -66,6 +69,9 @@ func Dial(ctx context.Context, addr string, options Options) (*Client, error) {
 	}
 	if options.CallTimeout <= 0 {
 		options.CallTimeout = 30 * time.Second
+	}
+	if options.Dial == nil {
+		options.Dial = dialTCP
 	}
 	c := &Client{addr: addr, options: options, log: options.Logger, verifier: randomVerifier(), lock: make(chan struct{}, 1)}
 	if c.log == nil {
@@ -179,7 +185,7 @@ func (c *Client) connect(ctx context.Context) error {
 	if c.link != nil && c.link.failure() == nil {
 		return nil
 	}
-	l, err := dial(ctx, c.addr)
+	l, err := dial(ctx, c.options.Dial, c.addr)
 	if err != nil {
 		return err
 	}

@@ -53,14 +53,18 @@ func newLink(conn net.Conn) *link {
 }
 
 // dial connects, with a bound of its own for hosts that swallow packets.
-func dial(ctx context.Context, addr string) (*link, error) {
+func dial(ctx context.Context, connect func(context.Context, string) (net.Conn, error), addr string) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	conn, err := connect(ctx, addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NFS server: %w", err)
 	}
 	return newLink(conn), nil
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
 // fail closes the link once; everything that waits on it sees done.
@@ -202,9 +206,9 @@ func encodeCall(xid, procedure uint32, cred Credentials, args []byte) ([]byte, e
 	return rpc.FinishRecord(record.Bytes()), nil
 }
 
-// RPCError is a call that the server did not execute.
+// RPCError is a call that the server did not execute, and would not if it were sent again.
 type RPCError struct {
-	// Reason is the reject_stat, auth_stat or accept_stat of RFC 5531 section 9.
+	// Reason is the reject_stat, auth_stat or accept_stat of RFC 5531 section 9, or why this server is not asked.
 	Reason string
 }
 

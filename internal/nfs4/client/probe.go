@@ -14,7 +14,7 @@ var (
 
 // Null calls the procedure NULL: the server is alive, no more.
 func Null(ctx context.Context, addr string) error {
-	l, err := dial(ctx, addr)
+	l, err := dial(ctx, dialTCP, addr)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func Null(ctx context.Context, addr string) error {
 
 // Identify asks a server what it calls itself, also during its grace period. It leaves no client behind.
 func Identify(ctx context.Context, addr string) (Identity, error) {
-	l, err := dial(ctx, addr)
+	l, err := dial(ctx, dialTCP, addr)
 	if err != nil {
 		return Identity{}, err
 	}

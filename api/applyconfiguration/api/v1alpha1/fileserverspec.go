@@ -26,10 +26,11 @@ type FileServerSpecApplyConfiguration struct {
 	FrontDoor *FrontDoorApplyConfiguration `json:"frontDoor,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
-	// handleKeyGeneration counts the keys with which data servers sign file handles. Raise it by one for new keys: data
-	// servers restart one after the other, and handles that the generation before it signed are still taken,
-	// so clients notice nothing. Handles of earlier generations are refused, and who has them must mount again.
-	HandleKeyGeneration *int32 `json:"handleKeyGeneration,omitempty"`
+	// keyGeneration counts the secrets of the servers: the keys with which data servers sign file handles, and the certificates
+	// by which data servers and namespace servers know each other. Raise it by one for new ones: the pods restart one
+	// after the other, and what the generation before it signed is still taken, so clients notice nothing. Handles
+	// and certificates of earlier generations are refused; who has such a handle must mount again.
+	KeyGeneration *int32 `json:"keyGeneration,omitempty"`
 	// resources are the compute resources of each data server's container.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -88,11 +89,11 @@ func (b *FileServerSpecApplyConfiguration) WithNFS(value *NFSOptionsApplyConfigu
 	return b
 }
 
-// WithHandleKeyGeneration sets the HandleKeyGeneration field in the declarative configuration to the given value
+// WithKeyGeneration sets the KeyGeneration field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the HandleKeyGeneration field is set to the value of the last call.
-func (b *FileServerSpecApplyConfiguration) WithHandleKeyGeneration(value int32) *FileServerSpecApplyConfiguration {
-	b.HandleKeyGeneration = &value
+// If called multiple times, the KeyGeneration field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithKeyGeneration(value int32) *FileServerSpecApplyConfiguration {
+	b.KeyGeneration = &value
 	return b
 }
 

@@ -78,12 +78,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
-    - name: namespaceServers
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: associative
     - name: serverScope
       type:
         scalar: string

@@ -23,9 +23,6 @@ type DataServerSpecApplyConfiguration struct {
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
 	Volumes *int32 `json:"volumes,omitempty"`
-	// namespaceServers are the addresses of the namespace servers. They may do
-	// everything on every export: they make and remove directories for clients.
-	NamespaceServers []string `json:"namespaceServers,omitempty"`
 }
 
 // DataServerSpecApplyConfiguration constructs a declarative configuration of the DataServerSpec type for use with
@@ -87,15 +84,5 @@ func (b *DataServerSpecApplyConfiguration) WithMaxConnections(value int32) *Data
 // If called multiple times, the Volumes field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithVolumes(value int32) *DataServerSpecApplyConfiguration {
 	b.Volumes = &value
-	return b
-}
-
-// WithNamespaceServers adds the given value to the NamespaceServers field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the NamespaceServers field.
-func (b *DataServerSpecApplyConfiguration) WithNamespaceServers(values ...string) *DataServerSpecApplyConfiguration {
-	for i := range values {
-		b.NamespaceServers = append(b.NamespaceServers, values[i])
-	}
 	return b
 }

@@ -1,0 +1,56 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+// namespaceServersKey is the key of the Secret that has the certificate of the namespace servers. It is no data server's
+// name: those end with a number.
+const namespaceServersKey = "namespace-servers"
+
+// Certificates is the Secret with the certificates of one generation: one for each data server under its name, and one for all
+// namespace servers. One Secret, because two that are made one after the other could have two authorities.
+func Certificates(fs *v1alpha1.FileServer, generation int32, dataServers map[string][]byte, namespaceServers []byte) *corev1.Secret {
+	data := map[string][]byte{namespaceServersKey: namespaceServers}
+	for name, bundle := range dataServers {
+		data[name] = bundle
+	}
+	return secret(fs, naming.Certificates(fs.Name, string(fs.UID), generation), data)
+}
+
+// certificateVolumes and certificatePaths are in the order of KeyGenerations.
+var (
+	certificateVolumes = []string{"certificate", "previous-certificate"}
+	certificatePaths   = []string{serverpod.Certificate, serverpod.PreviousCertificate}
+)
+
+// withDataServerCertificates gives a data server's pod its own, as withHandleKeys does.
+func withDataServerCertificates(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
+	for i, generation := range KeyGenerations(in.FileServer) {
+		pod.WithVolumes(corev1ac.Volume().WithName(certificateVolumes[i]).
+			WithSecret(certificateSource(in, generation).WithDefaultMode(rootOnly)))
+		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolumes[i]).WithMountPath(certificatePaths[i]).
+			WithSubPathExpr("$(" + serverpod.EnvDataServer + ")").WithReadOnly(true))
+	}
+}
+
+// withNamespaceServerCertificates gives a namespace server's pod that of all namespace servers: nothing else of the Secret is
+// in the pod's volume. The pod's group may read it (fsGroup), as its user is not root.
+func withNamespaceServerCertificates(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
+	for i, generation := range KeyGenerations(in.FileServer) {
+		pod.WithVolumes(corev1ac.Volume().WithName(certificateVolumes[i]).
+			WithSecret(certificateSource(in, generation).WithDefaultMode(groupOnly).
+				WithItems(corev1ac.KeyToPath().WithKey(namespaceServersKey).WithPath(namespaceServersKey))))
+		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolumes[i]).WithMountPath(certificatePaths[i]).
+			WithSubPath(namespaceServersKey).WithReadOnly(true))
+	}
+}
+
+func certificateSource(in FileServerInput, generation int32) *corev1ac.SecretVolumeSourceApplyConfiguration {
+	return corev1ac.SecretVolumeSource().WithSecretName(naming.Certificates(in.name(), string(in.FileServer.UID), generation))
+}
