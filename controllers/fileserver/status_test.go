@@ -61,24 +61,28 @@ func TestServerState(t *testing.T) {
 		p.Spec.NodeName = ""
 		p.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available."}
 	}
+	stranger := dataServer(1, 1, true, "")
+	conditions.Set(&stranger.Status.Conditions, 1, noon,
+		conditions.True(v1alpha1.ConditionReady, internalv1.ReasonCertificateInvalid, "namespace servers can't make or remove directories here"))
 	tests := map[string]struct {
 		pod        *corev1.Pod
 		dataServer internalv1.DataServer
 		want       v1alpha1.ServerState
 		waits      string
 	}{
-		"serves":                               {pod(corev1.PodRunning, true), dataServer(2, 2, true, ""), v1alpha1.ServerServing, ""},
-		"serves with older exports":            {pod(corev1.PodRunning, true), dataServer(3, 2, true, ""), v1alpha1.ServerServing, ""},
-		"has no pod":                           {nil, dataServer(1, 0, false, ""), v1alpha1.ServerPending, "its pod is not made yet"},
-		"had a pod once":                       {nil, dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is not made yet"},
-		"is not scheduled":                     {pod(corev1.PodPending, false, unscheduled), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "not scheduled: 0/3 nodes are available."},
-		"waits for its image":                  {pod(corev1.PodPending, false, waiting("ImagePullBackOff", "back-off 5m0s")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ImagePullBackOff"},
-		"has no such image":                    {pod(corev1.PodPending, false, waiting("ErrImageNeverPull", "not present")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ErrImageNeverPull: not present"},
-		"crashes":                              {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
-		"starts":                               {pod(corev1.PodRunning, false), dataServer(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
-		"starts and says why it takes long":    {pod(corev1.PodRunning, false), dataServer(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
-		"is stopped":                           {pod(corev1.PodRunning, true, deleted), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
-		"says it serves, but its node is lost": {pod(corev1.PodRunning, false), dataServer(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
+		"serves":                            {pod(corev1.PodRunning, true), dataServer(2, 2, true, ""), v1alpha1.ServerServing, ""},
+		"serves with older exports":         {pod(corev1.PodRunning, true), dataServer(3, 2, true, ""), v1alpha1.ServerServing, ""},
+		"has no pod":                        {nil, dataServer(1, 0, false, ""), v1alpha1.ServerPending, "its pod is not made yet"},
+		"had a pod once":                    {nil, dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is not made yet"},
+		"is not scheduled":                  {pod(corev1.PodPending, false, unscheduled), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "not scheduled: 0/3 nodes are available."},
+		"waits for its image":               {pod(corev1.PodPending, false, waiting("ImagePullBackOff", "back-off 5m0s")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ImagePullBackOff"},
+		"has no such image":                 {pod(corev1.PodPending, false, waiting("ErrImageNeverPull", "not present")), dataServer(1, 0, false, ""), v1alpha1.ServerPending, "ErrImageNeverPull: not present"},
+		"crashes":                           {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
+		"starts":                            {pod(corev1.PodRunning, false), dataServer(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
+		"starts and says why it takes long": {pod(corev1.PodRunning, false), dataServer(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
+		"serves, and is known to no namespace server": {pod(corev1.PodRunning, false), stranger, v1alpha1.ServerUnavailable, "namespace servers can't make or remove directories here"},
+		"is stopped":                              {pod(corev1.PodRunning, true, deleted), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
+		"says it serves, but its node is lost":    {pod(corev1.PodRunning, false), dataServer(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
 		"runs, and ganesha has lost its identity": {pod(corev1.PodRunning, true), dataServer(1, 1, false, "another server answers"), v1alpha1.ServerUnavailable, "another server answers"},
 	}
 	for name, tc := range tests {

@@ -157,7 +157,10 @@ func trustByProof(t *testing.T) {
 		}
 	}
 	var told lines
-	s.manager.proxy.log = slog.New(slog.NewTextHandler(&told, nil))
+	p := s.manager.proxy
+	p.mutex.Lock()
+	p.log = slog.New(slog.NewTextHandler(&told, nil))
+	p.mutex.Unlock()
 	expired := func(a *mtls.Authority) ([]byte, error) {
 		short := *a
 		short.NotAfter = time.Now().Add(-time.Hour)
@@ -172,7 +175,9 @@ func trustByProof(t *testing.T) {
 		{"expired", issue(t, testAuthority, expired), "certificate has expired"},
 		{"a data server", issue(t, testAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "incompatible key usage"},
 	} {
-		s.manager.proxy.toldAt = time.Time{}
+		p.mutex.Lock()
+		p.toldAt = time.Time{}
+		p.mutex.Unlock()
 		mustBeRefused(t, tc.who, tc.bundle)
 		if !strings.Contains(told.String(), tc.told) {
 			t.Errorf("%s: the log does not say %q: %s", tc.who, tc.told, &told)
