@@ -42,6 +42,8 @@ has "CRDs can be left out" '^kind: CustomResourceDefinition$' 0 --set crds.insta
 has "the operator may work everywhere" '^kind: Role$' 1
 has "the operator gets a Role in each watched namespace" '^kind: Role$' 3 --set 'watchNamespaces={team-a,team-b}'
 has "the operator is told the namespaces" '--watch-namespaces=team-a,team-b$' 1 --set 'watchNamespaces={team-a,team-b}'
+has "server pods are held to what is theirs" "^kind: ValidatingAdmissionPolicy$" 2
+has "and these policies deny" "^  validationActions: \[Deny\]$" 2
 has "no root" 'runAsNonRoot: true' 1
 has "no writable root file system" 'readOnlyRootFilesystem: true' 1
 has "no capabilities" 'drop: \[ALL\]' 1
@@ -50,6 +52,10 @@ has "images follow the chart's version" 'image: howdah/howdah:[0-9]' 1
 has "images can be named" 'image: registry.example:5000/a/b:c$' 1 --set image.repository=registry.example:5000/a/b,image.tag=c
 has "data servers' image is handed on" '--server-image=x/y:z$' 1 --set serverImage.repository=x/y,serverImage.tag=z
 
+if output=$("$helm" template howdah-data charts/howdah 2>&1) || ! grep -q "choose another" <<<"$output"; then
+  fail "an operator named like the account of data servers is not refused: $output"
+fi
+"$helm" template data charts/howdah >/dev/null || fail "a release named data can't be installed"
 refused "an unknown value" "additional properties 'replica'|replica.*not allowed" --set replica=2
 refused "an unknown value further down" "pullpolicy" --set image.pullpolicy=Always
 refused "no replicas" "replicas" --set replicas=0

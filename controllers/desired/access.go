@@ -14,7 +14,8 @@ import (
 
 // dataServerAccess lets data servers read their own FileServer's objects and
 // report their state, and nothing else. The API server's escalation check means that the operator
-// must hold every permission that is given here; see the RBAC markers of controllers/fileserver.
+// must hold every permission that is given here; see the RBAC markers of controllers/fileserver. A role is that of all
+// pods of an account: what each of them may write is said by the admission policies (config/admission).
 func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.DataServerAccount(in.name())
 	names := in.dataServerNames()
@@ -24,10 +25,10 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	}
 	return account(in, name, naming.SelectDataServers(in.name()),
 		rule(internalv1.GroupVersion.Group, "dataservers", names, "get", "list", "watch"),
-		rule(internalv1.GroupVersion.Group, "dataservers/status", names, "get", "patch", "update"),
-		// Their names are made from those of shares, so they can't be listed here.
+		rule(internalv1.GroupVersion.Group, "dataservers/status", names, "patch"),
+		// Their names are made from those of shares, so they can't be listed here; the policies have the rest.
 		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
-		rule(internalv1.GroupVersion.Group, "shareexports/status", nil, "get", "patch", "update"),
+		rule(internalv1.GroupVersion.Group, "shareexports/status", nil, "patch"),
 	)
 }
 
@@ -35,18 +36,21 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 // ShareDirectories, and elect a keeper.
 func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.NamespaceServers(in.name())
-	return account(in, name, naming.SelectNamespaceServers(in.name()),
+	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
-		// Whether they answer.
-		rule(internalv1.GroupVersion.Group, "dataservers/status", nil, "patch"),
 		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
-		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "patch", "delete"),
-		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "get", "update", "patch"),
-		// Creation can't be restricted by name.
+		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "delete"),
+		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "update", "patch"),
+		// RBAC can't restrict creation by name; the policies do.
 		rule(coordinationv1.GroupName, "leases", nil, "create"),
-		rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update", "patch"),
-	)
+		rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update"),
+	}
+	if names := in.dataServerNames(); len(names) > 0 {
+		// Whether they answer.
+		rules = append(rules, rule(internalv1.GroupVersion.Group, "dataservers/status", names, "patch"))
+	}
+	return account(in, name, naming.SelectNamespaceServers(in.name()), rules...)
 }
 
 func rule(group, resource string, names []string, verbs ...string) *rbacv1ac.PolicyRuleApplyConfiguration {

@@ -26,7 +26,7 @@ func BenchmarkAccess(job *v1alpha1.MLPerfStorageJob) []runtime.ApplyConfiguratio
 		corev1ac.ConfigMap(naming.BenchmarkResult(job.Name), job.Namespace).WithLabels(marks),
 		corev1ac.ServiceAccount(name, job.Namespace).WithLabels(marks),
 		rbacv1ac.Role(name, job.Namespace).WithLabels(marks).
-			WithRules(rule(corev1.GroupName, "configmaps", []string{naming.BenchmarkResult(job.Name)}, "get", "update", "patch")),
+			WithRules(rule(corev1.GroupName, "configmaps", []string{naming.BenchmarkResult(job.Name)}, "get", "patch")),
 		rbacv1ac.RoleBinding(name, job.Namespace).WithLabels(marks).
 			WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
 			WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(name).WithNamespace(job.Namespace)),

@@ -22,7 +22,7 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
 	directory := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        naming.Directory(share.Name, path),
+			Name:        naming.Directory(share.Spec.FileServerRef.Name, share.Name, path),
 			Namespace:   share.Namespace,
 			Labels:      labels(SelectShare(share)),
 			Annotations: map[string]string{v1alpha1.DeclaredAnnotation: v1alpha1.DeclaredTrue},

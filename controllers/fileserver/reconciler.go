@@ -27,7 +27,7 @@ const FieldManager = "howdah-fileserver"
 // What the controller itself does:
 //
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=howdah.io,resources=fileservers/status,verbs=get;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers/status,verbs=patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch
@@ -46,9 +46,10 @@ const FieldManager = "howdah-fileserver"
 //
 // What it gives to servers (controllers/desired, access.go), and therefore must have:
 //
-// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;shareexports/status;sharedirectories/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;shareexports/status,verbs=patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=update;patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
 
 // Reconciler turns FileServers into their children.
 type Reconciler struct {

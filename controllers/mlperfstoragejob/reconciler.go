@@ -29,7 +29,7 @@ const FieldManager = "howdah-mlperfstoragejob"
 // What the controller itself does. It can make a Secret and never read one.
 //
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs,verbs=get;list;watch;patch;delete
-// +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/status,verbs=get;patch
+// +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/status,verbs=patch
 // +kubebuilder:rbac:groups=howdah.io,resources=mlperfstoragejobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers;sharedirectories,verbs=get;list;watch
@@ -43,7 +43,7 @@ const FieldManager = "howdah-mlperfstoragejob"
 //
 // What it needs itself and gives to client pods (controllers/desired, benchmark_access.go):
 //
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 
 // Reconciler takes MLPerfStorageJobs through their steps.
 type Reconciler struct {

@@ -28,7 +28,7 @@ func (w *world) readyDirectory(share string, i int) *internalv1.ShareDirectory {
 	path, server := fmt.Sprintf("%04d/%05d", i/100, i), naming.DataServer(fileServer, int32(i%len(w.owners)))
 	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: naming.Directory(share, path),
+			Namespace: w.namespace, Name: naming.Directory(fileServer, share, path),
 			Labels: map[string]string{
 				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share, v1alpha1.DataServerLabel: server,
 			},

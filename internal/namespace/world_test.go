@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,15 +18,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/test/builders"
+	"github.com/howdah/howdah/test/tokens"
 )
 
 const fileServer = "fs"
@@ -60,6 +66,13 @@ func run(m *testing.M) int {
 	}
 	config = rest.CopyConfig(started)
 	config.QPS = -1
+	admin, err := client.New(config, client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	if err := tokens.Install(context.Background(), admin, filepath.Join("..", "..")); err != nil {
+		panic(err)
+	}
 	defer func() {
 		if err := environment.Stop(); err != nil {
 			panic(err)
@@ -86,7 +99,7 @@ func newWorld(t *testing.T, servers int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	api, err := client.New(config, client.Options{Scheme: scheme})
@@ -98,6 +111,7 @@ func newWorld(t *testing.T, servers int) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, api: api, namespace: ns.Name}
+	w.grant(int32(servers))
 	for i := range servers {
 		owner := ownertest.Start(t, naming.DataServerOwner(ownertest.FileServerUID, int32(i)), naming.DataServer(fileServer, int32(i)))
 		w.owners = append(w.owners, owner)
@@ -117,6 +131,21 @@ func newWorld(t *testing.T, servers int) *world {
 
 	}
 	return w
+}
+
+// grant makes the account of namespace servers with the role that the operator gives it.
+func (w *world) grant(servers int32) {
+	w.t.Helper()
+	for _, child := range desired.FileServer(desired.FileServerInput{
+		FileServer: &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fileServer}}, Replicas: servers,
+	}) {
+		switch child := child.(type) {
+		case *corev1ac.ServiceAccountApplyConfiguration, *rbacv1ac.RoleApplyConfiguration, *rbacv1ac.RoleBindingApplyConfiguration:
+			if err := w.api.Apply(w.t.Context(), child, client.FieldOwner("test")); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
 }
 
 func (w *world) create(o client.Object) {
@@ -179,6 +208,15 @@ func (w *world) serve(replica string) *serverUnderTest {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &serverUnderTest{address: freeAddress(w.t)}
 	manager := freeAddress(w.t)
+	// A server that is started again has a pod's name and token again.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: replica}}
+	if err := w.api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	own, err := tokens.Pod(ctx, w.api, config, w.namespace, naming.NamespaceServers(fileServer), replica)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	var log *slog.Logger
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -186,7 +224,7 @@ func (w *world) serve(replica string) *serverUnderTest {
 	certificate := ownertest.Certificate(w.t)
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, config, Options{
+		done <- Run(ctx, own, Options{
 			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: manager, Log: log,
 			Certificate: certificate,
 		})
@@ -229,7 +267,7 @@ func (w *world) mount(s *serverUnderTest) *nfs.Client {
 func (w *world) directory(share, path string) *internalv1.ShareDirectory {
 	w.t.Helper()
 	o := &internalv1.ShareDirectory{}
-	err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.Directory(share, path)}, o)
+	err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.Directory(fileServer, share, path)}, o)
 	if client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
 	}
@@ -245,8 +283,10 @@ func (w *world) declare(share *v1alpha1.FileShare, path string, server int) *int
 	volume, uid, gid := int32(0), int64(7), int64(8)
 	o := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: naming.Directory(share.Name, path),
-			Labels: map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share.Name},
+			Namespace: w.namespace, Name: naming.Directory(fileServer, share.Name, path),
+			Labels: map[string]string{
+				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share.Name, v1alpha1.DataServerLabel: naming.DataServer(fileServer, int32(server)),
+			},
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share.Name}, Path: path, DataServerRef: internalv1.DataServerReference{Name: naming.DataServer(fileServer, int32(server))},

@@ -93,9 +93,12 @@ func ShareVolume(kubeNamespace, share string) string {
 }
 
 // Directory is the ShareDirectory of a path of a share. Equal paths give equal
-// names, so that creating it is the lock that makes a directory unique.
-// path is relative to the share's root; "." is the root itself.
-func Directory(share, path string) string { return share + "-" + shortHash(share, path) }
+// names, so that creating it is the lock that makes a directory unique. The FileServer comes first and has no dot
+// in it: its namespace servers may make names that begin so and no others, and can't take a lock of another FileServer's
+// (config/admission). path is relative to the share's root; "." is the root itself.
+func Directory(fileServer, share, path string) string {
+	return fileServer + "." + share + "-" + shortHash(share, path)
+}
 
 // ShareExport is a share on a data server. Neither name has a dot in it.
 func ShareExport(share, dataServer string) string { return share + "." + dataServer }

@@ -69,7 +69,7 @@ func ShareDirectory(namespace, fileServer, share, path, server string) *internal
 	return &internalv1.ShareDirectory{
 		TypeMeta: metav1.TypeMeta{APIVersion: internalv1.GroupVersion.String(), Kind: "ShareDirectory"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: naming.Directory(share, path),
+			Namespace: namespace, Name: naming.Directory(fileServer, share, path),
 			Labels: map[string]string{
 				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share, v1alpha1.DataServerLabel: server,
 				v1alpha1.ManagedByLabel: v1alpha1.ManagedBy,

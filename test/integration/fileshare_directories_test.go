@@ -25,7 +25,7 @@ var _ = Describe("The directories of a share", func() {
 		Expect(perServer(directories)).To(Equal(map[string]int{"training-0": 4, "training-1": 4, "training-2": 4}))
 		Expect(directories["train"].Spec.DataServerRef.Name).To(BeEmpty(), "it exists in the namespace only")
 		first := directories["train/0"]
-		Expect(first.Name).To(Equal(naming.Directory("unet3d", "train/0")))
+		Expect(first.Name).To(Equal(naming.Directory("training", "unet3d", "train/0")))
 		Expect(first.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, first.Spec.DataServerRef.Name))
 		Expect(*first.Spec.UID).To(Equal(int64(1000)))
 		Expect(*first.Spec.GID).To(Equal(int64(100)))

@@ -28,6 +28,7 @@ import (
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/test/builders"
+	"github.com/howdah/howdah/test/tokens"
 )
 
 const (
@@ -82,6 +83,8 @@ var _ = BeforeSuite(func() {
 	admin, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	Expect(tokens.Install(ctx, admin, filepath.Join("..", ".."))).To(Succeed())
+	policiesWork()
 	for _, object := range []client.Object{
 		builders.StorageClass(standardClass).Default().Expandable().Build(),
 		builders.StorageClass(fixedClass).Build(),

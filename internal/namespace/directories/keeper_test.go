@@ -71,7 +71,7 @@ func left(path string, state internalv1.DirectoryState, edit ...func(*internalv1
 	volume, id := int32(0), int64(7)
 	o := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: naming.Directory("s", path), UID: types.UID(path),
+			Namespace: "ns", Name: naming.Directory("fs", "s", path), UID: types.UID(path),
 			Annotations: map[string]string{tree.MadeByAnnotation: "another"},
 		},
 		Spec: internalv1.ShareDirectorySpec{

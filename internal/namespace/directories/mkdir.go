@@ -189,13 +189,13 @@ func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec
 			return directory, nfsv4.NFS4_OK
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.status("create ShareDirectory "+naming.Directory(share.Name, rel), err)
+			return nil, s.status("create ShareDirectory "+naming.Directory(s.FileServer, share.Name, rel), err)
 		}
 		other, err := s.get(ctx, share.Name, rel)
 		switch {
 		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
 		case err != nil:
-			return nil, s.status("read ShareDirectory "+naming.Directory(share.Name, rel), err)
+			return nil, s.status("read ShareDirectory "+naming.Directory(s.FileServer, share.Name, rel), err)
 		case other.State() == internalv1.DirectoryReady:
 			return nil, nfsv4.NFS4ERR_EXIST
 		}

@@ -143,7 +143,7 @@ func (s *Service) newDirectory(share *tree.Share, rel string, spec internalv1.Sh
 	}
 	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.KubeNamespace, Name: naming.Directory(share.Name, rel), Labels: labels,
+			Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share.Name, rel), Labels: labels,
 			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica},
 		},
 		Spec: spec,
@@ -153,7 +153,7 @@ func (s *Service) newDirectory(share *tree.Share, rel string, spec internalv1.Sh
 // get reads a ShareDirectory from the API, past all caches, and shows what it says in the tree.
 func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
 	o := &internalv1.ShareDirectory{}
-	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(share, rel)}
+	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share, rel)}
 	if err := s.Client.Get(ctx, key, o); err != nil {
 		return nil, fmt.Errorf("read the ShareDirectory of %s of share %s: %w", rel, share, err)
 	}

@@ -80,7 +80,7 @@ func directory(share, path, server string, state internalv1.DirectoryState, vers
 	uid, gid := int64(1000), int64(1000)
 	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: naming.Directory(share, path), UID: types.UID(fmt.Sprintf("%s/%s/%d", share, path, version)),
+			Name: naming.Directory("fs", share, path), UID: types.UID(fmt.Sprintf("%s/%s/%d", share, path, version)),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: born,
 		},
 		Spec:   internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &uid, GID: &gid, Mode: "0755"},

@@ -34,7 +34,7 @@ func newDirectory(share, path, server string, state internalv1.DirectoryState, v
 	id := int64(1000)
 	r := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: naming.Directory(share, path), UID: types.UID("uid-" + share + path),
+			Name: naming.Directory("fs", share, path), UID: types.UID("uid-" + share + path),
 			ResourceVersion: fmt.Sprint(version), CreationTimestamp: metav1.NewTime(born.Add(time.Duration(len(path)) * time.Second)),
 		},
 		Spec:   internalv1.ShareDirectorySpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, UID: &id, GID: &id, Mode: "0750"},
