@@ -50,6 +50,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&m.long, "many-shares", 0, "give one FileServer so many shares with the longest access lists, and measure that instead")
 	flag.IntVar(&m.limit, "limit", 4096, "how many shares a FileServer can have: with --many-shares, others are added up to it, and one more")
 	flag.IntVar(&m.deleted, "deleted", 300, "how many of many shares are deleted at once")
+	profiles := flag.String("profiles", "", "folder for CPU profiles of the API server during each step; empty means none")
 	flag.Parse()
 	if m.long > 0 {
 		s.fileServers, s.shares = 1, 0
@@ -65,6 +66,15 @@ func run(ctx context.Context) (err error) {
 	}
 	environment.ControlPlane.Etcd = &envtest.Etcd{}
 	environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", etcdQuota)
+	folder, err := os.MkdirTemp("", "operatorload")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	audit, err := configureAudit(environment, folder)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, environment.Stop()) }()
 	config, err := environment.Start()
 	if err != nil {
@@ -79,7 +89,11 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &world{Client: admin, watching: watching, size: s}
+	server, err := newAPIServer(config, audit, *profiles)
+	if err != nil {
+		return err
+	}
+	w := &world{Client: admin, watching: watching, size: s, server: server}
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
@@ -87,11 +101,6 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "operatorload")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
 	access, err = writeAccess(folder, access)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type many struct{ long, limit, deleted int }
 // measureMany shows that a FileServer with very many shares goes on: all are Ready, only the newest above the limit is
 // refused, and no other share is disturbed while some are deleted at once.
 func measureMany(ctx context.Context, w *world, m many, binary, kubeconfig string) error {
-	operator, err := startOperator(ctx, binary, kubeconfig)
+	operator, err := startOperator(ctx, w.server, binary, kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func measureMany(ctx context.Context, w *world, m many, binary, kubeconfig strin
 	create := func(from, to, ready int, long bool) func() error {
 		return func() error {
 			if err := each(ctx, to-from, func(ctx context.Context, i int) error {
-				return w.Create(ctx, shareWithAccess(name(from+i), long))
+				return insist(ctx, func() error { return w.Create(ctx, shareWithAccess(name(from+i), long)) })
 			}); err != nil {
 				return err
 			}
@@ -113,8 +113,8 @@ func step(ctx context.Context, operator *process, name string, do func() error) 
 		return do()
 	})
 	if err == nil {
-		fmt.Printf("%s: %.1f s; %.1f CPU seconds, %.0f writes, %.0f passes, %.0f MiB resident\n",
-			name, took.Seconds(), f.cpu.Seconds(), f.writes, f.passes, f.resident/(1<<20))
+		fmt.Printf("%s: %.1f s; %.1f CPU seconds, %.0f writes, %.0f passes, %.0f MiB resident; the API server: %.1f CPU seconds\n%s",
+			name, took.Seconds(), f.cpu.Seconds(), f.writes, f.passes, f.resident/(1<<20), f.apiCPU.Seconds(), describeRequests(f.requests, 1))
 	}
 	return err
 }
@@ -138,7 +138,9 @@ func shareWithAccess(name string, long bool) *v1alpha1.FileShare {
 func (w *world) deleteShares(ctx context.Context, seen *sight, names []string) error {
 	seen.expectLoss(names)
 	if err := each(ctx, len(names), func(ctx context.Context, i int) error {
-		return w.Delete(ctx, &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: names[i]}})
+		return insist(ctx, func() error {
+			return client.IgnoreNotFound(w.Delete(ctx, &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: names[i]}}))
+		})
 	}); err != nil {
 		return err
 	}
@@ -163,8 +165,8 @@ func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sigh
 	for range writers {
 		go func() {
 			for export := range work {
-				if err := w.serveExport(ctx, export); err != nil {
-					failed(err)
+				if err := insist(ctx, func() error { return w.serveExport(ctx, export.DeepCopy()) }); err != nil {
+					failed(fmt.Errorf("serving an export: %w", err))
 				}
 			}
 		}()
@@ -203,8 +205,8 @@ func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sigh
 		}),
 		follow(&corev1.PersistentVolume{}, func(object any, gone bool) {
 			if volume := object.(*corev1.PersistentVolume); !gone && volume.Status.Phase != corev1.VolumeAvailable {
-				if err := w.offerVolume(ctx, volume.DeepCopy()); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					failed(err)
+				if err := insist(ctx, func() error { return w.offerVolume(ctx, volume.DeepCopy()) }); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+					failed(fmt.Errorf("offering a volume: %w", err))
 				}
 			}
 		}))

@@ -22,6 +22,11 @@ type figure struct {
 	cpu                  time.Duration
 	writes, passes       float64
 	resident, heap, peak float64 // Memory at the end, in bytes.
+	// apiCPU is the API server's, for the operator and for those whose part this command plays.
+	apiCPU time.Duration
+	// requests are the operator's.
+	requests map[string]int
+	times    int
 }
 
 // measure builds the world and measures one thing after the other.
@@ -30,12 +35,13 @@ func measure(ctx context.Context, w *world, binary, kubeconfig string) ([]figure
 	note := func(f figure, err error) error {
 		if err == nil {
 			figures = append(figures, f)
-			fmt.Printf("%s: %.3f CPU seconds, %.1f writes, %.1f passes\n", f.name, f.cpu.Seconds(), f.writes, f.passes)
+			fmt.Printf("%s: %.3f CPU seconds, %.1f writes, %.1f passes; the API server: %.2f CPU seconds\n%s",
+				f.name, f.cpu.Seconds(), f.writes, f.passes, f.apiCPU.Seconds(), describeRequests(f.requests, f.times))
 		}
 		return err
 	}
 	fmt.Printf("making %d FileServers with %d shares each\n", w.size.fileServers, w.size.shares)
-	operator, err := startOperator(ctx, binary, kubeconfig)
+	operator, err := startOperator(ctx, w.server, binary, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +60,7 @@ func measure(ctx context.Context, w *world, binary, kubeconfig string) ([]figure
 	if err := w.makeDirectories(ctx); err != nil {
 		return figures, err
 	}
-	if operator, err = startOperator(ctx, binary, kubeconfig); err != nil {
+	if operator, err = startOperator(ctx, w.server, binary, kubeconfig); err != nil {
 		return figures, err
 	}
 	defer operator.stop()
@@ -88,6 +94,14 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 	if err != nil {
 		return figure{}, err
 	}
+	if _, err := operator.server.requests(); err != nil {
+		return figure{}, err
+	}
+	apiCPU, err := operator.server.cpu(ctx)
+	if err != nil {
+		return figure{}, err
+	}
+	profiled := operator.server.profile(ctx, name)
 	after := before
 	for round := range times {
 		if err := do(round); err != nil {
@@ -97,7 +111,19 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 			return figure{}, err
 		}
 	}
+	if err := profiled(); err != nil {
+		return figure{}, err
+	}
+	requests, err := operator.server.requests()
+	if err != nil {
+		return figure{}, err
+	}
+	apiCPUAfter, err := operator.server.cpu(ctx)
+	if err != nil {
+		return figure{}, err
+	}
 	return figure{
+		apiCPU: (apiCPUAfter - apiCPU) / time.Duration(times), requests: requests, times: times,
 		name: name, cpu: (after.cpu - before.cpu) / time.Duration(times),
 		writes: (after.writes - before.writes) / float64(times), passes: (after.passes - before.passes) / float64(times),
 		resident: after.resident, heap: after.heap, peak: after.peak,

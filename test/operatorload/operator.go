@@ -22,6 +22,9 @@ import (
 
 const operatorUser = "howdah-operator"
 
+// memoryLimit is what the garbage collector keeps the operator within in a pod with the chart's limit of 512 MiB (internal/memory).
+const memoryLimit = "460MiB"
+
 // allow makes a user with the operator's generated role and returns its kubeconfig.
 func allow(ctx context.Context, admin client.Client, environment *envtest.Environment) (string, error) {
 	text, err := os.ReadFile(filepath.Join("config", "rbac", "role.yaml"))
@@ -60,9 +63,10 @@ func writeAccess(folder, access string) (string, error) {
 type process struct {
 	command *exec.Cmd
 	metrics string
+	server  *apiServer
 }
 
-func startOperator(ctx context.Context, binary, kubeconfig string) (*process, error) {
+func startOperator(ctx context.Context, server *apiServer, binary, kubeconfig string) (*process, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -78,12 +82,12 @@ func startOperator(ctx context.Context, binary, kubeconfig string) (*process, er
 	defer func() { _ = logs.Close() }()
 	command := exec.CommandContext(ctx, binary, "operator", "--server-image", "registry.invalid/server:load", "--howdah-image",
 		"registry.invalid/howdah:load", "--metrics-bind-address", address, "--health-probe-bind-address", "0")
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "GOMEMLIMIT="+memoryLimit)
 	command.Stdout, command.Stderr = logs, logs
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	return &process{command: command, metrics: "http://" + address + "/metrics"}, nil
+	return &process{server: server, command: command, metrics: "http://" + address + "/metrics"}, nil
 }
 
 // stop ends the operator and waits for it.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,6 +37,7 @@ type world struct {
 	client.Client
 	watching cache.Cache
 	size     size
+	server   *apiServer
 }
 
 func fileServerName(i int) string   { return fmt.Sprintf("fs%d", i) }
@@ -48,6 +51,25 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 		group.Go(func() error { return do(ctx, i) })
 	}
 	return group.Wait()
+}
+
+// insist does something again while the API server says that it had no time for it: the machine does other things, too. What
+// it did all the same is not to be done twice.
+func insist(ctx context.Context, do func() error) error {
+	for again := false; ; again = true {
+		err := do()
+		switch {
+		case again && apierrors.IsAlreadyExists(err):
+			return nil
+		case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err),
+			err != nil && strings.Contains(err.Error(), "etcdserver: request timed out"):
+		default:
+			return err
+		}
+		if waiting := wait(ctx, time.Second); waiting != nil {
+			return errors.Join(err, waiting)
+		}
+	}
 }
 
 // prepare makes what a cluster has before Howdah.
