@@ -53,12 +53,12 @@ func Scheme() (*runtime.Scheme, error) {
 // CacheOptions restrict the cache to what Howdah has made (the managed-by
 // label, which pod templates must set as well), so that a big cluster's other
 // objects cost nothing. watchNamespaces empty means all. Managed fields stay, because the
-// applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories, of which there are many.
+// applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories and ShareExports, of which there are many.
 func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
-		&internalv1.ShareExport{}:       {Transform: cache.TransformStripManagedFields()},
+		&internalv1.ShareExport{}:       {Transform: slimExport},
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
@@ -111,6 +111,16 @@ func slimDirectory(object any) (any, error) {
 		*text = unique.Make(*text).Value()
 	}
 	return directory, nil
+}
+
+// slimExport keeps a digest of an export's access rules: what they are is read of the share, and the longest take some
+// 130 KiB of memory, on every data server again.
+func slimExport(object any) (any, error) {
+	if export, ok := object.(*internalv1.ShareExport); ok {
+		export.ManagedFields = nil
+		export.Spec.Access = desired.AccessDigest(export.Spec.Access)
+	}
+	return object, nil
 }
 
 func slimNode(object any) (any, error) {

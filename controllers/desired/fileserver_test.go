@@ -124,6 +124,11 @@ func TestLiveShares(t *testing.T) {
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("live shares (-want +got):\n%s", diff)
 				}
+				for i := range shares {
+					if share := &shares[i]; share.DeletionTimestamp == nil && IsLive(share, shares) != slices.Contains(tc.want, share.Name) {
+						t.Errorf("of %s alone it is said that it is live: %t", share.Name, IsLive(share, shares))
+					}
+				}
 				slices.Reverse(shares) // The order of the input does not count.
 			}
 		})

@@ -2,7 +2,11 @@ package desired
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -62,6 +66,40 @@ func accessRules(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 		out = append(out, rule)
 	}
 	return out
+}
+
+// AccessDigest stands for an export's access rules in caches (controllers.CacheOptions): each data server has an export of each share,
+// and the longest rules take 130 KiB of memory. It is a rule with a hash as its only client, which is longer than the
+// schema lets a client be, so that it can't be written to the API by mistake. The digest of a digest is itself: a cache may ask twice.
+func AccessDigest(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
+	const prefix = "sha256:"
+	if len(rules) == 1 && len(rules[0].Clients) == 1 && strings.HasPrefix(rules[0].Clients[0], prefix) {
+		return rules
+	}
+	hash := sha256.New()
+	if err := json.NewEncoder(hash).Encode(rules); err != nil {
+		panic(err) // Strings can always be encoded, and a hash takes everything.
+	}
+	return []v1alpha1.AccessRule{{Clients: []string{prefix + hex.EncodeToString(hash.Sum(nil))}}}
+}
+
+// IsLive tells of one share that is not being deleted whether LiveShares has it, without looking at more than it must.
+func IsLive(share *v1alpha1.FileShare, shares []v1alpha1.FileShare) bool {
+	for i := range shares {
+		other := &shares[i]
+		if other.DeletionTimestamp == nil && other.Name != share.Name && tree.PathsConflict(other.Spec.Path, share.Spec.Path) && isOlder(other, share) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOlder is the order of tree.Winners.
+func isOlder(a, b *v1alpha1.FileShare) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
 }
 
 // LiveShares are the shares that data servers export: not being deleted, and of

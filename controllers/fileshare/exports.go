@@ -35,8 +35,11 @@ type exportChange struct{ before, after *internalv1.ShareExport }
 
 // planExports has every data server export a live share. One that still has the export of an earlier share of this name
 // drops that first: then its object is gone, and that brings the share back here.
+//
+// The cache has a digest in place of an export's access rules, so a change always brings them all.
 func planExports(o *observed) exportPlan {
 	var plan exportPlan
+	digest := desired.AccessDigest(desired.ShareExport(o.share, "").Spec.Access)
 	servers := map[string]bool{}
 	for i := range o.dataServers {
 		server := &o.dataServers[i]
@@ -48,7 +51,7 @@ func planExports(o *observed) exportPlan {
 		switch {
 		case present == nil:
 			plan.create = append(plan.create, wanted)
-		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted):
+		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted, digest):
 			after := present.DeepCopy()
 			after.Spec = wanted.Spec
 			after.OwnerReferences = wanted.OwnerReferences
@@ -64,8 +67,11 @@ func planExports(o *observed) exportPlan {
 	return plan
 }
 
-func isAsWanted(present, wanted *internalv1.ShareExport) bool {
-	return equality.Semantic.DeepEqual(present.Spec, wanted.Spec) && controllerutil.ContainsFinalizer(present, v1alpha1.ExportFinalizer) &&
+// isAsWanted compares an export of the cache with one that is wanted and has rules of this digest.
+func isAsWanted(present, wanted *internalv1.ShareExport, digest []v1alpha1.AccessRule) bool {
+	spec := wanted.Spec
+	spec.Access = digest
+	return equality.Semantic.DeepEqual(present.Spec, spec) && controllerutil.ContainsFinalizer(present, v1alpha1.ExportFinalizer) &&
 		equality.Semantic.DeepEqual(metav1.GetControllerOf(present), metav1.GetControllerOf(wanted))
 }
 

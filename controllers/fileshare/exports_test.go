@@ -32,6 +32,7 @@ func twoServers() *observed {
 		o.dataServers = append(o.dataServers, server)
 		o.fileServer.Status.Servers = append(o.fileServer.Status.Servers, v1alpha1.FileServerServerStatus{Name: name, State: v1alpha1.ServerServing})
 		export := desired.ShareExport(o.share, name)
+		export.Spec.Access = desired.AccessDigest(export.Spec.Access) // As the cache has it.
 		export.Generation = 1
 		export.Status = internalv1.ShareExportStatus{Conditions: builders.ServingConditions(), ObservedGeneration: &generation}
 		o.exports[name] = export
@@ -66,7 +67,7 @@ func TestExportsOfALiveShare(t *testing.T) {
 	}{
 		"nothing to do":                   {func(*observed) {}, ""},
 		"a new data server":               {func(o *observed) { delete(o.exports, "fs-1") }, "create s.fs-1"},
-		"other access rules":              {func(o *observed) { o.exports["fs-0"].Spec.Access = nil }, "change s.fs-0 (Retain)"},
+		"other access rules":              {func(o *observed) { o.exports["fs-0"].Spec.Access = desired.AccessDigest(nil) }, "change s.fs-0 (Retain)"},
 		"a policy that is not the time's": {func(o *observed) { o.exports["fs-0"].Spec.DataPolicy = internalv1.DataDelete }, "change s.fs-0 (Retain)"},
 		"a lost finalizer":                {func(o *observed) { o.exports["fs-0"].Finalizers = nil }, "change s.fs-0 (Retain)"},
 		"an export that an earlier share left": {

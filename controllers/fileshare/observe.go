@@ -41,14 +41,11 @@ type observed struct {
 	claim  *corev1.PersistentVolumeClaim
 }
 
-// observe reads all there is to know about a share; nil if it is gone.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, exports []*internalv1.ShareExport) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), share: &v1alpha1.FileShare{}, exports: map[string]*internalv1.ShareExport{}}
-	if found, err := get(ctx, r.Client, key, o.share); err != nil || !found {
-		return nil, err
-	}
+// observe reads all there is to know about a share.
+func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport) (*observed, error) {
+	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}}
 	fileServer := &v1alpha1.FileServer{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: key.Namespace, Name: o.share.Spec.FileServerRef.Name}, fileServer)
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: share.Namespace, Name: o.share.Spec.FileServerRef.Name}, fileServer)
 	if err != nil {
 		return nil, err
 	}

@@ -49,8 +49,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return apply.Outcome(err)
 	}
-	o, err := r.observe(ctx, request.NamespacedName, exports)
-	if err != nil || o == nil {
+	share := &v1alpha1.FileShare{}
+	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
+		// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
+		if added, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer); err != nil || added {
+			return apply.Outcome(err)
+		}
+	}
+	o, err := r.observe(ctx, share, exports)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if conditions.IsPaused(o.share) {
@@ -58,10 +68,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if o.share.DeletionTimestamp != nil {
 		return r.teardown(ctx, o)
-	}
-	// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
-	if added, err := apply.AddFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer); err != nil || added {
-		return apply.Outcome(err)
 	}
 	d := decide(o)
 	out := r.execute(ctx, o, d)

@@ -122,7 +122,12 @@ func FormatMode(mode uint32) string {
 
 // PathsConflict tells whether two share paths are equal or one lies in the other.
 func PathsConflict(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+	return a == b || liesIn(a, b) || liesIn(b, a)
+}
+
+// liesIn tells whether path is below another. No text is made for it: thousands of paths are compared with each other.
+func liesIn(path, other string) bool {
+	return len(path) > len(other) && path[len(other)] == '/' && path[:len(other)] == other
 }
 
 // older orders shares by age, then by name.
