@@ -15,6 +15,7 @@ import (
 
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/memory"
 )
 
 // leaderElectionID is the Lease of the active operator.
@@ -55,6 +56,7 @@ func runOperator(o operatorOptions) error {
 		return errors.New("--server-image and --howdah-image are required: data servers and namespace servers run them")
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+	memory.KeepWithin(memory.Limit())
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)

@@ -1,12 +1,10 @@
 package namespace
 
 import (
-	"math"
 	"os"
 	"runtime/debug"
-	"strconv"
-	"strings"
 
+	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
@@ -23,33 +21,16 @@ const (
 	mostConnections = 1 << 15
 )
 
-// memoryLimit is the memory that the process may use, in bytes; 0 if nothing limits it.
-func memoryLimit() int64 {
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		// Version 1 writes a number near the largest for no limit, version 2 "max".
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n < math.MaxInt64>>2 {
-			return n
-		}
-	}
-	return 0
-}
-
 // garbagePercent is how much garbage there may be beside what is in use. Most of that is the tree, which does not
 // change, so looking through it a little more often costs less than the memory would.
 const garbagePercent = 50
 
-// keepWithin has the garbage collector keep the process below its limit, and leaves a tenth for what it does not count.
-func keepWithin(memory int64) {
+// keepWithin has the garbage collector keep the process below its limit.
+func keepWithin(limit int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	if memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory - memory/10)
-	}
+	memory.KeepWithin(limit)
 }
 
 // limitsFor fills in the limits that are not given, for a process with so much memory. A quarter of it is for clients,

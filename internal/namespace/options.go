@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
@@ -79,7 +80,7 @@ func (o *Options) complete() error {
 	setDefault(&o.Lease, DefaultLease)
 	setDefault(&o.Changes, DefaultChanges)
 	setDefault(&o.ChangeTimeout, DefaultChangeTimeout)
-	setDefault(&o.Memory, memoryLimit())
+	setDefault(&o.Memory, memory.Limit())
 	limitsFor(o.Memory, &o.RPC, &o.Sessions)
 	setDefault(&o.RPC.MessageBytes, messageBytes)
 	setDefault(&o.Sessions.RequestBytes, messageBytes)
