@@ -44,7 +44,7 @@ func decide(o *observed) decision {
 	d.directories = planDirectories(o)
 	d.exports = planExports(o)
 	d.claim = planClaim(o)
-	d.again = stragglersIn(o)
+	d.again = soonest(stragglersIn(o), restartIn(o))
 	return d
 }
 

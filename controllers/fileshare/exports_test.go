@@ -150,11 +150,31 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 			o.exports["fs-0"].Status.Conditions = []metav1.Condition{{Type: internalv1.ExportServing, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
 		}
 	}
+	notReady := func(since time.Duration) func(*observed) {
+		return func(o *observed) {
+			o.dataServers[0].Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: internalv1.ReasonStopping, LastTransitionTime: metav1.NewTime(noon.Add(-since)),
+			}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		change func(*observed)
 		reason string
 		says   string
 	}{
+		"the server restarts":                 {notReady(4 * time.Second), v1alpha1.ReasonReady, ""},
+		"the server restarts for long":        {notReady(10 * time.Second), v1alpha1.ReasonExportsPending, "fs-0 (is not ready: Stopping)"},
+		"the server's clock is ahead of ours": {notReady(-time.Hour), v1alpha1.ReasonExportsPending, "fs-0 (is not ready: Stopping)"},
+		"the server restarts and has not loaded the newest": {func(o *observed) {
+			notReady(4 * time.Second)(o)
+			o.exports["fs-0"].Generation = 2
+		}, v1alpha1.ReasonExportsPending, "fs-0 (has not loaded the newest state of the export)"},
+		"the server restarts and does not answer": {func(o *observed) {
+			notReady(4 * time.Second)(o)
+			o.dataServers[0].Status.Unreachable.SeenBy = "fs-front-door-0"
+			since := metav1.NewTime(noon)
+			o.dataServers[0].Status.Unreachable.SinceTime = &since
+		}, v1alpha1.ReasonDataServersUnavailable, "fs-0 (no answer since 2026-11-22T12:00:00Z)"},
 		"served":                      {func(*observed) {}, v1alpha1.ReasonReady, ""},
 		"another's server generation": {func(o *observed) { o.dataServers[0].Generation = 7 }, v1alpha1.ReasonReady, ""},
 		"not asked":                   {func(o *observed) { delete(o.exports, "fs-0") }, v1alpha1.ReasonExportsPending, "fs-0 (was not asked to yet)"},
@@ -184,6 +204,19 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 				t.Errorf("%s: %s", got.Reason, got.Message)
 			}
 		})
+	}
+}
+
+// A share whose data server restarts hears of nothing when the allowance is over: it looks again by itself.
+func TestARestartIsLookedAtAgain(t *testing.T) {
+	for since, again := range map[time.Duration]time.Duration{0: restartAllowance, 4 * time.Second: restartAllowance - 4*time.Second, restartAllowance: 0, -time.Hour: 0} {
+		o := twoServers()
+		o.dataServers[1].Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(noon.Add(-since)),
+		}}
+		if got := decide(o).again; got != again {
+			t.Errorf("%s after the server said goodbye: again in %s, not %s", since, got, again)
+		}
 	}
 }
 
