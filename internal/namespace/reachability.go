@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/owners"
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
@@ -30,7 +31,7 @@ const (
 // writer that reaches a server would undo what the first says.
 type reachability struct {
 	servers       func() []*tree.Server
-	downSince     func(server string) (time.Time, bool)
+	answer        func(server string) (owners.Answer, time.Time)
 	client        client.Client
 	kubeNamespace string
 	replica       string
@@ -60,9 +61,11 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 	if !server.Started {
 		return // What it waits for is told by itself, and by its pod.
 	}
-	since, down := r.downSince(server.Name)
-	r.gauge.WithLabelValues(server.Name).Set(map[bool]float64{true: 0, false: 1}[down])
-	change, due := news(server.Unreachable, since, down, r.clock.Now(), r.replica)
+	answer, since := r.answer(server.Name)
+	if answer != owners.NotKnown {
+		r.gauge.WithLabelValues(server.Name).Set(map[owners.Answer]float64{owners.Answers: 1}[answer])
+	}
+	change, due := news(server.Unreachable, answer, since, r.clock.Now(), r.replica)
 	if !due {
 		return
 	}
@@ -80,9 +83,12 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 }
 
 // news is what the API is to be told of a data server, nil that it answers; false if it knows already or need not know yet.
-func news(known bool, since time.Time, down bool, now time.Time, replica string) (*internalv1.Unreachable, bool) {
+// A namespace server that has just started does not know: it must not take back what the keeper before it said.
+func news(known bool, answer owners.Answer, since, now time.Time, replica string) (*internalv1.Unreachable, bool) {
 	switch {
-	case !down:
+	case answer == owners.NotKnown:
+		return nil, false
+	case answer == owners.Answers:
 		return nil, known
 	case known || now.Sub(since) < reportAfter:
 		return nil, false

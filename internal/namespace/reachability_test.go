@@ -1,34 +1,42 @@
 package namespace
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/owners"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 func TestTheAPIIsToldOnceThatADataServerIsSilentAndOnceThatItIsBack(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, tc := range map[string]struct {
-		known bool
-		since time.Time
-		down  bool
-		due   bool
-		tells bool // that it is unreachable
+		known  bool
+		answer owners.Answer
+		since  time.Time
+		due    bool
+		tells  bool // that it is unreachable
 	}{
-		"it answers":                               {false, time.Time{}, false, false, false},
-		"it is silent for a moment":                {false, now.Add(-reportAfter + time.Millisecond), true, false, false},
-		"it is silent":                             {false, now.Add(-reportAfter), true, true, true},
-		"it is silent, and the API knows":          {true, now.Add(-time.Hour), true, false, false},
-		"it is back":                               {true, time.Time{}, false, true, false},
-		"it is back before the API had to be told": {false, time.Time{}, false, false, false},
+		"it answers":                           {false, owners.Answers, time.Time{}, false, false},
+		"it was not asked yet":                 {false, owners.NotKnown, time.Time{}, false, false},
+		"it was not asked yet by a new keeper": {true, owners.NotKnown, time.Time{}, false, false},
+		"it is silent for a moment":            {false, owners.Silent, now.Add(-reportAfter + time.Millisecond), false, false},
+		"it is silent":                         {false, owners.Silent, now.Add(-reportAfter), true, true},
+		"it is silent, and the API knows":      {true, owners.Silent, now.Add(-time.Hour), false, false},
+		"it is back":                           {true, owners.Answers, time.Time{}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, due := news(tc.known, tc.since, tc.down, now, "replica")
+			got, due := news(tc.known, tc.answer, tc.since, now, "replica")
 			if due != tc.due || (got != nil) != tc.tells {
 				t.Fatalf("got %v, due %v", got, due)
 			}
@@ -74,4 +82,54 @@ func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.
 	}
 	moveTo(home)
 	w.eventually("the data server to be well again", func() bool { return get().Status.Unreachable.SeenBy == "" })
+}
+
+func TestANewKeeperDoesNotTakeBackThatADataServerIsSilentBeforeItHasAsked(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 1)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // It takes connections, and answers nothing.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, 0)}
+	server := &internalv1.DataServer{}
+	if err := w.api.Get(t.Context(), key, server); err != nil {
+		t.Fatal(err)
+	}
+	server.Spec.Address = silent.Addr().String()
+	if err := w.api.Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	server.Status.ObservedGeneration = ptr.To(server.Generation)
+	server.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: "the keeper before"}
+	if err := w.api.Status().Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	before := server.ResourceVersion
+	replica := w.serve("a")
+	// By then it has reported at least once before it knew, and once after.
+	w.eventually("the new keeper finds the data server silent", func() bool {
+		return strings.Contains(metricsOf(t, replica), fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q} 0\n", key.Name))
+	})
+	if err := w.api.Get(t.Context(), key, server); err != nil {
+		t.Fatal(err)
+	}
+	if server.ResourceVersion != before {
+		t.Errorf("the new keeper wrote of a data server that is as silent as before: %+v", server.Status.Unreachable)
+	}
+}
+
+func metricsOf(t *testing.T, s *serverUnderTest) string {
+	t.Helper()
+	res, err := http.Get("http://" + s.manager + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

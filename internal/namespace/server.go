@@ -120,7 +120,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	})
 	s.keeper = directories.NewKeeper(s.service)
 	s.reachability = &reachability{
-		servers: s.tree.Servers, downSince: s.prober.DownSince, client: api, kubeNamespace: o.KubeNamespace, replica: o.Replica,
+		servers: s.tree.Servers, answer: s.prober.Answer, client: api, kubeNamespace: o.KubeNamespace, replica: o.Replica,
 		clock: o.Clock, log: o.Log, gauge: s.metrics.reachable,
 	}
 	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.keeper)

@@ -199,6 +199,8 @@ func (w *world) setReady(i int, ready metav1.ConditionStatus) {
 // server is a namespace server under test.
 type serverUnderTest struct {
 	address string
+	// manager is the address of its probes and metrics.
+	manager string
 	stop    func()
 }
 
@@ -206,8 +208,7 @@ type serverUnderTest struct {
 func (w *world) serve(replica string) *serverUnderTest {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &serverUnderTest{address: freeAddress(w.t)}
-	manager := freeAddress(w.t)
+	s := &serverUnderTest{address: freeAddress(w.t), manager: freeAddress(w.t)}
 	// A server that is started again has a pod's name and token again.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: replica}}
 	if err := w.api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -225,7 +226,7 @@ func (w *world) serve(replica string) *serverUnderTest {
 	done := make(chan error, 1)
 	go func() {
 		done <- Run(ctx, own, Options{
-			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: manager, Log: log,
+			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: s.manager, Log: log,
 			Certificate: certificate,
 		})
 	}()
@@ -242,7 +243,7 @@ func (w *world) serve(replica string) *serverUnderTest {
 	}
 	w.t.Cleanup(s.stop)
 	w.eventually("the namespace server is ready", func() bool {
-		res, err := http.Get("http://" + manager + "/readyz")
+		res, err := http.Get("http://" + s.manager + "/readyz")
 		if err != nil {
 			return false
 		}

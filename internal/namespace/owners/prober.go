@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -35,7 +36,21 @@ type Prober struct {
 	busy map[string]bool
 	// missed are the probes without an answer since the last with one.
 	missed map[string]misses
+	// answered has the servers whose last probe was answered.
+	answered map[string]bool
 }
+
+// Answer is what is known of whether a data server answers.
+type Answer int
+
+const (
+	// NotKnown: it was not asked yet, or missed a probe and may only be slow. Nothing may be concluded.
+	NotKnown Answer = iota
+	// Answers: it answered the last probe.
+	Answers
+	// Silent: it missed as many probes as a server that is down.
+	Silent
+)
 
 type misses struct {
 	count int
@@ -44,7 +59,10 @@ type misses struct {
 
 // NewProber makes a Prober that knows nothing yet.
 func NewProber(owners func() map[string]string, null func(context.Context, string) error, c clock.WithTicker, log *slog.Logger) *Prober {
-	return &Prober{owners: owners, null: null, clock: c, log: log, down: map[string]time.Time{}, busy: map[string]bool{}, missed: map[string]misses{}}
+	return &Prober{
+		owners: owners, null: null, clock: c, log: log,
+		down: map[string]time.Time{}, busy: map[string]bool{}, missed: map[string]misses{}, answered: map[string]bool{},
+	}
 }
 
 // Reachable tells whether a data server answered the last probe.
@@ -55,12 +73,17 @@ func (p *Prober) Reachable(server string) bool {
 	return !down
 }
 
-// DownSince is when a data server did not answer for the first time; false: it answers.
-func (p *Prober) DownSince(server string) (time.Time, bool) {
+// Answer tells whether a data server answers, and since when it is silent: the time of the first probe that it missed.
+func (p *Prober) Answer(server string) (Answer, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since, down := p.down[server]
-	return since, down
+	if since, down := p.down[server]; down {
+		return Silent, since
+	}
+	if p.answered[server] {
+		return Answers, time.Time{}
+	}
+	return NotKnown, time.Time{}
 }
 
 // Run probes until the context ends.
@@ -109,7 +132,9 @@ func (p *Prober) probe(ctx context.Context, name, address string) {
 	}
 	if err == nil {
 		delete(p.missed, name)
+		p.answered[name] = true
 	} else {
+		delete(p.answered, name)
 		missed := p.missed[name]
 		if missed.count == 0 {
 			missed.since = began
@@ -132,16 +157,10 @@ func (p *Prober) probe(ctx context.Context, name, address string) {
 func (p *Prober) forget(owners map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range p.down {
-		if _, ok := owners[name]; !ok {
-			delete(p.down, name)
-		}
-	}
-	for name := range p.missed {
-		if _, ok := owners[name]; !ok {
-			delete(p.missed, name)
-		}
-	}
+	gone := func(name string) bool { _, ok := owners[name]; return !ok }
+	maps.DeleteFunc(p.down, func(name string, _ time.Time) bool { return gone(name) })
+	maps.DeleteFunc(p.missed, func(name string, _ misses) bool { return gone(name) })
+	maps.DeleteFunc(p.answered, func(name string, _ bool) bool { return gone(name) })
 }
 
 // Down is how many data servers do not answer.

@@ -43,6 +43,40 @@ func TestAServerIsDownWhenItsPortIsClosedOrItMissesTwoProbes(t *testing.T) {
 	}
 }
 
+func TestAServerIsSaidToAnswerOrToBeSilentOnlyAfterItWasAsked(t *testing.T) {
+	timeout := errors.New("timeout")
+	for name, tc := range map[string]struct {
+		answers []error
+		want    Answer
+	}{
+		"it was not asked yet":                  {nil, NotKnown},
+		"it answered":                           {[]error{nil}, Answers},
+		"it missed its first probe":             {[]error{timeout}, NotKnown},
+		"it missed its first probes":            {[]error{timeout, timeout}, Silent},
+		"it answered once and missed one probe": {[]error{nil, timeout}, NotKnown},
+		"it is back":                            {[]error{timeout, timeout, nil}, Answers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answer error
+			servers := map[string]string{"s": "address"}
+			p := NewProber(nil, func(context.Context, string) error { return answer },
+				clocktesting.NewFakeClock(time.Unix(7, 0)), slog.New(slog.DiscardHandler))
+			for _, answer = range tc.answers {
+				p.probe(t.Context(), "s", "address")
+			}
+			p.forget(servers)
+			got, since := p.Answer("s")
+			if got != tc.want || since.IsZero() == (got == Silent) {
+				t.Errorf("got %v since %v", got, since)
+			}
+			p.forget(nil)
+			if got, _ := p.Answer("s"); got != NotKnown {
+				t.Errorf("of a server that is not probed any more: %v", got)
+			}
+		})
+	}
+}
+
 func TestTheProberAsksRealServers(t *testing.T) {
 	owner := ownertest.Start(t, "owner", "fs-0")
 	pool := NewPool("test", func(string) string { return "" }, nil, slog.New(slog.DiscardHandler))
