@@ -56,6 +56,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileShareStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoor"):
 		return &apiv1alpha1.FrontDoorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoorStatus"):
+		return &apiv1alpha1.FrontDoorStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJob"):
 		return &apiv1alpha1.MLPerfStorageJobApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobSpec"):

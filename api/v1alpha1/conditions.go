@@ -84,7 +84,8 @@ const (
 	ReasonTooFewNodes = "TooFewNodes"
 	// ReasonServersShareNodes: all data servers serve, but some on one node, because fewer nodes are eligible than spec.replicas asks for.
 	ReasonServersShareNodes = "ServersShareNodes"
-	// ReasonConnectionsNearLimit: all data servers serve, but some have 80 % of the connections that they take; the message lists them.
+	// ReasonConnectionsNearLimit: all data servers or namespace servers serve, but some have 80 % of the connections that they
+	// take; the message lists them.
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"
 	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
 	ReasonScaleInRefused = "ScaleInRefused"

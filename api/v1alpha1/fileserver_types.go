@@ -212,6 +212,10 @@ type FileServerStatus struct {
 	// +optional
 	Servers []FileServerServerStatus `json:"servers,omitempty"`
 
+	// frontDoor is what the namespace servers say of themselves.
+	// +optional
+	FrontDoor FrontDoorStatus `json:"frontDoor,omitempty,omitzero"`
+
 	// capacity sums up the volumes of all data servers.
 	// +optional
 	Capacity FileServerCapacity `json:"capacity,omitempty,omitzero"`
@@ -246,7 +250,8 @@ type FileServerServerStatus struct {
 	// +optional
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
 
-	// connections are those of NFS clients. A client has as many as its mount option nconnect says.
+	// connections are those of NFS clients. A client has as many as its mount option nconnect says. There may be as many
+	// as spec.nfs.maxConnections says, or as follows from the memory of spec.resources.
 	// +optional
 	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
 
@@ -256,14 +261,23 @@ type FileServerServerStatus struct {
 	Directories *int32 `json:"directories,omitempty"`
 }
 
-// FileServerConnections are the TCP connections of a data server's NFS clients.
+// FrontDoorStatus is what the namespace servers say of themselves, all of them together.
+// +kubebuilder:validation:MinProperties=1
+type FrontDoorStatus struct {
+	// connections are those of NFS clients, at most a minute ago. There may be as many as follows from the memory of
+	// spec.frontDoor.resources, on each namespace server.
+	// +optional
+	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
+}
+
+// FileServerConnections are TCP connections of NFS clients.
 type FileServerConnections struct {
 	// used is how many there are, to an eighth.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Used *int32 `json:"used,omitempty"`
 
-	// limit is how many there may be: spec.nfs.maxConnections, or what follows from the memory of spec.resources.
+	// limit is how many there may be.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Limit int32 `json:"limit,omitempty"`
@@ -271,6 +285,18 @@ type FileServerConnections struct {
 
 // ManyConnections tells whether so many connections are worth a warning: 80 % of the limit.
 func ManyConnections(used, limit int32) bool { return limit > 0 && int64(used)*5 >= int64(limit)*4 }
+
+// CoarseConnections is what to report of so many connections. What was reported earlier stays while the number differs by
+// an eighth of it or less, on the same side of the threshold that users are warned at: a status is not written for every mount.
+func CoarseConnections(earlier, used, limit int32) int32 {
+	if ManyConnections(earlier, limit) != ManyConnections(used, limit) {
+		return used
+	}
+	if difference := used - earlier; max(difference, -difference) <= earlier/8 {
+		return earlier
+	}
+	return used
+}
 
 // ServerState tells how far a data server is.
 // +kubebuilder:validation:Enum=Pending;Starting;Serving;Unavailable

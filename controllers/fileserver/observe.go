@@ -33,6 +33,8 @@ type observed struct {
 	// pods are those of the data servers.
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
+	// door is what is known of the namespace servers' connections; nil: nothing yet.
+	door *doorUse
 	claims        map[string]corev1.PersistentVolumeClaim
 	// pinned are the data servers that do not answer and whose volumes one node alone can use.
 	pinned         map[string]bool
@@ -76,6 +78,9 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		if err := step.read(); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", step.what, err)
 		}
+	}
+	if use, known := r.doors.of(o.namespacePods); known {
+		o.door = &use
 	}
 	return o, nil
 }

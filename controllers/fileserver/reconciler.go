@@ -61,7 +61,8 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 	Events  events.EventRecorder
 
-	keys keys
+	keys  keys
+	doors *frontDoors
 }
 
 // Reconcile is one pass over a FileServer.

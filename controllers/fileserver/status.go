@@ -24,6 +24,9 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status.Replicas, status.ReadyReplicas = &replicas, &ready
 	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
 	status.Capacity = capacity(o, servers)
+	if o.door != nil {
+		status.FrontDoor.Connections = doorConnections(status.FrontDoor.Connections, o.door)
+	}
 	status.Servers = nil
 	for _, s := range servers {
 		status.Servers = append(status.Servers, s.status)
@@ -112,6 +115,15 @@ func nearlyFull(servers []serverReport) (names []string) {
 	return names
 }
 
+// doorConnections is what to report of the front door's connections: not of every client that comes or goes.
+func doorConnections(earlier v1alpha1.FileServerConnections, use *doorUse) v1alpha1.FileServerConnections {
+	used := use.used
+	if earlier.Used != nil && earlier.Limit == use.limit {
+		used = v1alpha1.CoarseConnections(*earlier.Used, used, use.limit)
+	}
+	return v1alpha1.FileServerConnections{Used: &used, Limit: use.limit}
+}
+
 func namespaceCondition(o *observed) metav1.Condition {
 	const conditionType = v1alpha1.FileServerFrontDoorAvailable
 	ready, wanted, waits := namespaceReady(o)
@@ -122,6 +134,16 @@ func namespaceCondition(o *observed) metav1.Condition {
 	}
 	if ready == 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonFrontDoorNotReady, message)
+	}
+	if o.door == nil {
+		// An operator that has just started repeats a warning until it has asked, or each of its starts would be news.
+		if before := o.fileServer.Status.Conditions; conditions.Reason(before, conditionType) == v1alpha1.ReasonConnectionsNearLimit {
+			return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, conditions.Message(before, conditionType))
+		}
+	} else if len(o.door.full) > 0 {
+		return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, fmt.Sprintf(
+			"%s; more than 80 %% of the connections that there may be are used of %s: raise the memory limit in spec.frontDoor.resources, or spec.frontDoor.replicas",
+			message, conditions.List(o.door.full, maxPaths)))
 	}
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 }

@@ -152,6 +152,26 @@ func TestReady(t *testing.T) {
 		}, nil, v1alpha1.ReasonReady, "everything"},
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
+		"the front door is nearly full": {
+			func(o *observed, _ *decision) {
+				o.door = &doorUse{used: 90, limit: 200, full: []string{"fs-front-door-a (100)"}}
+			}, nil,
+			v1alpha1.ReasonConnectionsNearLimit,
+			"2 of 2 namespace servers are ready; more than 80 % of the connections that there may be are used of fs-front-door-a (100): raise the memory",
+		},
+		"the front door was nearly full before the operator started": {
+			func(o *observed, _ *decision) {
+				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerFrontDoorAvailable,
+					v1alpha1.ReasonConnectionsNearLimit, "as before"))
+			}, nil, v1alpha1.ReasonConnectionsNearLimit, "as before",
+		},
+		"the front door was nearly full once": {
+			func(o *observed, _ *decision) {
+				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerFrontDoorAvailable,
+					v1alpha1.ReasonConnectionsNearLimit, "as before"))
+				o.door = &doorUse{used: 90, limit: 200}
+			}, nil, v1alpha1.ReasonReady, "everything",
+		},
 		"no namespace server": {
 			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonFrontDoorNotReady,
 			"FrontDoorAvailable: 0 of 2 namespace servers are ready",

@@ -84,8 +84,10 @@ var fileServerChanged = predicate.Funcs{
 func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	status := fileServer.Status.DeepCopy()
 	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
+	status.FrontDoor = v1alpha1.FrontDoorStatus{}
 	for i := range status.Servers {
 		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
+		status.Servers[i].Connections = v1alpha1.FileServerConnections{}
 	}
 	available := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
 	status.Conditions = nil

@@ -17,7 +17,11 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 		heard  bool
 	}{
 		"a directory more on a server": {func(f *v1alpha1.FileServer) { f.Status.Servers[0].Directories = &number }, false},
-		"a fuller volume":              {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
+		"connections": {func(f *v1alpha1.FileServer) {
+			f.Status.Servers[0].Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
+			f.Status.FrontDoor.Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
+		}, false},
+		"a fuller volume": {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
 		"a condition's message": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerServersAvailable, Status: metav1.ConditionTrue, Message: "3 of 3"}}
 		}, false},

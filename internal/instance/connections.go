@@ -83,21 +83,10 @@ func connectionsAllowed(config string) int32 {
 	return 0
 }
 
-// reportConnections is what to report of so many connections. What was reported stays while the number differs
-// by an eighth of it or less, on the same side of the threshold that users are warned at: a status is not written for every mount.
+// reportConnections is what to report of so many connections.
 func reportConnections(earlier internalv1.Connections, used, limit int32) internalv1.Connections {
 	if earlier.Used != nil && earlier.Limit == limit {
-		used = coarseConnections(*earlier.Used, used, limit)
+		used = v1alpha1.CoarseConnections(*earlier.Used, used, limit)
 	}
 	return internalv1.Connections{Used: &used, Limit: limit}
-}
-
-func coarseConnections(earlier, used, limit int32) int32 {
-	if v1alpha1.ManyConnections(earlier, limit) != v1alpha1.ManyConnections(used, limit) {
-		return used
-	}
-	if difference := used - earlier; max(difference, -difference) <= earlier/8 {
-		return earlier
-	}
-	return used
 }

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // closeTimeout bounds the goodbyes to data servers.
@@ -43,6 +45,8 @@ type server struct {
 	watcher      *watcher
 	metrics      *metrics
 
+	// calls is nil until there is a server for clients.
+	calls     atomic.Pointer[rpc.Server]
 	probe     selfProbe
 	listening atomic.Bool
 	stopping  atomic.Bool
@@ -177,6 +181,7 @@ func (s *server) nfs(ctx context.Context) error {
 	}
 	calls := rpc.NewServer(rpc.Config{Handler: sessions, Limits: s.RPC, Logger: s.Log})
 	s.countServing(sessions, calls)
+	s.calls.Store(calls)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for NFS clients: %w", err)
@@ -275,6 +280,17 @@ func (s *server) manager(ctx context.Context) error {
 		if err := s.ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
+	})
+	mux.HandleFunc(serverpod.ConnectionsPath, func(w http.ResponseWriter, _ *http.Request) {
+		calls := s.calls.Load()
+		if calls == nil {
+			http.Error(w, "not serving yet", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(serverpod.Connections{
+			Used: int32(calls.Stats().Connections), Limit: int32(calls.Limits().Connections),
+		})
 	})
 	mux.Handle("/metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Manager)

@@ -43,6 +43,8 @@ const (
 	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
 	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started.
 	ReadyPath = "/readyz"
+	// ConnectionsPath is where a namespace server tells how many connections it has: Connections, in JSON.
+	ConnectionsPath = "/connections"
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"
 
@@ -67,3 +69,10 @@ var Capabilities = []string{
 
 // WritableDirs are the emptyDirs that the read-only root file system needs, besides the volumes.
 var WritableDirs = []string{RunDir, TempDir, StateDir}
+
+// Connections are the TCP connections of a namespace server's NFS clients.
+type Connections struct {
+	// Used is how many there are, Limit how many there may be.
+	Used  int32 `json:"used"`
+	Limit int32 `json:"limit"`
+}

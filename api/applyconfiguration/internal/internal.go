@@ -260,6 +260,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: frontDoor
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
     - name: observedGeneration
       type:
         scalar: numeric
@@ -395,6 +398,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
+- name: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
+  map:
+    fields:
+    - name: connections
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
 - name: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJob
   map:
     fields:

@@ -7,11 +7,11 @@ package v1alpha1
 // FileServerConnectionsApplyConfiguration represents a declarative configuration of the FileServerConnections type for use
 // with apply.
 //
-// FileServerConnections are the TCP connections of a data server's NFS clients.
+// FileServerConnections are TCP connections of NFS clients.
 type FileServerConnectionsApplyConfiguration struct {
 	// used is how many there are, to an eighth.
 	Used *int32 `json:"used,omitempty"`
-	// limit is how many there may be: spec.nfs.maxConnections, or what follows from the memory of spec.resources.
+	// limit is how many there may be.
 	Limit *int32 `json:"limit,omitempty"`
 }
 

@@ -23,7 +23,8 @@ type FileServerServerStatusApplyConfiguration struct {
 	State *apiv1alpha1.ServerState `json:"state,omitempty"`
 	// configRevision is the generation of the DataServer that the server has loaded.
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
-	// connections are those of NFS clients. A client has as many as its mount option nconnect says.
+	// connections are those of NFS clients. A client has as many as its mount option nconnect says. There may be as many
+	// as spec.nfs.maxConnections says, or as follows from the memory of spec.resources.
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`

@@ -27,6 +27,8 @@ type FileServerStatusApplyConfiguration struct {
 	Address *string `json:"address,omitempty"`
 	// servers lists the data servers.
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
+	// frontDoor is what the namespace servers say of themselves.
+	FrontDoor *FrontDoorStatusApplyConfiguration `json:"frontDoor,omitempty"`
 	// capacity sums up the volumes of all data servers.
 	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
 }
@@ -100,6 +102,14 @@ func (b *FileServerStatusApplyConfiguration) WithServers(values ...*FileServerSe
 		}
 		b.Servers = append(b.Servers, *values[i])
 	}
+	return b
+}
+
+// WithFrontDoor sets the FrontDoor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FrontDoor field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithFrontDoor(value *FrontDoorStatusApplyConfiguration) *FileServerStatusApplyConfiguration {
+	b.FrontDoor = value
 	return b
 }
 
