@@ -3,8 +3,6 @@ package desired
 import (
 	"strconv"
 
-	"k8s.io/utils/ptr"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -77,7 +75,7 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 		// The share's root and its declared directories belong to its owner, who may write there. Uid 0 here is
 		// root without any capability: a name for the server, not a power on the node.
 		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsUser(ptr.Deref(in.Share.Spec.UID, 0)).WithRunAsGroup(ptr.Deref(in.Share.Spec.GID, 0)).
+			WithRunAsUser(*in.Share.Spec.UID).WithRunAsGroup(*in.Share.Spec.GID).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(benchmarkClient(in, arguments)).
 		WithVolumes(

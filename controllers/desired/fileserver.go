@@ -10,18 +10,6 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Values for what a FileServer leaves unset.
-const (
-	// DefaultNamespaceReplicas is two, so that one can go at any time.
-	DefaultNamespaceReplicas = 2
-	// DefaultPerServer is the number of volumes of each data server.
-	DefaultPerServer = 1
-	// DefaultLeaseSeconds and DefaultGraceSeconds keep a restart short; RFC 8881
-	// section 8.4.2 wants the grace period at least as long as the lease.
-	DefaultLeaseSeconds = 10
-	DefaultGraceSeconds = 20
-)
-
 // nameLabel tells which program an object is part of (the recommended label of Kubernetes).
 const (
 	nameLabel = "app.kubernetes.io/name"
@@ -87,13 +75,8 @@ func (in FileServerInput) namespace() string { return in.FileServer.Namespace }
 
 func (in FileServerInput) perServer() int32 { return PerServer(in.FileServer) }
 
-// PerServer is the effective number of volumes of each data server.
-func PerServer(fs *v1alpha1.FileServer) int32 {
-	if n := fs.Spec.Storage.Volumes.PerServer; n != 0 {
-		return n
-	}
-	return DefaultPerServer
-}
+// PerServer is the number of volumes of each data server.
+func PerServer(fs *v1alpha1.FileServer) int32 { return fs.Spec.Storage.Volumes.PerServer }
 
 // VolumeSize is the size of each volume.
 func VolumeSize(fs *v1alpha1.FileServer) resource.Quantity {
@@ -103,13 +86,8 @@ func VolumeSize(fs *v1alpha1.FileServer) resource.Quantity {
 	return resource.Quantity{} // The schema requires it.
 }
 
-// NamespaceReplicas is the effective number of namespace servers.
-func NamespaceReplicas(fs *v1alpha1.FileServer) int32 {
-	if n := fs.Spec.FrontDoor; n != nil && n.Replicas != 0 {
-		return n.Replicas
-	}
-	return DefaultNamespaceReplicas
-}
+// NamespaceReplicas is the number of namespace servers.
+func NamespaceReplicas(fs *v1alpha1.FileServer) int32 { return fs.Spec.FrontDoor.Replicas }
 
 func (in FileServerInput) dataServerNames() []string {
 	names := make([]string, 0, in.Replicas)

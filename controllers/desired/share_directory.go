@@ -2,7 +2,6 @@ package desired
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -15,11 +14,6 @@ import (
 // namespace servers' to write. owner is nil for a directory above the share's depth; such a one exists in
 // the namespace only and is ready at once.
 func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Owner) *internalv1.ShareDirectory {
-	mode := share.Spec.Mode
-	if mode == "" {
-		mode = defaultMode
-	}
-	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
 	directory := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        naming.Directory(share.Spec.FileServerRef.Name, share.Name, path),
@@ -31,9 +25,9 @@ func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Own
 			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
 			FileShareRef:  internalv1.FileShareReference{Name: share.Name},
 			Path:          path,
-			UID:           &uid,
-			GID:           &gid,
-			Mode:          mode,
+			UID:           share.Spec.UID,
+			GID:           share.Spec.GID,
+			Mode:          share.Spec.Mode,
 		},
 	}
 	if owner != nil {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -28,7 +26,6 @@ const (
 // ShareExport is the export of a share by a data server. Every data server exports every live share, whether or not it
 // owns a directory of it yet, so that the first directory that a client makes on it waits for no reload.
 func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.ShareExport {
-	uid, gid := ptr.Deref(share.Spec.UID, 0), ptr.Deref(share.Spec.GID, 0)
 	meta := labels(SelectShare(share))
 	meta[v1alpha1.DataServerLabel] = dataServer
 	return &internalv1.ShareExport{
@@ -44,9 +41,9 @@ func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.Share
 			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
 			DataServerRef: internalv1.DataServerReference{Name: dataServer},
 			FileShareRef:  internalv1.FileShareReference{Name: share.Name},
-			UID:           &uid,
-			GID:           &gid,
-			Mode:          cmp.Or(share.Spec.Mode, defaultMode),
+			UID:           share.Spec.UID,
+			GID:           share.Spec.GID,
+			Mode:          share.Spec.Mode,
 			Access:        accessRules(share.Spec.Access),
 			DataPolicy:    internalv1.DataRetain,
 		},

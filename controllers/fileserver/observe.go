@@ -34,8 +34,8 @@ type observed struct {
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
 	// door is what is known of the namespace servers' connections; nil: nothing yet.
-	door *doorUse
-	claims        map[string]corev1.PersistentVolumeClaim
+	door   *doorUse
+	claims map[string]corev1.PersistentVolumeClaim
 	// pinned are the data servers that do not answer and whose volumes one node alone can use.
 	pinned         map[string]bool
 	directories    map[string]int32

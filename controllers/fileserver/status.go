@@ -70,8 +70,10 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 func serversCondition(d decision, servers []serverReport) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
+	homeless := false
 	for _, s := range servers {
 		if s.status.State != v1alpha1.ServerServing {
+			homeless = homeless || s.status.NodeName == ""
 			waiting = append(waiting, fmt.Sprintf("%s is %s (%s)", s.status.Name, s.status.State, s.waits))
 		}
 	}
@@ -98,7 +100,7 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 				serving, conditions.List(full, maxPaths)))
 		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
-	case few != "":
+	case few != "" && homeless: // One that has its node waits for that node, or for itself, and not for more nodes.
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}
 	return conditions.False(conditionType, v1alpha1.ReasonServersNotReady, serving+": "+conditions.List(waiting, maxPaths))

@@ -139,6 +139,14 @@ func TestReady(t *testing.T) {
 			func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
 			"1 node is eligible for 2 data servers",
 		},
+		"a server's node is lost, and eligible no more": {
+			func(o *observed, d *decision) {
+				lost, server := o.pods["fs-1"], o.dataServers["fs-1"]
+				lost.Spec.NodeName = "node-b"
+				server.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: noon}, SeenBy: "x"}
+				o.pods["fs-1"], o.dataServers["fs-1"], d.eligible = lost, server, 1
+			}, nil, v1alpha1.ReasonServersNotReady, "node node-b is gone",
+		},
 		"servers share a node and serve": {func(_ *observed, d *decision) { d.eligible = 1 }, nil, v1alpha1.ReasonServersShareNodes, "2 of 2 data servers serve; 1 node is eligible for 2"},
 		"connections are nearly used up": {func(o *observed, _ *decision) {
 			r, used := o.dataServers["fs-0"], int32(80)

@@ -48,15 +48,7 @@ func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
 	if share.Spec.Layout == v1alpha1.LayoutSingle {
 		return []string{tree.RootPath}, nil
 	}
-	return brace.Directories(share.Spec.Directories, depth(share), maxDeclared)
-}
-
-// maxDirectories is how many directories the share may have.
-func maxDirectories(share *v1alpha1.FileShare) int {
-	if n := int(share.Spec.MaxDirectories); n > 0 {
-		return n
-	}
-	return maxDeclared // written before the schema had a default
+	return brace.Directories(share.Spec.Directories, int(share.Spec.Depth), maxDeclared)
 }
 
 // directories is how many count against that: all but the root.
@@ -67,8 +59,6 @@ func directories(o *observed) int {
 	}
 	return n
 }
-
-func depth(share *v1alpha1.FileShare) int { return max(1, int(share.Spec.Depth)) }
 
 // parents are the directories above paths, each before what is in it.
 func parents(paths []string) []string {
@@ -103,9 +93,9 @@ func planDirectories(o *observed) directoryPlan {
 	}
 	plan.declared = len(paths)
 	above := parents(paths)
-	if n := len(above) + len(paths); o.share.Spec.Layout != v1alpha1.LayoutSingle && n > maxDirectories(o.share) {
+	if n := len(above) + len(paths); o.share.Spec.Layout != v1alpha1.LayoutSingle && n > int(o.share.Spec.MaxDirectories) {
 		plan.fault = &finding{v1alpha1.ReasonInvalidDirectories, fmt.Sprintf(
-			"spec.directories declares %s, with those above them, and spec.maxDirectories allows %d: raise it, or declare fewer", plural(n, "directory"), maxDirectories(o.share))}
+			"spec.directories declares %s, with those above them, and spec.maxDirectories allows %d: raise it, or declare fewer", plural(n, "directory"), o.share.Spec.MaxDirectories)}
 		return plan
 	}
 	wanted := map[string]bool{}

@@ -86,7 +86,7 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 		return conditions.True(kind, v1alpha1.ReasonDirectoryInUse, describeRefused(plan.refused))
 	case o.share.Spec.Layout == v1alpha1.LayoutSingle:
 		return conditions.True(kind, v1alpha1.ReasonReady, "the share has an owner")
-	case directories(o) >= maxDirectories(o.share):
+	case directories(o) >= int(o.share.Spec.MaxDirectories):
 		return conditions.True(kind, v1alpha1.ReasonTooManyDirectories, fmt.Sprintf("the share has %s, as many as spec.maxDirectories allows: "+
 			"clients can't make more, and others that its volumes have are not shown; raise it, or remove some", plural(directories(o), "directory")))
 	case plan.declared == 0:

@@ -245,12 +245,5 @@ func phaseOf(job *batchv1.Job) benchmark.PhaseFacts {
 
 // jobInput is what the Jobs are made from.
 func (o *observed) jobInput(images desired.Images) desired.BenchmarkJobInput {
-	return desired.BenchmarkJobInput{Job: o.job, Share: o.share, Image: images.Howdah, Clients: o.clients()}
-}
-
-func (o *observed) clients() int32 {
-	if o.job.Spec.Clients == 0 {
-		return benchmark.DefaultClients
-	}
-	return o.job.Spec.Clients
+	return desired.BenchmarkJobInput{Job: o.job, Share: o.share, Image: images.Howdah, Clients: o.job.Spec.Clients}
 }

@@ -66,11 +66,11 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 	case benchmark.StateUnprepared:
 		return unknown(v1alpha1.ReasonPreparing, "what the client pods need is being made")
 	case benchmark.StateNoDataset, benchmark.StateGeneratingDataset:
-		return unknown(v1alpha1.ReasonGeneratingDataset, withWaits(fmt.Sprintf("%d client pods write the dataset", o.clients()), o.waits(o.generate)))
+		return unknown(v1alpha1.ReasonGeneratingDataset, withWaits(fmt.Sprintf("%d client pods write the dataset", o.job.Spec.Clients), o.waits(o.generate)))
 	case benchmark.StateDatasetReady:
 		return unknown(v1alpha1.ReasonDatasetReady, "the dataset is complete; the run starts")
 	case benchmark.StateRunning:
-		return unknown(v1alpha1.ReasonRunning, withWaits(fmt.Sprintf("%d client pods run the workload", o.clients()), o.waits(o.run)))
+		return unknown(v1alpha1.ReasonRunning, withWaits(fmt.Sprintf("%d client pods run the workload", o.job.Spec.Clients), o.waits(o.run)))
 	case benchmark.StateCollecting:
 		return unknown(v1alpha1.ReasonRunning, "the client pods have ended; the result is awaited")
 	case benchmark.StateSuspended:

@@ -12,15 +12,9 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Defaults of an MLPerfStorageJob. DefaultSamplesPerAccelerator gives six steps
-// for each accelerator: enough to see that everything works, far too few for a figure.
-const (
-	DefaultSamplesPerAccelerator = 42
-	DefaultEpochs                = 5
-	DefaultReadThreads           = 4
-	DefaultNconnect              = 16
-	DefaultClients               = 1
-)
+// DefaultSamplesPerAccelerator gives six steps for each accelerator: enough to see that everything works, far too few
+// for a figure.
+const DefaultSamplesPerAccelerator = 42
 
 // foldersPerServer is how many folders a dataset has for each data server, where
 // the share has no more already: two even out the chances of placement, and are few mounts.
@@ -65,19 +59,19 @@ type Server struct {
 	Exports []int32 `json:"exports,omitempty"`
 }
 
-// NewPlan is the plan of a job, with defaults for what the job leaves unset.
+// NewPlan is the plan of a job of the API, which has the schema's defaults, with values for what else it leaves unset.
 func NewPlan(name string, spec v1alpha1.MLPerfStorageJobSpec, folders []string, servers []Server) (Plan, error) {
 	p := Plan{
 		Job:             name,
-		Clients:         or(spec.Clients, DefaultClients),
+		Clients:         int(spec.Clients),
 		AcceleratorType: spec.Accelerator.Type,
 		Accelerators:    or(spec.Accelerator.Count, 1),
 		ComputeMillis:   ComputeTime(spec.Accelerator.Type).Milliseconds(),
 		SampleSize:      NominalSampleSize,
 		Folders:         folders,
-		Epochs:          or(spec.Epochs, DefaultEpochs),
-		ReadThreads:     or(spec.ReadThreads, DefaultReadThreads),
-		Nconnect:        DefaultNconnect,
+		Epochs:          int(spec.Epochs),
+		ReadThreads:     int(spec.ReadThreads),
+		Nconnect:        int(spec.Mount.Nconnect),
 		Servers:         servers,
 	}
 	p.Samples = DefaultSamplesPerAccelerator * p.Accelerators
@@ -86,9 +80,6 @@ func NewPlan(name string, spec v1alpha1.MLPerfStorageJobSpec, folders []string, 
 		if d.SampleSize != nil {
 			p.SampleSize = d.SampleSize.Value()
 		}
-	}
-	if m := spec.Mount; m != nil {
-		p.Nconnect = or(m.Nconnect, p.Nconnect)
 	}
 	return p, p.Check()
 }

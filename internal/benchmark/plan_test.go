@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
 )
 
 func TestFoldersAreDirectoriesThatAreSpread(t *testing.T) {
@@ -78,7 +79,8 @@ func TestPlanFillsInWhatTheJobLeavesUnset(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := NewPlan("job", tc.spec, []string{"f"}, nil)
+			job := builders.Defaulted(&v1alpha1.MLPerfStorageJob{Spec: tc.spec})
+			got, err := NewPlan("job", job.Spec, []string{"f"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

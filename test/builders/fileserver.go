@@ -111,5 +111,5 @@ func (b *FileServerBuilder) Resources(cpu, memory string) *FileServerBuilder {
 	return b
 }
 
-// Build is the object.
-func (b *FileServerBuilder) Build() *v1alpha1.FileServer { return b.object.DeepCopy() }
+// Build is the object, with the schema's defaults.
+func (b *FileServerBuilder) Build() *v1alpha1.FileServer { return Defaulted(&b.object) }

@@ -75,5 +75,5 @@ func (b *FileShareBuilder) Deleting(at time.Time) *FileShareBuilder {
 	return b
 }
 
-// Build is the object.
-func (b *FileShareBuilder) Build() *v1alpha1.FileShare { return b.object.DeepCopy() }
+// Build is the object, with the schema's defaults.
+func (b *FileShareBuilder) Build() *v1alpha1.FileShare { return Defaulted(&b.object) }

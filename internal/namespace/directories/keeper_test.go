@@ -45,7 +45,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	tr := tree.New("fs")
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Layout: layout, Depth: 2}
-	tr.SetShare(share)
+	tr.SetShare(builders.Defaulted(share))
 	server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-0"}}
 	server.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: 1}
 	server.Status.Conditions = builders.ReadyConditions()

@@ -73,7 +73,7 @@ func share(name, path string, edit func(*v1alpha1.FileShareSpec)) *v1alpha1.File
 	if edit != nil {
 		edit(&s.Spec)
 	}
-	return s
+	return builders.Defaulted(s)
 }
 
 func directory(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {

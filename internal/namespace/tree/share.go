@@ -13,9 +13,6 @@ import (
 // Nobody is the user and group that squashed callers become, as in ganesha.
 const Nobody = 65534
 
-// defaultMaxDirectories is the schema's default, for shares that were written before it had one.
-const defaultMaxDirectories = 10_000
-
 // Share is what the tree needs of a FileShare. It is never changed after it was made.
 type Share struct {
 	Name       string
@@ -48,26 +45,12 @@ type Access struct {
 	Squash   v1alpha1.Squash
 }
 
-// NewShare takes what the tree needs from a FileShare.
+// NewShare takes what the tree needs from a FileShare of the API, which has the schema's defaults.
 func NewShare(o *v1alpha1.FileShare) *Share {
 	s := &Share{
 		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation,
-		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: 1, MaxDirectories: defaultMaxDirectories, Mode: 0o755, Created: o.CreationTimestamp.Time,
-	}
-	if o.Spec.MaxDirectories > 0 {
-		s.MaxDirectories = int(o.Spec.MaxDirectories)
-	}
-	if o.Spec.Depth > 0 {
-		s.Depth = int(o.Spec.Depth)
-	}
-	if o.Spec.UID != nil {
-		s.Owner = uint32(*o.Spec.UID)
-	}
-	if o.Spec.GID != nil {
-		s.Group = uint32(*o.Spec.GID)
-	}
-	if o.Spec.Mode != "" {
-		s.Mode = ParseMode(o.Spec.Mode)
+		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories),
+		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
 	}
 	if o.Spec.Access == nil {
 		everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}

@@ -15,6 +15,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
 
 var born = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -27,7 +28,7 @@ func newShare(name, path string, age time.Duration, edit func(*v1alpha1.FileShar
 	if edit != nil {
 		edit(&s.Spec)
 	}
-	return s
+	return builders.Defaulted(s)
 }
 
 func newDirectory(share, path, server string, state internalv1.DirectoryState, version int) *internalv1.ShareDirectory {
