@@ -17,9 +17,24 @@ export KUBEBUILDER_ASSETS HOWDAH_GANESHA_ROOT HOWDAH_CLIENTS_ROOT HOWDAH_BINARY
 go build -o "$HOWDAH_BINARY" ./cmd/howdah
 go test -vet=off -c -o bin/kernels.test ./test/kernels
 
-# Networks, mounts and processes are in namespaces that end with this command, however it ends.
+# What the run writes is in a folder that its processes hold a lock of. It goes with the run, and one whose run was killed
+# (its lock ended with its last process) goes with the next. Not in /tmp: ganesha does not export a tmpfs.
+for left in /var/tmp/howdah-kernels-*/; do
+  if [ -d "$left" ] && flock -n "$left" true; then rm -rf "$left"; fi
+done
+HOWDAH_KERNELS_SCRATCH=$(mktemp -d /var/tmp/howdah-kernels-XXXXXX)
+export HOWDAH_KERNELS_SCRATCH
+exec 9<"$HOWDAH_KERNELS_SCRATCH"
+flock -n 9
+trap 'rm -rf "$HOWDAH_KERNELS_SCRATCH"' EXIT
+trap 'exit 130' INT TERM HUP
+
+# Networks, mounts and processes are in namespaces that end with this script, however it ends.
 # shellcheck disable=SC2016 # The inner shell expands them.
-exec unshare --net --mount --pid --ipc --fork --kill-child --mount-proc bash -euc '
+setpriv --pdeathsig KILL unshare --net --mount --pid --ipc --fork --kill-child --mount-proc bash -euc '
   mount -t tmpfs tmpfs /run
   cd test/kernels
-  exec ../../bin/kernels.test -test.v -test.timeout=60m "$@"' bash "$@"
+  exec ../../bin/kernels.test -test.v -test.timeout=60m "$@"' bash "$@" &
+child=$!
+trap 'kill -KILL "$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
+wait "$child"

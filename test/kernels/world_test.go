@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 		t: t, binary: needed(t, "HOWDAH_BINARY"), ganesha: needed(t, "HOWDAH_GANESHA_ROOT"), root: needed(t, "HOWDAH_CLIENTS_ROOT"),
 	}
 	// Not t.TempDir: ganesha does not export file systems of type tmpfs, which /tmp may be.
-	scratch, err := os.MkdirTemp("/var/tmp", "howdah-kernels-")
+	scratch, err := os.MkdirTemp(needed(t, "HOWDAH_KERNELS_SCRATCH"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (l *Lab) Down() error {
 	if err := os.RemoveAll(l.Dir); err != nil {
 		return err
 	}
-	l.rec = record{}
+	l.rec = labFile{}
 	return nil
 }
 

@@ -19,9 +19,9 @@ import (
 // StateDir holds one folder per instance; a variable for tests.
 var StateDir = "/var/lib/howdah-lab"
 
-// record is what an instance must remember. It is written before anything else
+// labFile is what lab.json holds, what an instance must remember. It is written before anything else
 // is made, so that `down` always knows what there may be.
-type record struct {
+type labFile struct {
 	Settings plan.Settings `json:"settings"`
 	Token    string        `json:"token"`
 	Port     int           `json:"port,omitempty"`
@@ -37,7 +37,7 @@ type Lab struct {
 	Name string
 	Dir  string
 	Say  func(format string, args ...any)
-	rec  record
+	rec  labFile
 }
 
 // Open finds an instance by name; it need not exist.

@@ -42,7 +42,7 @@ func (l *Lab) Up(settings plan.Settings, c *cache.Cache, base string) error {
 		if err != nil {
 			return err
 		}
-		l.rec = record{Settings: settings, Token: token, Cache: c.Dir, Base: base}
+		l.rec = labFile{Settings: settings, Token: token, Cache: c.Dir, Base: base}
 		if err := l.save(); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // marker is in the environment of every process the lab starts. It lets `down`
-// find one whose record was never written because `up` was killed in between.
+// find one whose file was never written because `up` was killed in between.
 const marker = "HOWDAH_LAB_INSTANCE="
 
 // Daemon says how to start a process that outlives the command.
@@ -34,8 +34,8 @@ type Table struct {
 	Dir      string
 }
 
-// record names a process for good: a number alone may be somebody else's by now.
-type record struct {
+// pidFile is what the file of a daemon holds. It names a process for good: a number alone may be somebody else's by now.
+type pidFile struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"startTime"`
 }
@@ -69,7 +69,7 @@ func (t Table) Start(d Daemon) error {
 	}
 	go func() { _ = cmd.Wait() }() // Only to see its end while this command runs.
 	began, _ := startTime(cmd.Process.Pid)
-	data, err := json.Marshal(record{PID: cmd.Process.Pid, Start: began})
+	data, err := json.Marshal(pidFile{PID: cmd.Process.Pid, Start: began})
 	if err != nil {
 		return err
 	}
@@ -80,34 +80,34 @@ func (t Table) path(name string) string {
 	return filepath.Join(t.Dir, name+".json")
 }
 
-func (t Table) read(name string) (record, bool) {
-	var r record
+func (t Table) read(name string) (pidFile, bool) {
+	var f pidFile
 	data, err := os.ReadFile(t.path(name))
-	if err != nil || json.Unmarshal(data, &r) != nil || r.PID <= 1 {
-		return record{}, false
+	if err != nil || json.Unmarshal(data, &f) != nil || f.PID <= 1 {
+		return pidFile{}, false
 	}
-	return r, true
+	return f, true
 }
 
 // PID returns the process of a daemon that runs, else 0.
 func (t Table) PID(name string) int {
-	r, ok := t.read(name)
+	f, ok := t.read(name)
 	if !ok {
 		return 0
 	}
-	began, state := startTime(r.PID)
-	if began != r.Start || state == 'Z' {
+	began, state := startTime(f.PID)
+	if began != f.Start || state == 'Z' {
 		return 0
 	}
-	return r.PID
+	return f.PID
 }
 
-// Alive reports whether the recorded process still runs.
+// Alive reports whether the process of the file still runs.
 func (t Table) Alive(name string) bool {
 	return t.PID(name) != 0
 }
 
-// Names lists the daemons on record.
+// Names lists the daemons that have a file.
 func (t Table) Names() []string {
 	files, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
 	names := make([]string, 0, len(files))
@@ -119,20 +119,20 @@ func (t Table) Names() []string {
 
 // Stop ends one daemon and everything in its session.
 func (t Table) Stop(name string, grace time.Duration) error {
-	r, ok := t.read(name)
+	f, ok := t.read(name)
 	if !ok {
 		return nil
 	}
 	// Seen once is enough: the number stays taken while its session has members.
 	leader := t.Alive(name)
 	if leader && grace > 0 {
-		_ = syscall.Kill(r.PID, syscall.SIGTERM)
+		_ = syscall.Kill(f.PID, syscall.SIGTERM)
 		for end := time.Now().Add(grace); time.Now().Before(end) && t.Alive(name); {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	err := killUntilGone(func() []int {
-		return t.session(r, leader)
+		return t.session(f, leader)
 	})
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", name, err)
@@ -140,7 +140,7 @@ func (t Table) Stop(name string, grace time.Duration) error {
 	return os.Remove(t.path(name))
 }
 
-// Sweep ends every process that carries the instance's mark, recorded or not.
+// Sweep ends every process that carries the instance's mark, with a file or without.
 func (t Table) Sweep() error {
 	return killUntilGone(t.marked)
 }
@@ -159,13 +159,13 @@ func killUntilGone(find func() []int) error {
 	return fmt.Errorf("processes %v do not end", find())
 }
 
-// session lists the members of the recorded session. When its leader has gone,
+// session lists the members of the session of a file. When its leader has gone,
 // the number may have become a stranger's, so members then need the mark too.
-func (t Table) session(r record, leaderSeen bool) []int {
+func (t Table) session(f pidFile, leaderSeen bool) []int {
 	var found []int
 	for _, pid := range allPIDs() {
 		stat, ok := readStat(pid)
-		if !ok || stat.session != r.PID || stat.state == 'Z' {
+		if !ok || stat.session != f.PID || stat.state == 'Z' {
 			continue
 		}
 		if leaderSeen || t.hasMark(pid) {

@@ -35,11 +35,11 @@ func TestDaemon(t *testing.T) {
 	if err := table.Stop("sleeper", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if found := table.session(record{PID: pid}, true); len(found) != 0 {
+	if found := table.session(pidFile{PID: pid}, true); len(found) != 0 {
 		t.Errorf("of its session %v still run", found)
 	}
 	if names := table.Names(); len(names) != 0 {
-		t.Errorf("still on record: %v", names)
+		t.Errorf("they still have files: %v", names)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestStopSparesStrangers(t *testing.T) {
 	}
 }
 
-func TestSweepFindsUnrecorded(t *testing.T) {
+func TestSweepFindsProcessesWithoutAFile(t *testing.T) {
 	dir := t.TempDir()
 	table := Table{Instance: "sweep-" + filepath.Base(dir), Dir: dir}
 	if err := table.Start(Daemon{Name: "lost", Path: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(dir, "log")}); err != nil {
@@ -85,7 +85,7 @@ func TestSweepFindsUnrecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stat, ok := readStat(pid); ok && stat.state != 'Z' {
-		t.Error("a process without a record still runs")
+		t.Error("a process without a file still runs")
 	}
 }
 
