@@ -15,6 +15,10 @@ export HOWDAH_E2E_PATIENCE=${HOWDAH_E2E_PATIENCE:-4}
 # 2,000 directories, and a walk over 640 of them, take five minutes here; internal/namespace makes 2,000 on a real API server in every run.
 export HOWDAH_E2E_DIRECTORIES=${HOWDAH_E2E_DIRECTORIES:-300}
 
+# How the suite takes a node's power and gives it back; on other clusters nothing can.
+export HOWDAH_E2E_NODE_OFF="$PWD/hack/lab/lab kill-node --name $name"
+export HOWDAH_E2E_NODE_ON="$PWD/hack/lab/lab start-node --name $name"
+
 finish() {
   local status=$?
   trap - EXIT INT TERM HUP

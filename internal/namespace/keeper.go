@@ -17,7 +17,7 @@ import (
 // A keeper that is gone is replaced within leaseDuration; one that stops cleanly, at
 // once. What two keepers do at a time by mistake is harmless: each step is checked by the API or by the owner.
 const (
-	leaseDuration = 5 * time.Second
+	leaseDuration = 4 * time.Second
 	renewDeadline = 3 * time.Second
 	retryPeriod   = time.Second
 )
