@@ -137,7 +137,7 @@ func newWorld(t *testing.T, servers int) *world {
 func (w *world) grant(servers int32) {
 	w.t.Helper()
 	for _, child := range desired.FileServer(desired.FileServerInput{
-		FileServer: &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fileServer}}, Replicas: servers,
+		FileServer: builders.FileServer(w.namespace, fileServer).Build(), Replicas: servers,
 	}) {
 		switch child := child.(type) {
 		case *corev1ac.ServiceAccountApplyConfiguration, *rbacv1ac.RoleApplyConfiguration, *rbacv1ac.RoleBindingApplyConfiguration:

@@ -152,14 +152,16 @@ func newLoss(ctx SpecContext, node string) loss {
 }
 
 // seen are the places that must tell of the loss; each gives nil when it does.
-func (l loss) seen() map[string]func(context.Context) error {
+func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 	event := func(reason string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			list := &corev1.EventList{}
 			if err := c.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 				return err
 			}
-			told := func(e corev1.Event) bool { return e.Reason == reason && strings.Contains(e.Message, "node "+l.node) }
+			told := func(e corev1.Event) bool {
+				return e.Reason == reason && strings.Contains(e.Message, "node "+l.node) && silentSince(e.Message).After(began.Add(-2*time.Second))
+			}
 			if !slices.ContainsFunc(list.Items, told) {
 				return fmt.Errorf("no event %s names node %s", reason, l.node)
 			}
@@ -215,6 +217,16 @@ func (l loss) seen() map[string]func(context.Context) error {
 	}
 }
 
+// silentSince is the time in a message, to the second: an event of an earlier loss of the node is none of this one.
+func silentSince(message string) time.Time {
+	_, text, _ := strings.Cut(message, "since ")
+	since, err := time.Parse(time.RFC3339, text[:min(len(text), len("2006-01-02T15:04:05Z"))])
+	if err != nil {
+		return time.Time{}
+	}
+	return since
+}
+
 // tells gives nil if Ready is False for the reason, with all of the words.
 func tells(conditions []metav1.Condition, reason string, words ...string) error {
 	ready := cluster.Condition(conditions, v1alpha1.ConditionReady)
@@ -235,7 +247,7 @@ var saidByServers = []string{"DataServer status.unreachable", "metric of the kee
 // expectSeen waits until every place tells of the loss, and holds each to its goal.
 func (l loss) expectSeen(ctx context.Context, began time.Time, what string, operatorLost bool) {
 	GinkgoHelper()
-	places := l.seen()
+	places := l.seen(began)
 	took := map[string]time.Duration{}
 	Eventually(ctx, func(ctx context.Context) error {
 		var missing error
