@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,8 @@ import (
 type Options struct {
 	// Images are the images of the pods that controllers make. Required.
 	Images desired.Images
+	// NetworkPolicies are made for each FileServer's pods, unless nil.
+	NetworkPolicies *desired.NetworkPolicies
 	// Clock gives the times of conditions. Required.
 	Clock clock.PassiveClock
 }
@@ -70,6 +73,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&appsv1.Deployment{}:            ours,
 		&batchv1.Job{}:                  ours,
 		&policyv1.PodDisruptionBudget{}: ours,
+		&networkingv1.NetworkPolicy{}:   ours,
 		&rbacv1.Role{}:                  ours,
 		&rbacv1.RoleBinding{}:           ours,
 	}}
@@ -146,6 +150,8 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Images:  options.Images,
 		Clock:   options.Clock,
 		Events:  mgr.GetEventRecorder(fileserver.FieldManager),
+
+		NetworkPolicies: options.NetworkPolicies,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
 	}

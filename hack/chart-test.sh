@@ -54,6 +54,14 @@ has "images follow the chart's version" 'image: howdah/howdah:[0-9]' 1
 has "images can be named" 'image: registry.example:5000/a/b:c$' 1 --set image.repository=registry.example:5000/a/b,image.tag=c
 has "data servers' image is handed on" '--server-image=x/y:z$' 1 --set serverImage.repository=x/y,serverImage.tag=z
 
+has "people get roles" 'rbac.authorization.k8s.io/aggregate-to-(view|edit|admin): "true"$' 3
+has "people's roles can be left out" 'rbac.authorization.k8s.io/aggregate-to-' 0 --set rbac.aggregate=false
+has "no NetworkPolicy unless asked for" '^kind: NetworkPolicy$|--network-policies' 0
+has "NetworkPolicies, also by the operator" '^kind: NetworkPolicy$|--network-policies$' 2 --set networkPolicies.enabled=true
+has "monitoring gets in" 'kubernetes.io/metadata.name: monitoring$|--metrics-from-namespaces=monitoring$' 2 --set networkPolicies.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}
+has "metrics are judged by the API server in every namespace" '^ *- (tokenreviews|subjectaccessreviews)$' 2 --set 'watchNamespaces={team-a,team-b}'
+refused "a switch as text" "networkPolicies" --set-string networkPolicies.enabled=yes
+refused "a namespace of monitoring that can't be one" "metricsFromNamespaces" --set 'networkPolicies.metricsFromNamespaces={Team_A}'
 if output=$("$helm" template howdah-data charts/howdah 2>&1) || ! grep -q "choose another" <<<"$output"; then
   fail "an operator named like the account of data servers is not refused: $output"
 fi

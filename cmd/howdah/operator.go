@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/metricsaccess"
 	"github.com/howdah/howdah/internal/memory"
 )
 
@@ -26,6 +28,9 @@ type operatorOptions struct {
 	watchNamespaces []string
 	metricsAddress  string
 	healthAddress   string
+	networkPolicies bool
+	metricsFrom     []string
+	podNamespace    string
 	leaderElect     bool
 	leaderNamespace string
 	logLevel        slog.Level
@@ -43,15 +48,30 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringVar(&o.images.Server, "server-image", "", "image of the data servers (nfs-ganesha and howdah)")
 	flags.StringVar(&o.images.Howdah, "howdah-image", "", "image of the namespace servers and of benchmarks (howdah alone)")
 	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, separated by commas; empty means all")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for whom the API server lets get it; 0 turns it off")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators act")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty means the pod's own")
+	flags.BoolVar(&o.networkPolicies, "network-policies", false, "make NetworkPolicies for the pods of every FileServer")
+	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
+	flags.StringVar(&o.podNamespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "Kubernetes namespace of the operator ($POD_NAMESPACE)")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest level to log: DEBUG, INFO, WARN or ERROR")
 	return command
 }
 
+// metricsOptions serve HTTPS with a certificate made at the start, as kubebuilder's projects do: who reads proves who he
+// is, and what he reads is no secret to who is on the way. HTTP/2 stays off, which has been an easy way to keep a server busy.
+func metricsOptions(address string) metricsserver.Options {
+	return metricsserver.Options{
+		BindAddress: address, SecureServing: true, FilterProvider: metricsaccess.WithReviews,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+	}
+}
+
 func runOperator(o operatorOptions) error {
+	if o.networkPolicies && o.podNamespace == "" {
+		return errors.New("--network-policies needs --pod-namespace (or $POD_NAMESPACE): the policies let the operator's pods in")
+	}
 	if o.images.Server == "" || o.images.Howdah == "" {
 		return errors.New("--server-image and --howdah-image are required: data servers and namespace servers run them")
 	}
@@ -68,7 +88,7 @@ func runOperator(o operatorOptions) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
-		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		Metrics:                 metricsOptions(o.metricsAddress),
 		HealthProbeBindAddress:  o.healthAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
@@ -86,7 +106,11 @@ func runOperator(o operatorOptions) error {
 		return err
 	}
 	ctx := ctrl.SetupSignalHandler()
-	if err := controllers.SetupWithManager(ctx, mgr, controllers.Options{Images: o.images, Clock: clock.RealClock{}}); err != nil {
+	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}}
+	if o.networkPolicies {
+		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
+	}
+	if err := controllers.SetupWithManager(ctx, mgr, options); err != nil {
 		return err
 	}
 	ctrl.Log.WithName("operator").Info("starting", "version", version, "serverImage", o.images.Server, "howdahImage", o.images.Howdah)

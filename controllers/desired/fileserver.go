@@ -2,6 +2,7 @@ package desired
 
 import (
 	"maps"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,10 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
+	// NetworkPolicies are made for the pods, unless nil.
+	NetworkPolicies *NetworkPolicies
+	// Clients are the networks that some access rule of the FileServer's shares lets in.
+	Clients []netip.Prefix
 }
 
 // FileServer is every child of a FileServer, in the order to apply them: what
@@ -53,6 +58,10 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 		children = append(children, DataServer(in, ordinal))
 	}
 	children = append(children, dataServerBudget(in), namespaceServerBudget(in))
+	if in.NetworkPolicies != nil {
+		// Before the pods that they are for.
+		children = append(children, networkPolicies(in)...)
+	}
 	if in.StorageClassName != "" {
 		children = append(children, DataServers(in))
 	}

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
@@ -31,7 +34,9 @@ func TestFileServerChildren(t *testing.T) {
 				Build(),
 			// The template keeps the size that the StatefulSet was made with.
 			Images: images, Replicas: 2, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
-			Addresses: map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
+			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
 		},
 		"fileserver-without-a-class": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
@@ -40,6 +45,52 @@ func TestFileServerChildren(t *testing.T) {
 	}
 	for name, input := range tests {
 		t.Run(name, func(t *testing.T) { golden(t, name, FileServer(input)) })
+	}
+}
+
+func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
+	share := func(clients ...string) v1alpha1.FileShare {
+		return *builders.FileShare("ml", "s", "training").Access("", "", clients...).Build()
+	}
+	many := share()
+	for i := range maxClientNetworks + 1 {
+		many.Spec.Access[0].Clients = append(many.Spec.Access[0].Clients, fmt.Sprintf("10.%d.%d.1", i/250, i%250))
+	}
+	for name, tc := range map[string]struct {
+		shares []v1alpha1.FileShare
+		want   []string
+	}{
+		"no share":                              {nil, []string{}},
+		"addresses and networks":                {[]v1alpha1.FileShare{share("10.0.7.9", "192.168.0.0/16", "fd00::1")}, []string{"192.168.0.0/16", "10.0.7.9/32", "fd00::1/128"}},
+		"each once, of two shares":              {[]v1alpha1.FileShare{share("10.0.7.0/24"), share("10.0.7.0/24")}, []string{"10.0.7.0/24"}},
+		"none inside another":                   {[]v1alpha1.FileShare{share("10.0.7.9", "10.0.7.0/24", "10.0.0.1/8")}, []string{"10.0.0.0/8"}},
+		"a share without rules":                 {[]v1alpha1.FileShare{share("10.0.7.9"), *builders.FileShare("ml", "t", "training").Build()}, []string{"0.0.0.0/0", "::/0"}},
+		"more than a packet filter should have": {[]v1alpha1.FileShare{many}, []string{"0.0.0.0/0", "::/0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := []string{}
+			for _, network := range ClientNetworks(tc.shares) {
+				got = append(got, network.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAPolicyForNobodyLetsNobodyIn(t *testing.T) {
+	in := FileServerInput{
+		FileServer: builders.FileServer("ml", "training").Build(), Replicas: 1,
+		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"}, Clients: ClientNetworks(nil),
+	}
+	for _, child := range networkPolicies(in) {
+		policy := child.(*networkingv1ac.NetworkPolicyApplyConfiguration)
+		for _, rule := range policy.Spec.Ingress {
+			if len(rule.From) == 0 {
+				t.Errorf("%s lets everybody in: a rule without peers", *policy.Name)
+			}
+		}
 	}
 }
 

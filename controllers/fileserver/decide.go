@@ -46,6 +46,7 @@ func decide(o *observed, images desired.Images) decision {
 		StorageClassName: storage.className,
 		TemplateSize:     storage.templateSize,
 		Addresses:        o.addresses(),
+		Clients:          desired.ClientNetworks(o.shares),
 	}
 	return d
 }

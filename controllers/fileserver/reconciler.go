@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/events"
@@ -41,6 +42,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=statefulsets;deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
@@ -60,6 +62,8 @@ type Reconciler struct {
 	Images  desired.Images
 	Clock   clock.PassiveClock
 	Events  events.EventRecorder
+	// NetworkPolicies are made for the pods, unless nil.
+	NetworkPolicies *desired.NetworkPolicies
 
 	keys  keys
 	doors *frontDoors
@@ -86,6 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.release(ctx, o)
 	}
 	d := decide(o, r.Images)
+	d.input.NetworkPolicies = r.NetworkPolicies
 	var applied error
 	if !paused {
 		// The keys before the pods that mount them.
@@ -109,6 +114,7 @@ func prunable() []client.ObjectList {
 	return []client.ObjectList{
 		&corev1.ServiceList{}, &internalv1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
 		&policyv1.PodDisruptionBudgetList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
+		&networkingv1.NetworkPolicyList{},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,6 +58,7 @@ var by = []struct {
 	{&appsv1.StatefulSet{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&appsv1.Deployment{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&policyv1.PodDisruptionBudget{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&networkingv1.NetworkPolicy{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&rbacv1.Role{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&rbacv1.RoleBinding{}, fileServer, label(v1alpha1.FileServerLabel)},
 }

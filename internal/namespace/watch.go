@@ -189,9 +189,7 @@ func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
-	if lost := w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-		w.keeper.DirectoryLost(lost)
-	}
+	w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
 	w.keeper.Confirm(o)
 	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }

@@ -15,6 +15,7 @@ const (
 	ComponentDataServer      = "data-server"
 	ComponentNamespaceServer = "namespace-server"
 	ComponentBenchmark       = "benchmark"
+	ComponentOperator        = "operator"
 )
 
 // tlsDomain ends the names in certificates. Nobody looks them up: they are compared.

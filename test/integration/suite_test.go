@@ -27,6 +27,7 @@ import (
 
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/metricsaccess"
 	"github.com/howdah/howdah/test/builders"
 	"github.com/howdah/howdah/test/tokens"
 )
@@ -45,6 +46,8 @@ var (
 	ctx    context.Context
 	admin  client.Client
 	config *rest.Config
+	// metricsAddress is where the operator gives its metrics.
+	metricsAddress string
 	// operatorWrites counts the requests of the operator that are not reads, by Kubernetes namespace; "" is for what is in none.
 	operatorWrites sync.Map
 	// lastWrites are the newest of them, for the message of a failing test.
@@ -117,15 +120,18 @@ func startOperator(environment *envtest.Environment) {
 	operatorConfig.QPS, operatorConfig.Burst = 200, 400
 	operatorConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return countWrites{next} })
 
+	metricsAddress = freeAddress()
 	mgr, err := ctrl.NewManager(operatorConfig, ctrl.Options{
 		Scheme:  admin.Scheme(),
 		Cache:   controllers.CacheOptions(nil),
-		Metrics: metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: metricsAddress, SecureServing: true, FilterProvider: metricsaccess.WithReviews},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controllers.SetupWithManager(ctx, mgr, controllers.Options{
 		Images: desired.Images{Server: serverImage, Howdah: howdahImage},
 		Clock:  clock.RealClock{},
+
+		NetworkPolicies: &desired.NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 	})).To(Succeed())
 	done := make(chan error, 1)
 	managerContext, stop := context.WithCancel(ctx)

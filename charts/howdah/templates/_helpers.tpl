@@ -33,7 +33,7 @@ generated role that are about objects without a namespace (cluster true) or with
 controller-gen joins resources of both sorts in one rule, so rules are split by resource.
 */ -}}
 {{- define "howdah.rules" -}}
-{{- $clusterScoped := list "nodes" "persistentvolumes" "storageclasses" "namespaces" -}}
+{{- $clusterScoped := list "nodes" "persistentvolumes" "storageclasses" "namespaces" "tokenreviews" "subjectaccessreviews" -}}
 {{- $role := .files.Get "files/rbac/role.yaml" | fromYaml -}}
 {{- $rules := list -}}
 {{- range $rule := $role.rules -}}

@@ -1,0 +1,132 @@
+package desired
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// NetworkPolicies is what the policies of all FileServers have in common.
+type NetworkPolicies struct {
+	// OperatorNamespace is the Kubernetes namespace of the operator, which asks servers how they are.
+	OperatorNamespace string
+	// MetricsFrom are Kubernetes namespaces whose pods may read metrics.
+	MetricsFrom []string
+}
+
+// maxClientNetworks is how many networks a policy names; more become everybody, and the servers' own rules decide alone.
+// A list of thousands is a burden on every node's packet filter.
+const maxClientNetworks = 256
+
+// ClientNetworks are the networks that access rules of shares name, each once, none inside another. A share without rules lets
+// everybody in. It is not about which share: the servers judge that.
+func ClientNetworks(shares []v1alpha1.FileShare) []netip.Prefix {
+	everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	var all []netip.Prefix
+	for i := range shares {
+		if len(shares[i].Spec.Access) == 0 {
+			return everybody
+		}
+		for _, rule := range shares[i].Spec.Access {
+			for _, client := range rule.Clients {
+				network, err := netip.ParsePrefix(client)
+				if address, single := netip.ParseAddr(client); single == nil {
+					network, err = netip.PrefixFrom(address, address.BitLen()), nil
+				}
+				if err == nil { // the schema takes no other
+					all = append(all, network.Masked())
+				}
+			}
+		}
+	}
+	// The widest first, so that what is inside another comes after it.
+	slices.SortFunc(all, func(a, b netip.Prefix) int {
+		return cmp.Or(cmp.Compare(a.Bits(), b.Bits()), a.Addr().Compare(b.Addr()))
+	})
+	kept := []netip.Prefix{}
+	for _, network := range all {
+		if !slices.ContainsFunc(kept, func(wider netip.Prefix) bool { return wider.Overlaps(network) }) {
+			if kept = append(kept, network); len(kept) > maxClientNetworks {
+				return everybody
+			}
+		}
+	}
+	return kept
+}
+
+// networkPolicies let into the servers' pods whom they are for. NFS clients are nodes, so they are told by address; what goes
+// out is not restricted. Probes need no rule: a pod's own node always gets in.
+func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
+	doors, servers := naming.SelectNamespaceServers(in.name()), naming.SelectDataServers(in.name())
+	clients := ingress(clientPeers(in.Clients), v1alpha1.NFSPort)
+	scrapers := namespacePeers(in.NetworkPolicies.MetricsFrom, nil)
+	operator := namespacePeers([]string{in.NetworkPolicies.OperatorNamespace}, map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentOperator})
+	return []runtime.ApplyConfiguration{
+		networkPolicy(in, naming.NamespaceServers(in.name()), doors,
+			clients,
+			ingress(append(operator, scrapers...), v1alpha1.ManagerPort)),
+		networkPolicy(in, naming.DataServerAccount(in.name()), servers,
+			clients,
+			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
+				networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(doors)),
+			}, v1alpha1.NFSPort, v1alpha1.NFSTLSPort),
+			ingress(scrapers, v1alpha1.ManagerPort, v1alpha1.MetricsPort),
+			// Benchmarks count what the servers sent, wherever their job is.
+			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
+				networkingv1ac.NetworkPolicyPeer().WithNamespaceSelector(metav1ac.LabelSelector()).
+					WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentBenchmark})),
+			}, v1alpha1.MetricsPort)),
+	}
+}
+
+func networkPolicy(in FileServerInput, name string, selector map[string]string, rules ...*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration) *networkingv1ac.NetworkPolicyApplyConfiguration {
+	spec := networkingv1ac.NetworkPolicySpec().
+		WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
+		WithPolicyTypes(networkingv1.PolicyTypeIngress)
+	for _, rule := range rules {
+		if len(rule.From) > 0 { // a rule without peers would mean everybody
+			spec.WithIngress(rule)
+		}
+	}
+	return networkingv1ac.NetworkPolicy(name, in.namespace()).WithLabels(labels(selector)).WithSpec(spec)
+}
+
+func ingress(peers []*networkingv1ac.NetworkPolicyPeerApplyConfiguration, ports ...int32) *networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration {
+	rule := networkingv1ac.NetworkPolicyIngressRule().WithFrom(peers...)
+	for _, port := range ports {
+		rule.WithPorts(networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(port)))
+	}
+	return rule
+}
+
+func clientPeers(networks []netip.Prefix) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
+	peers := make([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration, 0, len(networks))
+	for _, network := range networks {
+		peers = append(peers, networkingv1ac.NetworkPolicyPeer().WithIPBlock(networkingv1ac.IPBlock().WithCIDR(network.String())))
+	}
+	return peers
+}
+
+// namespacePeers are the pods of Kubernetes namespaces, all or those with some labels.
+func namespacePeers(namespaces []string, pods map[string]string) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
+	peers := make([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration, 0, len(namespaces))
+	for _, name := range namespaces {
+		peer := networkingv1ac.NetworkPolicyPeer().
+			WithNamespaceSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{corev1.LabelMetadataName: name}))
+		if pods != nil {
+			peer.WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(pods))
+		}
+		peers = append(peers, peer)
+	}
+	return peers
+}
