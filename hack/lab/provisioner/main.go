@@ -1,7 +1,9 @@
-// Command provisioner makes the volumes of the lab's default storage class. It
-// runs on every node and looks after that node's claims alone: a volume is a
-// folder on the node's disk. The usual provisioner library is left out because
-// its claim locks and back-off cost seconds per volume, which tests would pay.
+// Command provisioner makes the volumes of the lab's default storage class. It is a service of every node and looks
+// after that node's claims alone: a volume is an ext4 file system of the asked size, in a sparse file on the node's disk.
+// The usual provisioner library is left out because its claim locks and back-off cost seconds per volume, which tests would pay.
+//
+//	provisioner mount    mounts the volumes that the node has, and ends; for its start
+//	provisioner serve    provisions for the node NODE_NAME, with the API server of API_SERVER and the certificates of PKI_DIR
 package main
 
 import (
@@ -15,6 +17,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -22,31 +26,46 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-const (
-	provisionerName = "howdah-lab/local"
-	volumesDir      = "/var/lib/howdah-lab/volumes"
-)
+const provisionerName = "howdah-lab/local"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, args []string) error {
+	if len(args) == 1 {
+		switch args[0] {
+		case "mount":
+			return nodeDisks.mountAll()
+		case "serve":
+			return serve(ctx)
+		}
+	}
+	return fmt.Errorf("usage: provisioner mount|serve")
+}
+
+func serve(ctx context.Context) error {
 	node := os.Getenv("NODE_NAME")
 	if node == "" {
 		return fmt.Errorf("NODE_NAME is not set")
 	}
-	config, err := rest.InClusterConfig()
+	dir := os.Getenv("PKI_DIR")
+	config := &rest.Config{
+		Host: os.Getenv("API_SERVER"),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAFile: filepath.Join(dir, "ca.crt"), CertFile: filepath.Join(dir, "volumes.crt"), KeyFile: filepath.Join(dir, "volumes.key"),
+		},
+		QPS: 50, Burst: 100,
+	}
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = 50, 100
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	if err := awaitRights(ctx, client); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(client, time.Minute)
@@ -54,6 +73,7 @@ func run(ctx context.Context) error {
 	p := &provisioner{
 		client:  client,
 		node:    node,
+		disks:   nodeDisks,
 		claims:  core.PersistentVolumeClaims().Lister(),
 		volumes: core.PersistentVolumes().Lister(),
 		classes: factory.Storage().V1().StorageClasses().Lister(),
@@ -75,6 +95,14 @@ func run(ctx context.Context) error {
 	for p.next(ctx) {
 	}
 	return nil
+}
+
+// awaitRights waits until the API server answers and has the lab's roles. An informer waits longer with each try.
+func awaitRights(ctx context.Context, client kubernetes.Interface) error {
+	return wait.PollUntilContextCancel(ctx, 300*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{Limit: 1})
+		return err == nil, nil
+	})
 }
 
 // item names a claim, or a volume when the namespace is empty.
@@ -110,8 +138,4 @@ func (p *provisioner) next(ctx context.Context) bool {
 	}
 	p.queue.Forget(key)
 	return true
-}
-
-func folder(volume string) string {
-	return filepath.Join(volumesDir, filepath.Base(volume))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +23,7 @@ const (
 type provisioner struct {
 	client  kubernetes.Interface
 	node    string
+	disks   disks
 	claims  listers.PersistentVolumeClaimLister
 	volumes listers.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
@@ -63,11 +63,8 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder(name), 0o777); err != nil {
-		return err
-	}
-	// Pods of any user may write, as with other provisioners; the umask took that away.
-	if err := os.Chmod(folder(name), 0o777); err != nil {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if err := p.disks.ensure(name, size.Value()); err != nil {
 		return err
 	}
 	_, err = p.client.CoreV1().PersistentVolumes().Create(ctx, p.volumeFor(claim, name, *class.ReclaimPolicy), metav1.CreateOptions{})
@@ -89,7 +86,7 @@ func (p *provisioner) volumeFor(claim *corev1.PersistentVolumeClaim, name string
 			PersistentVolumeReclaimPolicy: policy,
 			StorageClassName:              *claim.Spec.StorageClassName,
 			VolumeMode:                    claim.Spec.VolumeMode,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: folder(name)}},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: p.disks.path(name)}},
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim",
 				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
@@ -103,8 +100,7 @@ func (p *provisioner) volumeFor(claim *corev1.PersistentVolumeClaim, name string
 	}
 }
 
-// resize grants what the claim asks for: a folder has no size, so there is
-// nothing to grow and nothing that would stop a pod at the old size either.
+// resize grows a volume to what its claim asks for, under the pods that use it.
 func (p *provisioner) resize(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	want := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if have, ok := claim.Status.Capacity[corev1.ResourceStorage]; !ok || have.Cmp(want) >= 0 {
@@ -115,6 +111,9 @@ func (p *provisioner) resize(ctx context.Context, claim *corev1.PersistentVolume
 		return err
 	}
 	if size := volume.Spec.Capacity[corev1.ResourceStorage]; size.Cmp(want) < 0 {
+		if err := p.disks.grow(volume.Name, want.Value()); err != nil {
+			return err
+		}
 		volume.Spec.Capacity[corev1.ResourceStorage] = want
 		if _, err := p.client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{}); err != nil {
 			return err
@@ -140,7 +139,7 @@ func (p *provisioner) reconcileVolume(ctx context.Context, name string) error {
 		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
-	if err := os.RemoveAll(folder(name)); err != nil {
+	if err := p.disks.remove(name); err != nil {
 		return err
 	}
 	err = p.client.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{})

@@ -16,11 +16,8 @@ import (
 	"github.com/howdah/howdah/hack/lab/internal/uml"
 )
 
-// Images that every node has from the start, besides guest.PauseImage.
-const (
-	CoreDNSImage     = "docker.io/howdah-lab/coredns:v1.15.0"
-	ProvisionerImage = "docker.io/howdah-lab/provisioner:1"
-)
+// CoreDNSImage is in every node from the start, as guest.PauseImage is.
+const CoreDNSImage = "docker.io/howdah-lab/coredns:v1.15.0"
 
 const (
 	baseSize   = "24G" // Sparse: it takes what is in it.
@@ -36,7 +33,7 @@ var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "ctr", "hyp
 // says what is in it: labs that run keep the one they started with.
 func (c *Cache) Base() (string, error) {
 	var parts []string
-	for _, name := range []string{"hyperkube", "containerd", "coredns", "provisioner", "pause", "loader", "rootfs"} {
+	for _, name := range []string{"hyperkube", "containerd", "coredns", "pause", "loader", "rootfs"} {
 		stamp, err := os.ReadFile(c.Path("stamps", name))
 		if err != nil {
 			return "", err
@@ -46,7 +43,8 @@ func (c *Cache) Base() (string, error) {
 	stamp := hash(append(parts, baseSize, recipe, labInit)...)
 	path := c.Path("base-" + stamp[:12] + ".img")
 	return path, c.ensure(product{
-		name:  "base-disk",
+		// Disks of two checkouts are there side by side.
+		name:  "base-disk-" + stamp[:12],
 		files: []string{path},
 		stamp: stamp,
 		make:  func() error { return c.bake(path) },
@@ -58,7 +56,6 @@ func (c *Cache) systemImages(store string) (all []image.Parts, err error) {
 	for _, spec := range []image.Spec{
 		{Name: guest.PauseImage, Files: map[string]string{"pause": c.Bin("pause")}, Entrypoint: []string{"/pause"}, User: "65535"},
 		{Name: CoreDNSImage, Files: map[string]string{"coredns": c.Bin("coredns")}, Entrypoint: []string{"/coredns"}},
-		{Name: ProvisionerImage, Files: map[string]string{"provisioner": c.Bin("provisioner")}, Entrypoint: []string{"/provisioner"}},
 	} {
 		parts, err := image.Make(spec, store)
 		if err != nil {

@@ -93,7 +93,7 @@ func (p *Plane) schedulerArgs() []string {
 // Client talks to the API server as the administrator, from inside the lab.
 func (p *Plane) Client() (*api.Client, error) {
 	return api.New(api.Config{
-		Server: Server(),
+		Server: plan.APIServer(),
 		NetNS:  plan.NetNS(p.Settings.Name),
 		CA:     p.file("ca.crt"),
 		Cert:   p.file(admin.File + ".crt"),

@@ -28,12 +28,8 @@ var (
 	manager   = pki.Identity{File: "controller-manager", User: "system:kube-controller-manager"}
 	scheduler = pki.Identity{File: "scheduler", User: "system:kube-scheduler"}
 	proxy     = pki.Identity{File: "kube-proxy", User: "system:kube-proxy"}
+	volumes   = pki.Identity{File: "volumes", User: "howdah-lab:volumes"}
 )
-
-// Server is the API server's address inside the lab.
-func Server() string {
-	return fmt.Sprintf("https://%s:%d", plan.APIServerIP, plan.APIServerPort)
-}
 
 // Kubeconfig is the administrator's, for programs outside the lab.
 func (p *Plane) Kubeconfig() string {
@@ -48,7 +44,7 @@ func (p *Plane) Prepare() error {
 	}
 	p.CA = ca
 	identities := []pki.Identity{
-		admin, manager, scheduler, proxy,
+		admin, manager, scheduler, proxy, volumes,
 		{File: "kubelet-client", User: "kube-apiserver", Group: "system:masters"},
 		{File: "front-proxy", User: "front-proxy"},
 		{File: "apiserver", User: "kube-apiserver", Hosts: []string{
@@ -65,7 +61,7 @@ func (p *Plane) Prepare() error {
 		return err
 	}
 	for _, id := range []pki.Identity{manager, scheduler} {
-		if err := ca.Kubeconfig(p.file(id.File+".kubeconfig"), Server(), id); err != nil {
+		if err := ca.Kubeconfig(p.file(id.File+".kubeconfig"), plan.APIServer(), id); err != nil {
 			return err
 		}
 	}
@@ -81,13 +77,15 @@ func (p *Plane) PrepareNode(node plan.Node, share string) error {
 	if err := p.CA.Issue(id); err != nil {
 		return err
 	}
-	if err := p.CA.Kubeconfig(filepath.Join(share, "kubelet.kubeconfig"), Server(), id); err != nil {
+	if err := p.CA.Kubeconfig(filepath.Join(share, "kubelet.kubeconfig"), plan.APIServer(), id); err != nil {
 		return err
 	}
-	if err := p.CA.Kubeconfig(filepath.Join(share, "kube-proxy.kubeconfig"), Server(), proxy); err != nil {
+	if err := p.CA.Kubeconfig(filepath.Join(share, "kube-proxy.kubeconfig"), plan.APIServer(), proxy); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{"ca.crt": "ca.crt", id.File + ".crt": "kubelet.crt", id.File + ".key": "kubelet.key"} {
+	for from, to := range map[string]string{
+		"ca.crt": "ca.crt", id.File + ".crt": "kubelet.crt", id.File + ".key": "kubelet.key", "volumes.crt": "volumes.crt", "volumes.key": "volumes.key",
+	} {
 		if err := sys.LinkOrCopy(p.file(from), filepath.Join(share, to)); err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ func Keep() error {
 		return err
 	}
 	go keepService("containerd", containerdCommand())
+	go keepService("volumes", volumesCommand(config.Node))
 	go func() {
 		waitFor(containerdSocket, 5*time.Minute)
 		go keepService("kubelet", kubeletCommand(config.Node))

@@ -33,6 +33,7 @@ func setUpMachine(config Config) {
 		{"settings", setSysctls},
 		{"processor description", describeProcessor},
 		{"disk", mountData},
+		{"volumes", mountVolumes},
 		{"network", setUpNetwork},
 	}
 	for _, step := range steps {
@@ -88,8 +89,7 @@ func describeProcessor(Config) error {
 	return syscall.Mount(file, "/proc/cpuinfo", "", syscall.MS_BIND, "")
 }
 
-// mountData puts volumes and pods' folders on the node's own disk: file handles
-// (for NFS servers in pods) need a real file system, and the root disk's
+// mountData puts pods' folders on the node's own disk, where the files of volumes are too: the root disk's
 // copy-on-write layer would only slow them down.
 func mountData(config Config) error {
 	if config.Bake {
@@ -101,16 +101,22 @@ func mountData(config Config) error {
 	if err := run("mount", "-o", "noatime", "/dev/ubdb", "/data"); err != nil {
 		return err
 	}
-	for source, target := range map[string]string{"/data/volumes": "/var/lib/howdah-lab/volumes", "/data/kubelet": "/var/lib/kubelet"} {
-		if err := os.MkdirAll(source, 0o755); err != nil {
+	const source, target = "/data/kubelet", "/var/lib/kubelet"
+	for _, path := range []string{source, target} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
-		}
-		if err := os.MkdirAll(target, 0o755); err != nil {
-			return err
-		}
-		if err := syscall.Mount(source, target, "", syscall.MS_BIND, ""); err != nil {
-			return fmt.Errorf("bind %s: %w", target, err)
 		}
 	}
+	if err := syscall.Mount(source, target, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", target, err)
+	}
 	return nil
+}
+
+// mountVolumes mounts the volumes of a node that starts again, before kubelet hands empty folders to pods.
+func mountVolumes(config Config) error {
+	if _, err := os.Stat("/data/images"); config.Bake || err != nil {
+		return nil
+	}
+	return run(volumesProgram, "mount")
 }

@@ -46,6 +46,16 @@ func proxyCommand(node plan.Node) []string {
 	}
 }
 
+// volumesProgram is run from the share, so that a change of it needs no new disk.
+const volumesProgram = Share + "/bin/provisioner"
+
+func volumesCommand(node plan.Node) []string {
+	return []string{
+		"/usr/bin/env", "NODE_NAME=" + node.Name, "PKI_DIR=" + Share, "API_SERVER=" + plan.APIServer(),
+		volumesProgram, "serve",
+	}
+}
+
 func writeServiceConfigs(config Config) error {
 	if err := writeContainerdConfig(); err != nil {
 		return err

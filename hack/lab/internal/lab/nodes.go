@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/howdah/howdah/hack/lab/internal/cache"
 	"github.com/howdah/howdah/hack/lab/internal/control"
@@ -63,6 +64,9 @@ func (l *Lab) fillShare(node plan.Node, share string) error {
 	// The program of a node that was started stays as it was, even when the tool is
 	// built anew, because building replaces the file.
 	if err := sys.LinkOrCopy(self, share+"/bin/guest"); err != nil {
+		return err
+	}
+	if err := sys.LinkOrCopy(filepath.Join(l.rec.Cache, "bin", "provisioner"), share+"/bin/provisioner"); err != nil {
 		return err
 	}
 	for _, dir := range []string{"logs", "inbox"} {

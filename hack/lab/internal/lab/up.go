@@ -98,7 +98,7 @@ func (l *Lab) ensureNodes(plane *control.Plane) error {
 }
 
 func (l *Lab) applyAddons() error {
-	text, err := addonText(cache.CoreDNSImage, cache.ProvisionerImage)
+	text, err := addonText(cache.CoreDNSImage)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *Lab) applyAddons() error {
 	return last
 }
 
-func addonText(dnsImage, provisionerImage string) (string, error) {
+func addonText(dnsImage string) (string, error) {
 	entries, err := addons.ReadDir("addons")
 	if err != nil {
 		return "", err
@@ -136,7 +136,6 @@ func addonText(dnsImage, provisionerImage string) (string, error) {
 		"@CLUSTER_DNS@", plan.ClusterDNS,
 		"@CLUSTER_DOMAIN@", plan.ClusterDomain,
 		"@DNS_IMAGE@", dnsImage,
-		"@PROVISIONER_IMAGE@", provisionerImage,
 	)
 	return values.Replace(text.String()), nil
 }
@@ -173,11 +172,10 @@ func (l *Lab) waitReady(plane *control.Plane) error {
 			nodesReady = true
 		}
 		dns, dnsErr := client.Available("deployments", "kube-system", "coredns", want)
-		volumes, volumesErr := client.Available("daemonsets", "kube-system", "local-volumes", want)
-		if dns && volumes {
+		if dns {
 			return nil
 		}
-		state = fmt.Sprintf("cluster DNS available: %t %v; volumes: %t %v", dns, dnsErr, volumes, volumesErr)
+		state = fmt.Sprintf("cluster DNS available: %t %v", dns, dnsErr)
 	}
 	return fmt.Errorf("not ready after %s: %s (logs under %s)", readyLimit, state, l.Dir)
 }

@@ -39,6 +39,9 @@ const (
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 
+// APIServer is the API server's address inside the lab.
+func APIServer() string { return fmt.Sprintf("https://%s:%d", APIServerIP, APIServerPort) }
+
 // Settings are what a user chooses for an instance.
 type Settings struct {
 	Name   string         `json:"name"`
