@@ -20,7 +20,7 @@ const (
 	FileServerServersAvailable = "ServersAvailable"
 	// FileServerFrontDoorAvailable: at least one namespace server answers at the front door.
 	FileServerFrontDoorAvailable = "FrontDoorAvailable"
-	// FileServerStorageAvailable: every claim of every data server is bound, and large enough.
+	// FileServerStorageAvailable: every claim of every data server is bound, large enough, and not refused.
 	FileServerStorageAvailable = "StorageAvailable"
 	// FileServerConfigApplied: every data server has loaded the exports that the shares ask for.
 	FileServerConfigApplied = "ConfigApplied"
@@ -78,6 +78,11 @@ const (
 	ReasonClaimsPending = "ClaimsPending"
 	// ReasonExpansionRefused: spec.storage.volumes.size was raised and the StorageClass can't expand volumes.
 	ReasonExpansionRefused = "ExpansionRefused"
+	// ReasonVolumeRefused: data servers export nothing, because a volume is not a file system of its own, is another data server's or
+	// can't be used; the message says which and what to do.
+	ReasonVolumeRefused = "VolumeRefused"
+	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
+	ReasonSharedFileSystems = "SharedFileSystems"
 	// ReasonConfigPending: some data servers have not loaded their newest configuration.
 	ReasonConfigPending = "ConfigPending"
 	// ReasonTooFewNodes: fewer nodes are eligible than spec.replicas asks for.
@@ -152,6 +157,7 @@ var needsUser = map[string]bool{
 	ReasonNameTaken:          true,
 	ReasonInvalidSpec:        true,
 	ReasonExpansionRefused:   true,
+	ReasonVolumeRefused:      true,
 	ReasonTooFewNodes:        true,
 	ReasonScaleInRefused:     true,
 	ReasonInUse:              true,

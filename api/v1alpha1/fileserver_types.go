@@ -112,7 +112,27 @@ type VolumesStorage struct {
 	// +kubebuilder:validation:Maximum=16
 	// +optional
 	PerServer int32 `json:"perServer,omitempty"`
+
+	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own but, for example, a directory
+	// of the node's disk, as local-path provisioners make. Forbid, the default: nothing is exported from it. Allow: it is used, for
+	// trusted clients and trials: if a file handle is ever forged or leaks with its key, clients can reach the rest of that file
+	// system, the node's own files included, and size and free space are those of all of it.
+	// +kubebuilder:default=Forbid
+	// +optional
+	SharedFileSystemPolicy SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 }
+
+// SharedFileSystemPolicy says what to do with volumes that are not file systems of their own.
+// +kubebuilder:validation:Enum=Forbid;Allow
+type SharedFileSystemPolicy string
+
+// What to do with volumes that are not file systems of their own.
+const (
+	// SharedFileSystemForbid exports nothing from them.
+	SharedFileSystemForbid SharedFileSystemPolicy = "Forbid"
+	// SharedFileSystemAllow uses them.
+	SharedFileSystemAllow SharedFileSystemPolicy = "Allow"
+)
 
 // FrontDoor configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.

@@ -105,6 +105,8 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonWaitingForShare:        "InProgress",
 		v1alpha1.ReasonGeneratingDataset:      "InProgress",
 		v1alpha1.ReasonRunning:                "InProgress",
+		v1alpha1.ReasonSharedFileSystems:      "Current",
+		v1alpha1.ReasonVolumeRefused:          "Failed",
 		v1alpha1.ReasonApplyFailed:            "Failed",
 		v1alpha1.ReasonNameTaken:              "Failed",
 		v1alpha1.ReasonInvalidSpec:            "Failed",

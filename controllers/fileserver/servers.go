@@ -77,6 +77,9 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *interna
 		if said != nil && said.Message != "" && (!saysReady || said.Reason == internalv1.ReasonCertificateInvalid) {
 			waits = said.Message
 		}
+		if refusal(dataServer) != "" {
+			waits = "it refuses a volume: see " + v1alpha1.FileServerStorageAvailable
+		}
 	}
 	switch {
 	case dataServer.Status.ObservedGeneration != nil:

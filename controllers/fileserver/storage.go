@@ -112,7 +112,7 @@ func (o *observed) claimsBelow(size resource.Quantity) []string {
 	return names
 }
 
-// storageCondition tells whether every claim of every data server is bound and large enough.
+// storageCondition tells whether every claim of every data server is bound, used and large enough.
 func storageCondition(o *observed, d decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
 	if d.storage != nil {
@@ -137,13 +137,22 @@ func storageCondition(o *observed, d decision) metav1.Condition {
 			}
 		}
 	}
-	switch {
-	case len(pending) > 0:
+	if len(pending) > 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonClaimsPending,
 			fmt.Sprintf("%d of %d claims are not bound: %s", len(pending), total, conditions.List(pending, maxPaths)))
-	case len(growing) > 0:
+	}
+	if refused := refusedVolumes(o, d); refused != nil {
+		return *refused
+	}
+	if len(growing) > 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonProgressing,
 			fmt.Sprintf("%d of %d claims are growing to %s: %s", len(growing), total, size.String(), conditions.List(growing, maxPaths)))
 	}
-	return conditions.True(conditionType, v1alpha1.ReasonReady, fmt.Sprintf("%d of %d claims are bound", total, total))
+	bound := fmt.Sprintf("%d of %d claims are bound", total, total)
+	if shared := o.sharedVolumes(d); len(shared) > 0 {
+		return conditions.True(conditionType, v1alpha1.ReasonSharedFileSystems, fmt.Sprintf("%s, and spec.storage.volumes.sharedFileSystemPolicy is Allow: "+
+			"nothing but the signatures of file handles keeps clients from the rest of these file systems, and size and free space are those of all of "+
+			"them; claim %s", bound, conditions.List(shared, maxSharedNamed)))
+	}
+	return conditions.True(conditionType, v1alpha1.ReasonReady, bound)
 }

@@ -24,9 +24,13 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 
 // apply brings the volumes and ganesha to what the DataServer asks for. The order is what
-// keeps data safe: whose volumes they are, then the ids on them, then the
+// keeps data safe: whether a volume may be exported at all, whose volumes they are, then the ids on them, then the
 // directories, then the exports, and removals only when nothing exports them any more.
 func (m *manager) apply(ctx, supervised context.Context) *fault {
+	failure := m.judgeVolumes()
+	if m.refused = failure != nil; m.refused {
+		return m.refuse(ctx, supervised, failure)
+	}
 	config, failure := m.prepare()
 	if failure != nil {
 		return failure
@@ -279,6 +283,9 @@ func (m *manager) remembered() map[string]bool {
 }
 
 func (m *manager) servesShare(share string) bool {
+	if m.memory == nil {
+		return false
+	}
 	for volume := range m.memory.volumes {
 		if _, served := m.serving[naming.ExportPseudo(share, int32(volume))]; !served {
 			return false

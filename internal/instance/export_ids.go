@@ -83,6 +83,9 @@ func (t *exportIDTable) raise(reported []int32) {
 
 // ids are the Export_Ids of a share, by volume.
 func (t *exportIDTable) ids(share string) []int32 {
+	if t == nil {
+		return nil // The volumes were refused unread.
+	}
 	ids := make([]int32, 0, len(t.volumes))
 	for _, shares := range t.volumes {
 		ids = append(ids, int32(shares[share].ExportID))

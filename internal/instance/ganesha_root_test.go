@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +27,10 @@ const (
 	stageSetup, stageInside = "setup", "inside"
 	// insideBinary is the test binary in the new root.
 	insideBinary = "/run/instance.test"
+	// ownBytes is the size of the volume that is a file system of its own.
+	ownBytes = 64 << 20
+	// ownRoot has it: not below /volumes, as a pod's volumes aren't below another disk either.
+	ownRoot = "/own"
 )
 
 func TestMain(m *testing.M) {
@@ -108,6 +113,9 @@ func enterRoot() error {
 		"mkdir -p " + scratch + "/claims/0 " + scratch + "/claims/1 " + root + "/volumes/come-and-go/0 " + root + "/volumes/come-and-go/1",
 		"mount --bind " + scratch + "/claims/0 " + root + "/volumes/come-and-go/0",
 		"mount --bind " + scratch + "/claims/1 " + root + "/volumes/come-and-go/1",
+		// A volume that is a file system of its own. The loop device goes with the mount.
+		"truncate -s " + strconv.Itoa(ownBytes) + " " + scratch + "/own.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/own.img",
+		"mkdir -p " + root + ownRoot + "/0", "mount -o loop " + scratch + "/own.img " + root + ownRoot + "/0",
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",
 		"mkdir " + root + serverpod.RunDir,

@@ -217,7 +217,7 @@ type dataServer struct {
 // boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
 func boot(t *testing.T, name string, volumes int32) *dataServer {
 	t.Helper()
-	root := filepath.Join("/volumes", name)
+	root := volumesOf(name)
 	for index := range volumes {
 		if err := os.MkdirAll(filepath.Join(root, strconv.Itoa(int(index))), 0o755); err != nil {
 			t.Fatal(err)
@@ -263,6 +263,14 @@ func boot(t *testing.T, name string, volumes int32) *dataServer {
 	return server
 }
 
+// volumesOf is where the volumes of a data server are.
+func volumesOf(name string) string {
+	if name == "own" {
+		return ownRoot
+	}
+	return filepath.Join("/volumes", name)
+}
+
 // ganeshaOf names the binaries of data servers that boot must not give the image's.
 var ganeshaOf = map[string]string{}
 
@@ -277,6 +285,8 @@ func sampleServer(volumes int32) *internalv1.DataServer {
 		Spec: internalv1.DataServerSpec{
 			FileServerRef: internalv1.FileServerReference{Name: "training"}, ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
 			LeaseSeconds: 10, GraceSeconds: 20, Volumes: volumes,
+			// The volumes of most tests are folders.
+			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow,
 		},
 	}
 }
@@ -403,6 +413,9 @@ func runScenarios(t *testing.T) {
 		{"without a key nothing is served", nothingIsServedUnsigned},
 		{"a ganesha that takes forged handles is stopped", unsignedGaneshaIsStopped},
 		{"referrals can't be planted", referralsCantBePlanted},
+		{"volumes that are folders are refused", sharedVolumesAreRefused},
+		{"volumes that are file systems of their own serve", ownVolumesServe},
+		{"a forged handle ends at the volume", aForgedHandleEndsAtTheVolume},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)

@@ -75,6 +75,10 @@ type manager struct {
 	trash       trashCan
 	group       sync.WaitGroup
 	expected    expectation
+	// shared tells of each volume what else is on its file system, "" for nothing.
+	shared []string
+	// refused: the last pass refused the volumes, and looked at all exports for it.
+	refused bool
 }
 
 // run works until the context ends, then stops ganesha and says so in the status.
@@ -140,7 +144,7 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 	seen := m.verdict(fault)
 	m.metrics.observe(seen, m.ganesha.state())
 	err := m.write(ctx, seen)
-	if fault == nil {
+	if fault == nil || m.refused {
 		err = errors.Join(err, m.reportExports(ctx))
 	}
 	if err != nil {
@@ -225,6 +229,9 @@ func (m *manager) measure() {
 		if err != nil {
 			m.log.Error("measuring a volume", "volume", index, "err", err)
 			return
+		}
+		if int(index) < len(m.shared) {
+			volume.shared = m.shared[index]
 		}
 		usage = append(usage, volume)
 	}

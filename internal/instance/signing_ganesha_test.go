@@ -148,17 +148,23 @@ func mustEnd(t *testing.T, what string, environment ...string) {
 	}
 }
 
-// unsignedGaneshaIsStopped runs ganesha as Debian has it, by taking the library's name out of the binary.
-func unsignedGaneshaIsStopped(t *testing.T) {
-	binary, err := os.ReadFile(serverpod.GaneshaBinary)
-	mustWork(t, "read ganesha", err)
+// withoutLibrary is ganesha as Debian has it: the library's name is taken out of the binary.
+func withoutLibrary(t *testing.T, binary []byte) []byte {
+	t.Helper()
 	library := []byte("/usr/lib/howdah/libhowdah-handles.so")
 	another := append([]byte("libc.so.6"), make([]byte, len(library)-len("libc.so.6"))...)
 	if bytes.Count(binary, library) != 1 {
 		t.Fatalf("ganesha names the library %d times", bytes.Count(binary, library))
 	}
+	return bytes.Replace(binary, library, another, 1)
+}
+
+// unsignedGaneshaIsStopped runs ganesha as Debian has it.
+func unsignedGaneshaIsStopped(t *testing.T) {
+	binary, err := os.ReadFile(serverpod.GaneshaBinary)
+	mustWork(t, "read ganesha", err)
 	ganeshaOf["unsigned"] = "/run/ganesha-of-debian"
-	mustWork(t, "write it without", os.WriteFile(ganeshaOf["unsigned"], bytes.Replace(binary, library, another, 1), 0o755))
+	mustWork(t, "write it without", os.WriteFile(ganeshaOf["unsigned"], withoutLibrary(t, binary), 0o755))
 	s := boot(t, "unsigned", 1)
 	s.apply(func(*wanted) {})
 	s.settle() // Nothing is exported, so there is nothing to reach.

@@ -16,6 +16,9 @@ import (
 // maxMessage is the largest message of a condition, in bytes (metav1.Condition).
 const maxMessage = 32768
 
+// maxSharedFileSystem is the schema's limit of sharedFileSystem, in bytes.
+const maxSharedFileSystem = 1024
+
 // observation is what the instance manager knows of its data server at the end of a pass.
 type observation struct {
 	nodeName, podIP string
@@ -127,7 +130,9 @@ func reportUsage(earlier []internalv1.VolumeUsage, seen []volumeUsage) []interna
 	for i, real := range seen {
 		index := int32(i)
 		rounded := coarse(real, reported[index])
-		volumes = append(volumes, internalv1.VolumeUsage{Index: &index, TotalBytes: &rounded.total, UsedBytes: &rounded.used})
+		volumes = append(volumes, internalv1.VolumeUsage{
+			Index: &index, TotalBytes: &rounded.total, UsedBytes: &rounded.used, SharedFileSystem: truncate(real.shared, maxSharedFileSystem),
+		})
 	}
 	return volumes
 }

@@ -29,8 +29,8 @@ func TestUsageIsReportedInStepsThatDoNotFlap(t *testing.T) {
 		"a little below the reported step":   {at(4*step - 1), at(5 * step), 5 * step},
 		"well below the reported step":       {at(4*step - step/2), at(5 * step), 4 * step},
 		"all removed":                        {at(0), at(5 * step), 0},
-		"a volume that grew":                 {volumeUsage{128 * step, step}, at(5 * step), 2 * step},
-		"a volume of fewer bytes than steps": {volumeUsage{10, 3}, volumeUsage{}, 3},
+		"a volume that grew":                 {volumeUsage{total: 128 * step, used: step}, at(5 * step), 2 * step},
+		"a volume of fewer bytes than steps": {volumeUsage{total: 10, used: 3}, volumeUsage{}, 3},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,11 @@ import (
 const usageSteps = 64
 
 // volumeUsage is how full a volume is, in bytes.
-type volumeUsage struct{ total, used int64 }
+type volumeUsage struct {
+	total, used int64
+	// shared says what else is on its file system, "" for nothing.
+	shared string
+}
 
 func readUsage(path string) (volumeUsage, error) {
 	var stat unix.Statfs_t

@@ -25,6 +25,7 @@ func refusals() []mistake {
 	return []mistake{
 		{"FileServer: size `10 GB`", refused(fileServerYAML("training", "size: 10 GB"))},
 		{"FileServer: size `1Mi`", refused(fileServerYAML("training", "size: 1Mi"))},
+		{"FileServer: sharedFileSystemPolicy `yes`", refused(fileServerYAML("training", "size: 1Gi, sharedFileSystemPolicy: \"yes\""))},
 		{"FileServer: no size", refused(fileServerYAML("training", "perServer: 1"))},
 		{"FileServer: no storage", refused("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: training}\nspec: {replicas: 3}\n")},
 		{"FileServer: storage without a back end", refused("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: training}\nspec: {storage: {}}\n")},
@@ -98,6 +99,15 @@ func statuses() []mistake {
 			runEverything(namespace, fs.Name)
 			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1"))
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
+		})},
+		{"FileServer: volumes that are directories of the nodes' disks, as kind makes them", told(server, "training", v1alpha1.ReasonVolumeRefused,
+			func(namespace string) {
+				onLocalPaths(namespace, "training", "")
+				expectLocalPaths(namespace, "training", metav1.ConditionFalse, v1alpha1.ReasonVolumeRefused, "2 of 2")
+			})},
+		{"FileServer: the same, and they are allowed", told(server, "training", v1alpha1.ReasonSharedFileSystems, func(namespace string) {
+			onLocalPaths(namespace, "training", v1alpha1.SharedFileSystemAllow)
+			expectLocalPaths(namespace, "training", metav1.ConditionTrue, v1alpha1.ReasonSharedFileSystems, "data-0-training-1")
 		})},
 		{"FileServer: it serves", told(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
 

@@ -135,6 +135,13 @@ func expectCondition(namespace, name, conditionType string, status metav1.Condit
 // managers: the claims are bound, the pods run, and every server has loaded what its DataServer says.
 func runDataServers(namespace, fileServer string) {
 	GinkgoHelper()
+	startDataServers(namespace, fileServer)
+	loadConfigurations(namespace, fileServer)
+}
+
+// startDataServers is runDataServers without the instance managers.
+func startDataServers(namespace, fileServer string) {
+	GinkgoHelper()
 	set := exists(&appsv1.StatefulSet{}, namespace, naming.DataServers(fileServer))
 	nodes := []string{"node-a", "node-b", "node-c"}
 	for ordinal := range *set.Spec.Replicas {
@@ -146,7 +153,6 @@ func runDataServers(namespace, fileServer string) {
 			appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(int(ordinal)),
 		}, nodes[int(ordinal)%len(nodes)], fmt.Sprintf("10.1.0.%d", ordinal+1))
 	}
-	loadConfigurations(namespace, fileServer)
 }
 
 // withClaims is the pod template of a data server with its volumes, as the StatefulSet controller makes it.

@@ -225,6 +225,7 @@ func (w *world) declareOwner(i int) {
 		Spec: internalv1.DataServerSpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: ownerAddress(i), ServerScope: scope,
 			LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
+			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow,
 		},
 	})
 }

@@ -637,6 +637,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Verdict
@@ -648,6 +650,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+    - name: sharedFileSystemPolicy
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
+      default: Forbid
     - name: size
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity

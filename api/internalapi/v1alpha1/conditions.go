@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "github.com/howdah/howdah/api/v1alpha1"
+
 // Reasons of a DataServer's condition.
 const (
 	// ReasonStarting: ganesha has been started and does not serve yet.
@@ -8,8 +10,8 @@ const (
 	ReasonStopping = "Stopping"
 	// ReasonServerDown: ganesha ended and is being started again; the message says how it ended.
 	ReasonServerDown = "ServerDown"
-	// ReasonVolumeRefused: a volume is missing, unreadable or another data server's; the message says which.
-	ReasonVolumeRefused = "VolumeRefused"
+	// ReasonVolumeRefused: a volume is missing, unreadable, another data server's or no file system of its own; the message says which.
+	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused
 	// ReasonExportIDsExhausted: the server has exported 65535 different share names times volumes in its life.
 	ReasonExportIDsExhausted = "ExportIDsExhausted"
 	// ReasonExportsFailing: some exports do not serve; the message says which and why.

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
 )
 
 // DataServer is the object of one data server: its operator writes the spec, its instance manager the
@@ -72,6 +74,11 @@ type DataServerSpec struct {
 	// +kubebuilder:validation:Maximum=16
 	// +required
 	Volumes int32 `json:"volumes,omitempty"`
+
+	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
+	// +kubebuilder:validation:Enum=Forbid;Allow
+	// +optional
+	SharedFileSystemPolicy v1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 }
 
 // DataServerStatus is what the instance manager reports.
@@ -162,6 +169,12 @@ type VolumeUsage struct {
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
+
+	// sharedFileSystem says what else is on the volume's file system; unset if it is one of its own.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	SharedFileSystem string `json:"sharedFileSystem,omitempty"`
 }
 
 // DataServerList is a list of DataServers.

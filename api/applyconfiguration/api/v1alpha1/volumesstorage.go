@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -19,6 +20,11 @@ type VolumesStorageApplyConfiguration struct {
 	Size *resource.Quantity `json:"size,omitempty"`
 	// perServer is the number of volumes of each data server; unset means 1.
 	PerServer *int32 `json:"perServer,omitempty"`
+	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own but, for example, a directory
+	// of the node's disk, as local-path provisioners make. Forbid, the default: nothing is exported from it. Allow: it is used, for
+	// trusted clients and trials: if a file handle is ever forged or leaks with its key, clients can reach the rest of that file
+	// system, the node's own files included, and size and free space are those of all of it.
+	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 }
 
 // VolumesStorageApplyConfiguration constructs a declarative configuration of the VolumesStorage type for use with
@@ -48,5 +54,13 @@ func (b *VolumesStorageApplyConfiguration) WithSize(value resource.Quantity) *Vo
 // If called multiple times, the PerServer field is set to the value of the last call.
 func (b *VolumesStorageApplyConfiguration) WithPerServer(value int32) *VolumesStorageApplyConfiguration {
 	b.PerServer = &value
+	return b
+}
+
+// WithSharedFileSystemPolicy sets the SharedFileSystemPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
+func (b *VolumesStorageApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *VolumesStorageApplyConfiguration {
+	b.SharedFileSystemPolicy = &value
 	return b
 }

@@ -81,6 +81,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serverScope
       type:
         scalar: string
+    - name: sharedFileSystemPolicy
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
     - name: volumes
       type:
         scalar: numeric
@@ -307,6 +310,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: index
       type:
         scalar: numeric
+    - name: sharedFileSystem
+      type:
+        scalar: string
     - name: totalBytes
       type:
         scalar: numeric
@@ -329,6 +335,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
 - name: com.github.howdah.howdah.api.v1alpha1.AccessType
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
   scalar: string

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+)
+
 // DataServerSpecApplyConfiguration represents a declarative configuration of the DataServerSpec type for use
 // with apply.
 //
@@ -23,6 +27,8 @@ type DataServerSpecApplyConfiguration struct {
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
 	Volumes *int32 `json:"volumes,omitempty"`
+	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
+	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 }
 
 // DataServerSpecApplyConfiguration constructs a declarative configuration of the DataServerSpec type for use with
@@ -84,5 +90,13 @@ func (b *DataServerSpecApplyConfiguration) WithMaxConnections(value int32) *Data
 // If called multiple times, the Volumes field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithVolumes(value int32) *DataServerSpecApplyConfiguration {
 	b.Volumes = &value
+	return b
+}
+
+// WithSharedFileSystemPolicy sets the SharedFileSystemPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *DataServerSpecApplyConfiguration {
+	b.SharedFileSystemPolicy = &value
 	return b
 }

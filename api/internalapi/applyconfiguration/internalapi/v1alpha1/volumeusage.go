@@ -16,6 +16,8 @@ type VolumeUsageApplyConfiguration struct {
 	// usedBytes is what is used of it in bytes, in steps of 1/64 of the size so that
 	// status does not change with every write.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
+	// sharedFileSystem says what else is on the volume's file system; unset if it is one of its own.
+	SharedFileSystem *string `json:"sharedFileSystem,omitempty"`
 }
 
 // VolumeUsageApplyConfiguration constructs a declarative configuration of the VolumeUsage type for use with
@@ -45,5 +47,13 @@ func (b *VolumeUsageApplyConfiguration) WithTotalBytes(value int64) *VolumeUsage
 // If called multiple times, the UsedBytes field is set to the value of the last call.
 func (b *VolumeUsageApplyConfiguration) WithUsedBytes(value int64) *VolumeUsageApplyConfiguration {
 	b.UsedBytes = &value
+	return b
+}
+
+// WithSharedFileSystem sets the SharedFileSystem field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SharedFileSystem field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithSharedFileSystem(value string) *VolumeUsageApplyConfiguration {
+	b.SharedFileSystem = &value
 	return b
 }
