@@ -27,4 +27,8 @@ kind load docker-image --name "$name" howdah/howdah:dev howdah/server:dev
 
 helm upgrade --install howdah charts/howdah --namespace howdah-system --create-namespace --wait \
   --set image.tag=dev --set serverImage.tag=dev
-echo "Now: kubectl apply -f config/samples/"
+cat <<'END'
+Now: kubectl apply -f config/samples/
+     kubectl patch fileserver training --type merge -p '{"spec": {"storage": {"volumes": {"sharedFileSystemPolicy": "Allow"}}}}'
+The patch, because kind's volumes are directories of this machine's disk, which Howdah refuses otherwise (docs/security.md).
+END

@@ -37,6 +37,9 @@ var options = []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "ac
 
 var c *cluster.Cluster
 
+// sharedFileSystems is for clusters whose volumes are directories of the nodes' disks, as kind's are.
+var sharedFileSystems = os.Getenv("HOWDAH_E2E_SHARED_FILE_SYSTEMS") == "yes"
+
 // total is how many directories two clients make at once. HOWDAH_E2E_DIRECTORIES sets it: a lab on two cores makes some fifteen a second.
 var total = 2000
 
@@ -141,12 +144,13 @@ func dump(ctx context.Context) {
 }
 
 func newFileServer(name string, replicas int32) *v1alpha1.FileServer {
+	volumes := v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}
+	if sharedFileSystems {
+		volumes.SharedFileSystemPolicy = v1alpha1.SharedFileSystemAllow
+	}
 	return &v1alpha1.FileServer{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
-		Spec: v1alpha1.FileServerSpec{
-			Replicas: replicas,
-			Storage:  v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
-		},
+		Spec:       v1alpha1.FileServerSpec{Replicas: replicas, Storage: v1alpha1.FileServerStorage{Volumes: volumes}},
 	}
 }
 
