@@ -32,6 +32,8 @@ const (
 	FileSharePlaced = "Placed"
 	// FileShareExported: every data server that owns directories of the share exports it.
 	FileShareExported = "Exported"
+	// FileShareInventoried: no data server can have a directory of the share that has no ShareDirectory. Nothing is placed until then.
+	FileShareInventoried = "Inventoried"
 	// FileShareJunctionsResolved: every known directory exists on its owner, and the namespace refers to it.
 	FileShareJunctionsResolved = "JunctionsResolved"
 	// FileShareClaimAvailable: the ready-made PersistentVolume and its claim exist.
@@ -116,6 +118,12 @@ const (
 	ReasonTooManyDirectories = "TooManyDirectories"
 	// ReasonDataServersUnavailable: data servers that own directories of the share do not answer; those directories wait, others go on.
 	ReasonDataServersUnavailable = "DataServersUnavailable"
+	// ReasonInventoryPending: some data servers were not asked yet which directories of the share they have; nothing is placed before.
+	ReasonInventoryPending = "InventoryPending"
+	// ReasonDataMisplaced: directories of the share lie on data servers where clients don't see them; the message names them.
+	ReasonDataMisplaced = "DataMisplaced"
+	// ReasonDataInSeveralPlaces: several volumes have data of a share of layout Single, which can be on one alone.
+	ReasonDataInSeveralPlaces = "DataInSeveralPlaces"
 	// ReasonExportsPending: some data servers do not export the share yet.
 	ReasonExportsPending = "ExportsPending"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
@@ -153,21 +161,22 @@ const (
 // needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
 // a StorageClass) is not among them: objects may be made in any order.
 var needsUser = map[string]bool{
-	ReasonApplyFailed:        true,
-	ReasonNameTaken:          true,
-	ReasonInvalidSpec:        true,
-	ReasonExpansionRefused:   true,
-	ReasonVolumeRefused:      true,
-	ReasonTooFewNodes:        true,
-	ReasonScaleInRefused:     true,
-	ReasonInUse:              true,
-	ReasonPathConflict:       true,
-	ReasonTooManyShares:      true,
-	ReasonInvalidDirectories: true,
-	ReasonUtilizationTooLow:  true,
-	ReasonMeasurementInvalid: true,
-	ReasonClientFailed:       true,
-	ReasonDeadlineExceeded:   true,
+	ReasonApplyFailed:         true,
+	ReasonNameTaken:           true,
+	ReasonInvalidSpec:         true,
+	ReasonExpansionRefused:    true,
+	ReasonVolumeRefused:       true,
+	ReasonTooFewNodes:         true,
+	ReasonScaleInRefused:      true,
+	ReasonInUse:               true,
+	ReasonPathConflict:        true,
+	ReasonTooManyShares:       true,
+	ReasonInvalidDirectories:  true,
+	ReasonDataInSeveralPlaces: true,
+	ReasonUtilizationTooLow:   true,
+	ReasonMeasurementInvalid:  true,
+	ReasonClientFailed:        true,
+	ReasonDeadlineExceeded:    true,
 }
 
 // NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.
@@ -180,6 +189,7 @@ var changes = map[string]bool{
 	ReasonClaimsPending:      true,
 	ReasonConfigPending:      true,
 	ReasonDirectoriesPending: true,
+	ReasonInventoryPending:   true,
 }
 
 // IsChange tells whether a reason is that of a change under way. An object that was Ready and is not, for any other

@@ -122,6 +122,15 @@ type FileShareSpec struct {
 	// +kubebuilder:default=Retain
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+
+	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
+	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 }
 
 // ShareLayout tells how the data of a share is laid out.
@@ -197,7 +206,7 @@ const (
 // FileShareStatus is what the operator sees of a FileShare.
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
-	// conditions are Ready, Placed, Exported, JunctionsResolved.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -212,6 +221,12 @@ type FileShareStatus struct {
 	// mount tells how to mount the share.
 	// +optional
 	Mount ShareMount `json:"mount,omitempty,omitzero"`
+
+	// inventoryGeneration counts how often the data servers had to be asked what they have of the share: once when it is made, and
+	// again whenever ShareDirectories were lost.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	InventoryGeneration int64 `json:"inventoryGeneration,omitempty"`
 
 	// directories counts the directories of the share.
 	// +optional

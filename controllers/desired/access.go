@@ -40,6 +40,8 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
+		// What they have of the share.
+		rule(internalv1.GroupVersion.Group, "shareexports/status", nil, "patch"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "delete"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "update", "patch"),
 		// RBAC can't restrict creation by name; the policies do.

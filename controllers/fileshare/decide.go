@@ -25,6 +25,8 @@ type finding struct {
 type decision struct {
 	// blocked tells why nothing at all may be made for the share.
 	blocked *finding
+	// inventory is what is known of directories that the share may have already.
+	inventory inventory
 	// directories is what is to happen to the ShareDirectories.
 	directories directoryPlan
 	// exports is what is to happen to the exports.
@@ -41,7 +43,8 @@ func decide(o *observed) decision {
 	if d.blocked != nil {
 		return d
 	}
-	d.directories = planDirectories(o)
+	d.inventory = takeInventory(o)
+	d.directories = planDirectories(o, d.inventory)
 	d.exports = planExports(o)
 	d.claim = planClaim(o)
 	d.again = soonest(stragglersIn(o), restartIn(o))
@@ -117,7 +120,7 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 			continue
 		}
 		present++
-		if !isLeaving(o.fileServer, server.Name) {
+		if !isLeaving(o.fileServer, server.Name) && !isIgnored(o, server.Name) {
 			slots = append(slots, slotsOf(server, canServe(o.fileServer, server))...)
 		}
 	}

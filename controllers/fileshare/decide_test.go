@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -27,6 +28,7 @@ func passOf(share *v1alpha1.FileShare) *observed {
 	for _, name := range []string{"fs-0", "fs-1"} {
 		o.dataServers = append(o.dataServers, internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: internalv1.DataServerSpec{Volumes: 1},
+			Status: internalv1.DataServerStatus{Shares: ptr.To("")},
 		})
 	}
 	return o

@@ -9,6 +9,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/brace"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -83,7 +84,7 @@ func needsPlacement(o *observed) bool {
 }
 
 // planDirectories decides about all ShareDirectories of the share.
-func planDirectories(o *observed) directoryPlan {
+func planDirectories(o *observed, found inventory) directoryPlan {
 	var plan directoryPlan
 	paths, err := declaredPaths(o.share)
 	if err != nil {
@@ -103,7 +104,7 @@ func planDirectories(o *observed) directoryPlan {
 		wanted[path] = true
 	}
 	if needsPlacement(o) {
-		plan.place(o, above, paths)
+		plan.place(o, found, above, paths)
 	}
 	plan.forget = slices.Clone(o.retainedElsewhere)
 	for _, path := range slices.Sorted(maps.Keys(o.directories)) {
@@ -122,11 +123,21 @@ func planDirectories(o *observed) directoryPlan {
 }
 
 // place adds the ShareDirectories of new directories.
-func (p *directoryPlan) place(o *observed, above, paths []string) {
+func (p *directoryPlan) place(o *observed, found inventory, above, paths []string) {
 	slots, fault := placeable(o)
 	if fault != nil {
 		p.fault = fault
 		return
+	}
+	if !found.complete {
+		seen := inventoriedCondition(found)
+		p.fault = &finding{seen.Reason, seen.Message}
+		return
+	}
+	if o.share.Spec.Layout == v1alpha1.LayoutSingle {
+		if slots, p.fault = whereTheDataIs(o, slots); p.fault != nil {
+			return
+		}
 	}
 	current := map[string]placement.Owner{}
 	for path, directory := range o.directories {
@@ -152,11 +163,35 @@ func (p *directoryPlan) place(o *observed, above, paths []string) {
 		switch {
 		// A client that renames or removes a directory leaves a ShareDirectory in between; it is in the way until it is done.
 		case o.directories[assignment.Path] != nil:
+		case isRetainedElsewhere(o, assignment.Path):
+			p.left++ // That has the name, and goes first.
 		case len(p.create) < createPerPass:
 			p.create = append(p.create, desired.ShareDirectory(o.share, assignment.Path, &assignment.Owner))
 		default:
 			p.left++
 		}
+	}
+}
+
+func isRetainedElsewhere(o *observed, path string) bool {
+	return slices.ContainsFunc(o.retainedElsewhere, func(d *internalv1.ShareDirectory) bool { return d.Spec.Path == path })
+}
+
+// whereTheDataIs leaves of the volumes the one that has data of a share of layout Single, if there is one.
+func whereTheDataIs(o *observed, slots []placement.Slot) ([]placement.Slot, *finding) {
+	switch owners := occupied(o); len(owners) {
+	case 0:
+		return slots, nil
+	case 1:
+		// The data server may be leaving, or away: its data is there all the same.
+		return []placement.Slot{{Owner: owners[0], Ready: true}}, nil
+	default:
+		var places []string
+		for _, owner := range owners {
+			places = append(places, placeOf(o, owner.Server, owner.Volume, ""))
+		}
+		return nil, &finding{v1alpha1.ReasonDataInSeveralPlaces, "the share is one directory on one data server, and there is data of it in " +
+			conditions.List(places, maxNamed) + ": name the data servers whose data is not wanted in spec.ignoreDataOn, or empty the directories there"}
 	}
 }
 

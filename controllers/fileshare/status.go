@@ -48,6 +48,9 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
+	if d.blocked == nil {
+		status.InventoryGeneration = d.inventory.generation
+	}
 	status.Directories = countDirectories(o)
 	status.Mount = v1alpha1.ShareMount{}
 	if d.blocked == nil && o.fileServer.Status.Address != "" {
@@ -64,12 +67,15 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 	if d.blocked != nil {
 		placed := conditions.False(v1alpha1.FileSharePlaced, d.blocked.reason, d.blocked.message)
 		found := []metav1.Condition{placed}
-		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
+		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
 			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))
 		}
 		return found
 	}
-	return []metav1.Condition{placedCondition(o, d.directories, out), exportedCondition(o, out.exports), junctionsCondition(o), claimCondition(o, d.claim, out.claim)}
+	return []metav1.Condition{
+		placedCondition(o, d.directories, out), exportedCondition(o, out.exports), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
+		claimCondition(o, d.claim, out.claim),
+	}
 }
 
 func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {
@@ -214,7 +220,7 @@ func restartIn(o *observed) time.Duration {
 	return first
 }
 
-func junctionsCondition(o *observed) metav1.Condition {
+func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 	const kind = v1alpha1.FileShareJunctionsResolved
 	owned, missing := 0, []string{}
 	for _, path := range slices.SortedFunc(maps.Keys(o.directories), byNumber) {
@@ -225,6 +231,12 @@ func junctionsCondition(o *observed) metav1.Condition {
 		owned++
 		if isUnresolved(o, directory) {
 			missing = append(missing, fmt.Sprintf("%q on %s", path, directory.Spec.DataServerRef.Name))
+		}
+	}
+	for _, directory := range plan.create {
+		if ownerOf(directory) != nil {
+			owned++
+			missing = append(missing, fmt.Sprintf("%q on %s", directory.Spec.Path, directory.Spec.DataServerRef.Name))
 		}
 	}
 	switch {

@@ -105,6 +105,8 @@ var serverChanged = predicate.Funcs{
 		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy ||
 			(before.Status.ObservedGeneration == nil) != (after.Status.ObservedGeneration == nil) ||
+			// Which shares it has changes with every new one; those that wait hear when it can tell at all.
+			(before.Status.Shares == nil) != (after.Status.Shares == nil) ||
 			conditions.IsTrue(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.IsTrue(after.Status.Conditions, v1alpha1.ConditionReady) ||
 			conditions.Reason(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.Reason(after.Status.Conditions, v1alpha1.ConditionReady)
 	},

@@ -35,6 +35,9 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if failure != nil {
 		return failure
 	}
+	if err := m.tellShares(ctx); err != nil {
+		return &fault{v1alpha1.ReasonApplyFailed, err}
+	}
 	text, err := ganesha.Render(config)
 	if err != nil {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}

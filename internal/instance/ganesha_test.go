@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -71,6 +72,10 @@ func (r *memorySource) reportExports(_ context.Context, build func(*internalv1.S
 			r.downs++
 		}
 		r.history = append(r.history, diff.Diff(export.Status, next))
+		if now := meta.IsStatusConditionTrue(next.Conditions, internalv1.ExportServing); now && (r.status.Shares == nil ||
+			!naming.DigestMayHave(*r.status.Shares, naming.ShareDirectoryName(share))) {
+			return fmt.Errorf("share %s serves before the DataServer says that its volumes have it", share)
+		}
 		r.exports[share] = export.DeepCopy()
 		r.exports[share].Status = next
 		r.writes++

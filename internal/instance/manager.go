@@ -70,6 +70,7 @@ type manager struct {
 	removed    map[types.UID]bool    // Exports being deleted that are gone.
 	usage      []volumeUsage
 	usedAt     time.Time
+	shares     *string // The digest of the shares on the volumes; nil if they are too many.
 	// connections are those of clients when they were counted last.
 	connections int32
 	trash       trashCan
@@ -206,6 +207,7 @@ func (m *manager) observe() observation {
 		return seen
 	}
 	seen.connections = m.connections
+	seen.held = m.shares
 	seen.maxConnections = connectionsAllowed(m.ganesha.state().Config)
 	for _, export := range m.active() {
 		if m.servesShare(shareOf(export)) {

@@ -32,6 +32,8 @@ type observation struct {
 	// shares is the number of shares that serve on every volume.
 	shares int
 	usage  []volumeUsage
+	// held is the digest of the shares that have a directory on the volumes, nil if that is not known.
+	held *string
 	// connections are those of clients, and maxConnections how many there may be; 0: not known.
 	connections, maxConnections int32
 }
@@ -112,6 +114,9 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	}
 	if seen.maxConnections > 0 {
 		status.Connections = reportConnections(earlier.Connections, seen.connections, seen.maxConnections)
+	}
+	if seen.held != nil {
+		status.Shares = seen.held
 	}
 	if seen.usage != nil {
 		status.Volumes = reportUsage(earlier.Volumes, seen.usage)

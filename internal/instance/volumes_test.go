@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -159,6 +160,30 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		if owner, used := owners[id]; used {
 			t.Errorf("id %d of %s came back", id, owner)
 		}
+	}
+}
+
+func TestADataServerTellsWhichSharesItsVolumesHave(t *testing.T) {
+	where := emptyVolumes(t, 2)
+	for index := range int32(2) {
+		mustWork(t, "claim", claimVolume(where, sampleServer(2), index, quiet))
+	}
+	told := func() string {
+		t.Helper()
+		digest, err := sharesOnVolumes(where, 2)
+		mustWork(t, "look", err)
+		return *digest
+	}
+	if digest := told(); digest != "" {
+		t.Errorf("empty volumes have %q", digest)
+	}
+	mustWork(t, "a share on one volume", os.Mkdir(where.share("kept", 1), 0o755))
+	if digest := told(); !naming.DigestMayHave(digest, naming.ShareDirectoryName("kept")) || naming.DigestMayHave(digest, naming.ShareDirectoryName("other")) {
+		t.Errorf("volumes with one share have %q", digest)
+	}
+	mustWork(t, "unmount", os.RemoveAll(where.volume(1)))
+	if _, err := sharesOnVolumes(where, 2); err == nil {
+		t.Error("a volume that can't be read has no shares")
 	}
 }
 

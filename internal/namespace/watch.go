@@ -189,7 +189,9 @@ func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
-	w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
+	if lost := w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
+		w.keeper.DirectoryLost(lost)
+	}
 	w.keeper.Confirm(o)
 	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }

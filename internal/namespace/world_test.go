@@ -163,11 +163,21 @@ func (w *world) share(name string, depth int32) *v1alpha1.FileShare {
 		Spec:       v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: fileServer}, Path: "/" + name, Depth: depth, Mode: "0777"},
 	}
 	w.create(s)
+	w.inventoried(s)
 	for i := range w.owners {
 		w.owners[i].Put(naming.ExportPseudo(name, 0), ownertest.Directory{Mode: 0o777})
 		w.serves(i, name)
 	}
 	return s
+}
+
+// inventoried has the operator say that all directories of a share are known.
+func (w *world) inventoried(s *v1alpha1.FileShare) {
+	w.t.Helper()
+	s.Status.Conditions = builders.InventoriedConditions()
+	if err := w.api.Status().Update(w.t.Context(), s); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // serves has a data server report that it serves a share.

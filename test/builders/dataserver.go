@@ -14,6 +14,9 @@ func ReadyConditions() []metav1.Condition { return isTrue(v1alpha1.ConditionRead
 // ServingConditions are those of an export that is served.
 func ServingConditions() []metav1.Condition { return isTrue(internalv1.ExportServing) }
 
+// InventoriedConditions are those of a share whose directories are all known.
+func InventoriedConditions() []metav1.Condition { return isTrue(v1alpha1.FileShareInventoried) }
+
 func isTrue(kind string) []metav1.Condition {
 	return []metav1.Condition{{
 		Type: kind, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: "well", LastTransitionTime: metav1.Unix(1_700_000_000, 0),

@@ -62,6 +62,12 @@ func (b *FileShareBuilder) ReclaimPolicy(policy v1alpha1.ReclaimPolicy) *FileSha
 	return b
 }
 
+// Inventoried makes all of its directories known, for tests without an operator. An API server takes that as status.
+func (b *FileShareBuilder) Inventoried() *FileShareBuilder {
+	b.object.Status.Conditions = InventoriedConditions()
+	return b
+}
+
 // Created sets the creation time, for tests without an API server.
 func (b *FileShareBuilder) Created(at time.Time) *FileShareBuilder {
 	b.object.CreationTimestamp = metav1.NewTime(at)

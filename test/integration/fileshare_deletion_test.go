@@ -136,7 +136,7 @@ var _ = Describe("Deleting a share", func() {
 		namespace := newNamespace()
 		create(builders.FileServer(namespace, "fs").Replicas(2).Class("no-such-class").Build())
 		create(builders.FileShare(namespace, "s", "fs").Directories("a").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
-		expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		expectShare(namespace, "s", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonInventoryPending)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
 	})

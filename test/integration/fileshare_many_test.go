@@ -17,7 +17,7 @@ import (
 
 var _ = Describe("Many shares that come and go", func() {
 	It("leave the others Ready all the time", func() {
-		const staying, moving = 3, 40
+		const staying, moving = 3, 50
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		for i := range staying {

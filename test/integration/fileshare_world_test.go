@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -64,9 +66,10 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 }
 
 // keepDirectories plays the keeper of the namespace servers: what is Creating gets made, what the
-// operator wants removed goes, except for directories that hold data.
+// operator wants removed goes, except for directories that hold data; data servers that serve are looked at.
 func keepDirectories(namespace string, holdingData ...string) {
 	GinkgoHelper()
+	lookAtDataServers(namespace)
 	var list internalv1.ShareDirectoryList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	for i := range list.Items {
@@ -84,6 +87,37 @@ func keepDirectories(namespace string, holdingData ...string) {
 		directory.Status.State = internalv1.DirectoryReady
 		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, directory, client.MergeFrom(before)))).To(Succeed())
 	}
+}
+
+// lookAtDataServers plays the keeper: it has looked at every data server that serves a share, and found nothing that has no
+// ShareDirectory.
+func lookAtDataServers(namespace string) {
+	GinkgoHelper()
+	var exports internalv1.ShareExportList
+	Expect(admin.List(ctx, &exports, client.InNamespace(namespace))).To(Succeed())
+	for i := range exports.Items {
+		if export := &exports.Items[i]; export.DeletionTimestamp == nil && conditions.IsTrue(export.Status.Conditions, internalv1.ExportServing) {
+			tellInventory(export, internalv1.ShareInventory{})
+		}
+	}
+}
+
+// tellInventory writes what was found of a share on a data server.
+func tellInventory(export *internalv1.ShareExport, found internalv1.ShareInventory) {
+	GinkgoHelper()
+	share := &v1alpha1.FileShare{}
+	err := admin.Get(ctx, client.ObjectKey{Namespace: export.Namespace, Name: export.Spec.FileShareRef.Name}, share)
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	Expect(err).NotTo(HaveOccurred())
+	found.FileShareUID, found.Generation = string(share.UID), max(1, share.Status.InventoryGeneration)
+	if equality.Semantic.DeepEqual(found, export.Status.Inventory) {
+		return
+	}
+	before := export.DeepCopy()
+	export.Status.Inventory = found
+	Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, export, client.MergeFrom(before)))).To(Succeed())
 }
 
 // directoriesOf are the ShareDirectories of a share, by path.

@@ -3,8 +3,10 @@ package integration
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -211,10 +213,13 @@ func exportsOf(namespace, server string) map[string]*internalv1.ShareExport {
 	return exports
 }
 
-// serveExports plays the instance manager of a data server: it serves what is asked for, and is done with what is being deleted.
+// serveExports plays the instance manager of a data server: it serves what is asked for, and is done with what is being deleted. It
+// says beforehand which shares it has.
 func serveExports(namespace, server string) {
 	GinkgoHelper()
-	for _, export := range exportsOf(namespace, server) {
+	exports := exportsOf(namespace, server)
+	tellShares(namespace, server, slices.Sorted(maps.Keys(exports)))
+	for _, export := range exports {
 		done := internalv1.ExportServing
 		if export.DeletionTimestamp != nil {
 			done = internalv1.ExportRemoved
@@ -229,6 +234,34 @@ func serveExports(namespace, server string) {
 		Expect(client.IgnoreNotFound(admin.Status().Patch(ctx, export, client.MergeFrom(before)))).To(Succeed())
 	}
 }
+
+// tellShares has a DataServer say which shares its volumes have, beside those that it told of before.
+func tellShares(namespace, name string, shares []string) {
+	GinkgoHelper()
+	server := &internalv1.DataServer{}
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, server); err != nil {
+		return // It was made without one.
+	}
+	held, _ := sharesHeld.LoadOrStore(server.UID, &sync.Map{})
+	var names []string
+	for _, share := range shares {
+		held.(*sync.Map).Store(naming.ShareDirectoryName(share), true)
+	}
+	held.(*sync.Map).Range(func(name, _ any) bool {
+		names = append(names, name.(string))
+		return true
+	})
+	digest, _ := naming.DigestNames(names)
+	if server.Status.Shares != nil && *server.Status.Shares == digest {
+		return
+	}
+	before := server.DeepCopy()
+	server.Status.Shares = &digest
+	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
+}
+
+// sharesHeld has the names of shares on the volumes of data servers, by the UID of the DataServer.
+var sharesHeld sync.Map
 
 func loadConfiguration(server *internalv1.DataServer) {
 	GinkgoHelper()

@@ -251,6 +251,10 @@ func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpe
 		edit(&s.Spec)
 	}
 	w.create(s)
+	s.Status.Conditions = builders.InventoriedConditions()
+	if err := w.api.Status().Update(w.t.Context(), s); err != nil {
+		w.t.Fatal(err)
+	}
 	for i := range owners {
 		export := builders.ShareExport(kubeNamespace, fileServer, name, naming.DataServer(fileServer, int32(i)))
 		export.Spec.Mode, export.Spec.Access = "0777", everybody

@@ -224,6 +224,7 @@ func (w *world) load(ctx context.Context, server *internalv1.DataServer) error {
 	before := server.DeepCopy()
 	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
 	server.Status.ObservedGeneration = &generation
+	server.Status.Shares = new(string) // Its volumes were fresh.
 	server.Status.Volumes = []internalv1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used}}
 	conditions.Set(&server.Status.Conditions, generation, time.Now(), conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "ganesha answers"))
 	if err := w.Status().Patch(ctx, server, client.MergeFrom(before)); err != nil {

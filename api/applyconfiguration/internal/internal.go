@@ -339,6 +339,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: ignoreDataOn
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: layout
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareLayout
@@ -376,6 +382,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: directories
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareDirectories
+    - name: inventoryGeneration
+      type:
+        scalar: numeric
     - name: mount
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareMount

@@ -32,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareReference"):
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MisplacedDirectory"):
+		return &internalapiv1alpha1.MisplacedDirectoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttributes"):
 		return &internalapiv1alpha1.ShareAttributesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectory"):
@@ -46,6 +48,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareExportSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareExportStatus"):
 		return &internalapiv1alpha1.ShareExportStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareInventory"):
+		return &internalapiv1alpha1.ShareInventoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
 		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):

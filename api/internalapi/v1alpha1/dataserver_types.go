@@ -120,6 +120,13 @@ type DataServerStatus struct {
 	// +optional
 	Volumes []VolumeUsage `json:"volumes,omitempty"`
 
+	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
+	// base64. It is written before a new share is served, so that it holds while the server is away. Unset: not known.
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=43692
+	// +optional
+	Shares *string `json:"shares,omitempty"`
+
 	// connections are those of NFS clients.
 	// +optional
 	Connections Connections `json:"connections,omitempty,omitzero"`

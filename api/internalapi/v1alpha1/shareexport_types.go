@@ -122,6 +122,61 @@ type ShareExportStatus struct {
 	// +listType=atomic
 	// +optional
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
+
+	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
+	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
+	// +optional
+	Inventory ShareInventory `json:"inventory,omitempty,omitzero"`
+}
+
+// ShareInventory is what was found of a share on the volumes of a data server.
+type ShareInventory struct {
+	// fileShareUID is the UID of the FileShare that it was made for.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	FileShareUID string `json:"fileShareUID,omitempty"`
+
+	// generation is the FileShare's status.inventoryGeneration that it was made for: an older one knows nothing of
+	// ShareDirectories that were lost since.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Generation int64 `json:"generation,omitempty"`
+
+	// occupiedVolumes are those where the root of a share of layout Single is not empty.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=15
+	// +listType=set
+	// +optional
+	OccupiedVolumes []int32 `json:"occupiedVolumes,omitempty"`
+
+	// misplaced are some of the directories that another data server or volume owns by their ShareDirectories: clients
+	// don't see what is in these copies.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Misplaced []MisplacedDirectory `json:"misplaced,omitempty"`
+
+	// misplacedCount is how many there are of those.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MisplacedCount *int32 `json:"misplacedCount,omitempty"`
+}
+
+// MisplacedDirectory is a directory that its ShareDirectory has on another data server or volume.
+type MisplacedDirectory struct {
+	// volume is where it was found.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	// +required
+	Volume *int32 `json:"volume,omitempty"`
+
+	// path is the path below the share's root.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Path string `json:"path,omitempty"`
 }
 
 // ShareExportList is a list of ShareExports.

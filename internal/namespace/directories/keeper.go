@@ -23,6 +23,10 @@ const (
 	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
 	// has a ShareDirectory is skipped.
 	scanTimeout = 5 * time.Minute
+	// lostPause is the time from the loss of a ShareDirectory to the look at the data server, which may find more of them.
+	lostPause = 2 * time.Second
+	// misplacedPause is how long after directories were found that clients don't see it is looked whether they are still there.
+	misplacedPause = time.Minute
 	// retryRemoval is how long after a refusal a removal that the operator wants is tried again. It is slow because
 	// nobody waits: whoever empties the directory can also rmdir it.
 	retryRemoval = 10 * time.Minute
@@ -33,8 +37,8 @@ type task struct {
 	share string
 	// path is that of the ShareDirectory; empty for a scan.
 	path string
-	// slot is scanned for directories of the share.
-	slot tree.Slot
+	// server is the one that is scanned for directories of the share.
+	server string
 }
 
 // Keeper finishes what others began: it makes declared directories, finishes or undoes changes
@@ -51,7 +55,7 @@ type Keeper struct {
 	queue workqueue.TypedRateLimitingInterface[task]
 	// seen tells since when this keeper knows the unfinished state of a ShareDirectory.
 	seen map[task]seen
-	// scanned has the shares whose directories on a slot are known, with what the scan depended on.
+	// scanned has the shares whose directories on a server are known, with what the scan depended on.
 	scanned map[task]string
 }
 
@@ -117,7 +121,7 @@ func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInte
 		err = k.complete(work, t)
 	}
 	if err != nil && ctx.Err() == nil {
-		k.Log.Warn("the keeper tries again later", "share", t.share, "path", t.path, "server", t.slot.Server, "error", err)
+		k.Log.Warn("the keeper tries again later", "share", t.share, "path", t.path, "server", t.server, "error", err)
 		queue.AddRateLimited(t)
 		return true
 	}
@@ -209,27 +213,52 @@ func (k *Keeper) resume(matches func(*tree.Directory) bool) {
 	}
 }
 
-// scanStamp is what a scan for directories of a share depends on: another share, or more room in it, is another scan.
+// scanStamp is what a scan for directories of a share depends on: another share, more room in it, or ShareDirectories that were lost, is
+// another scan.
 func scanStamp(share *tree.Share) string {
-	return fmt.Sprintf("%s %d", share.UID, share.MaxDirectories)
+	return fmt.Sprintf("%s %d %d", share.UID, share.MaxDirectories, share.InventoryGeneration)
 }
 
 // lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
 func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.queue == nil || share.Single {
+	if k.queue == nil {
 		return
 	}
-	for volume := range server.Volumes {
-		t := task{share: share.Name, slot: tree.Slot{Server: server.Name, Volume: volume}}
-		switch {
-		case !server.Serves[share.Name] || server.Address == "":
-			// When it serves the share again its volumes may be others.
-			delete(k.scanned, t)
-		case k.scanned[t] != scanStamp(share):
-			k.scanned[t] = scanStamp(share)
-			k.queue.Add(t)
+	t := task{share: share.Name, server: server.Name}
+	switch {
+	case !server.Serves[share.Name] || server.Address == "":
+		// When it serves the share again its volumes may be others.
+		delete(k.scanned, t)
+	case k.scanned[t] != scanStamp(share):
+		k.scanned[t] = scanStamp(share)
+		k.queue.Add(t)
+	}
+}
+
+// DirectoryLost is to be called when the ShareDirectory of a directory went without a removal or a rename: if the directory is
+// there it gets another.
+func (k *Keeper) DirectoryLost(r *tree.Directory) {
+	k.rememberLost(r)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue == nil {
+		return
+	}
+	// Somebody who deletes one may delete many. One look at the server finds them all.
+	for _, server := range k.Tree.Servers() {
+		if r.Server == server.Name || r.Server == "" {
+			k.queue.AddAfter(task{share: r.Share, server: server.Name}, lostPause)
 		}
+	}
+}
+
+// lookAgain has a server scanned once more some time later.
+func (k *Keeper) lookAgain(t task) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue != nil {
+		k.queue.AddAfter(t, misplacedPause)
 	}
 }

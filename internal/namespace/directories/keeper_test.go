@@ -45,6 +45,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	tr := tree.New("fs")
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Layout: layout, Depth: 2}
+	share.Status.Conditions = builders.InventoriedConditions()
 	tr.SetShare(builders.Defaulted(share))
 	server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-0"}}
 	server.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: 1}
@@ -57,11 +58,14 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	pool := owners.NewPool("test", func(string) string { return "owner" }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
 	w.keeper = NewKeeper(NewService(Config{
-		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
+		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}, &internalv1.ShareExport{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
 		Replica: "me", Clock: w.clock, Log: slog.New(slog.DiscardHandler), Concurrent: 4, Timeout: 10 * time.Second,
 	}))
 	w.keeper.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
 	t.Cleanup(w.keeper.queue.ShutDown)
+	if err := w.keeper.Client.Create(t.Context(), builders.ShareExport("ns", "fs", "s", "fs-0")); err != nil {
+		t.Fatal(err)
+	}
 	w.keeper.seen, w.keeper.scanned = map[task]seen{}, map[task]string{}
 	return w
 }

@@ -54,6 +54,9 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	rel := strings.TrimPrefix(req.Parent.Rel+"/"+req.Name, "/")
 	spec := s.newSpec(req)
 	var status nfsv4.Nfsstat4
+	if !share.Inventoried {
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY // A data server may have a directory of this name.
+	}
 	if s.full(share) {
 		// The limit is about what the API has to carry, so it is not exact: as many as are being made now may come above it.
 		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
@@ -96,7 +99,7 @@ func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectory
 // mkdirOnOwner makes a distributed directory: ShareDirectory, directory, ShareDirectory ready.
 func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec internalv1.ShareDirectorySpec) nfsv4.Nfsstat4 {
 	share := req.Parent.Share
-	owner, release, err := s.place(share.Name)
+	owner, release, err := s.place(share.Name, rel)
 	if err != nil {
 		return s.status("mkdir "+rel, err)
 	}
@@ -139,9 +142,12 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 
 // place chooses the owner of a new directory of a share. What is chosen counts until released,
 // so that directories that are made at the same time are spread.
-func (s *Service) place(share string) (placement.Owner, func(), error) {
+func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if owner, ok := s.ownerOfLost(share, rel); ok {
+		return owner, func() {}, nil
+	}
 	slots := s.Tree.Slots(share)
 	for i := range slots {
 		slot := tree.Slot{Server: slots[i].Server, Volume: slots[i].Volume}

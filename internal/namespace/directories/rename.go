@@ -25,6 +25,9 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_DELAY
 	}
 	defer done()
+	if !entry.Share.Inventoried {
+		return nfsv4.NFS4ERR_DELAY // A data server may have a directory of the new name.
+	}
 	old, err := s.get(ctx, entry.Share.Name, entry.Rel)
 	switch {
 	case apierrors.IsNotFound(err) && entry.Directory != nil:

@@ -1,20 +1,28 @@
 package directories
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -24,34 +32,113 @@ const ownPrefix = ".howdah"
 // adoptParallel is how many ShareDirectories of one volume are written at a time.
 const adoptParallel = 8
 
-// scanCount is what a scan found.
-type scanCount struct{ found, adopted, elsewhere, refused atomic.Int64 }
+// sight is what a scan found.
+type sight struct {
+	found, adopted, refused atomic.Int64
 
-// scan lists a share's directories on a volume down to the share's depth, and writes ShareDirectories
-// for those that have none: this is how lost ShareDirectories come back.
+	mu sync.Mutex
+	// misplaced are some of the directories that their ShareDirectories have elsewhere, misplacedCount how many there are.
+	misplaced      []internalv1.MisplacedDirectory
+	misplacedCount int32
+	// occupied are the volumes where the root of a share of layout Single is not empty.
+	occupied []int32
+}
+
+// scan lists a share's directories on a data server down to the share's depth, writes ShareDirectories for those
+// that have none, and says what it found: this is how lost ShareDirectories come back, and how the operator knows
+// that a directory is nowhere before it gives it an owner.
 func (k *Keeper) scan(ctx context.Context, t task) error {
 	share, ok := k.Tree.Share(t.share)
-	if !ok || share.Single {
+	if !ok {
 		return nil
 	}
-	server, ok := k.Tree.Server(t.slot.Server)
+	server, ok := k.Tree.Server(t.server)
 	if !ok || server.Address == "" || !server.Serves[t.share] {
 		return nil // it is scanned when it serves the share again
 	}
-	var count scanCount
-	if err := k.tellRoot(ctx, share, t.slot, server.Address); err != nil {
-		return err
+	// The export is read first: what is found then is told of this one, or not at all.
+	export, ok := k.Tree.Export(server.Name, share.Name)
+	if !ok {
+		return nil
 	}
-	if err := k.scanBelow(ctx, share, t.slot, server.Address, "", func() error { return nil }, &count); err != nil {
-		return err
+	seen := &sight{}
+	for volume := range server.Volumes {
+		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, seen); err != nil {
+			return err
+		}
 	}
-	if n := count.refused.Load(); n > 0 {
+	if n := seen.refused.Load(); n > 0 {
 		k.Log.Error("directories that exist on a data server are not shown, because the share has as many as its spec.maxDirectories allows: raise it",
-			"share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume, "notShown", n, "maxDirectories", share.MaxDirectories)
+			"share", share.Name, "server", server.Name, "notShown", n, "maxDirectories", share.MaxDirectories)
 	}
-	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", t.slot.Server, "volume", t.slot.Volume,
-		"found", count.found.Load(), "adopted", count.adopted.Load(), "elsewhere", count.elsewhere.Load())
+	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
+		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
+	if seen.misplacedCount > 0 {
+		k.lookAgain(t)
+	}
+	return k.tellInventory(ctx, share, server.Name, export, seen)
+}
+
+// scanVolume looks at one volume.
+func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, seen *sight) error {
+	if !share.Single {
+		if err := k.tellRoot(ctx, share, slot, address); err != nil {
+			return err
+		}
+		return k.scanBelow(ctx, share, slot, address, "", func() error { return nil }, seen)
+	}
+	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, tree.RootPath), root)
+	if err != nil {
+		return fmt.Errorf("list the root of share %s on data server %s: %w", share.Name, slot.Server, err)
+	}
+	if slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, ownPrefix) }) {
+		seen.occupied = append(seen.occupied, slot.Volume)
+	}
 	return nil
+}
+
+// tellInventory writes what was found into the export's status, unless it is there already.
+func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
+	found := internalv1.ShareInventory{
+		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced,
+	}
+	if seen.misplacedCount > 0 {
+		found.MisplacedCount = &seen.misplacedCount
+	}
+	if equality.Semantic.DeepEqual(found, export.Inventory) {
+		return nil
+	}
+	// Only this field: the rest of the status is the data server's own to write. The UID keeps it from another object of the name.
+	var patch inventoryPatch
+	patch.Metadata.UID = export.UID
+	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode the inventory of share %s: %w", share.Name, err)
+	}
+	object := &internalv1.ShareExport{ObjectMeta: metav1.ObjectMeta{Namespace: k.KubeNamespace, Name: naming.ShareExport(share.Name, server)}}
+	err = k.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, text))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("tell what data server %s has of share %s: %w", server, share.Name, err)
+	}
+	return nil
+}
+
+// inventoryPatch replaces an inventory by a merge patch: what is not there any more has to be null in it.
+type inventoryPatch struct {
+	Metadata struct {
+		UID types.UID `json:"uid"`
+	} `json:"metadata"`
+	Status struct {
+		Inventory inventoryInPatch `json:"inventory"`
+	} `json:"status"`
+}
+
+type inventoryInPatch struct {
+	*internalv1.ShareInventory
+	OccupiedVolumes []int32                         `json:"occupiedVolumes"`
+	Misplaced       []internalv1.MisplacedDirectory `json:"misplaced"`
+	MisplacedCount  *int32                          `json:"misplacedCount"`
 }
 
 // tellRoot gives an export's root what clients gave the share's: the volume may be new.
@@ -69,7 +156,7 @@ func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 
 // scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
 // its handle is the same from the beginning. An empty one on an owner says nothing.
-func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, above func() error, count *scanCount) error {
+func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, above func() error, seen *sight) error {
 	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, rel), root)
 	if err != nil {
 		return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, slot.Server, err)
@@ -82,12 +169,12 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
 		if tree.Depth(path) == share.Depth {
-			count.found.Add(1)
-			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, above, count) })
+			seen.found.Add(1)
+			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, above, seen) })
 			continue
 		}
 		this := sync.OnceValue(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
-		if err := k.scanBelow(ctx, share, slot, address, path, this, count); err != nil {
+		if err := k.scanBelow(ctx, share, slot, address, path, this, seen); err != nil {
 			return errors.Join(err, group.Wait())
 		}
 	}
@@ -95,18 +182,16 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 }
 
 // adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
-func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, count *scanCount) error {
+func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, seen *sight) error {
 	if r, ok := k.Tree.Directory(share.Name, path); ok {
-		if count != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
-			count.elsewhere.Add(1)
-			k.Log.Warn("a directory exists on a second data server: what is in it is not visible in the namespace; move its content by hand",
-				"share", share.Name, "path", path, "owner", r.Server, "also", slot.Server, "volume", slot.Volume)
+		if seen != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+			seen.misplace(slot.Volume, path)
 		}
-		return nil
+		return above() // It may have lost its own.
 	}
 	if k.full(share) {
-		if count != nil {
-			count.refused.Add(1)
+		if seen != nil {
+			seen.refused.Add(1)
 		}
 		return nil
 	}
@@ -123,15 +208,15 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	err := k.Client.Create(ctx, directory)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return nil // made meanwhile; its event comes
+		return k.seeOther(ctx, share, slot, path, seen)
 	case err != nil:
 		return fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)
 	}
-	if count == nil {
+	if seen == nil {
 		k.Tree.SetDirectory(directory)
 		return nil
 	}
-	count.adopted.Add(1)
+	seen.adopted.Add(1)
 	// It may have been removed, ShareDirectory and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil {
@@ -140,6 +225,32 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if there {
 		return k.setState(ctx, directory, internalv1.DirectoryReady)
 	}
-	count.adopted.Add(-1)
+	seen.adopted.Add(-1)
 	return k.drop(ctx, directory)
+}
+
+// seeOther looks at a ShareDirectory that was made since the tree was asked: it may name another owner.
+func (k *Keeper) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, seen *sight) error {
+	other, err := k.get(ctx, share.Name, path)
+	if err != nil {
+		return err // gone again, or not to be read: the scan is repeated
+	}
+	if r := tree.NewDirectory(other); seen != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+		seen.misplace(slot.Volume, path)
+	}
+	return nil
+}
+
+// misplace notes a directory that is owned by another data server or volume.
+func (s *sight) misplace(volume int32, path string) {
+	const most = 8
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misplacedCount++
+	// The first in order, so that another scan tells the same.
+	s.misplaced = append(s.misplaced, internalv1.MisplacedDirectory{Volume: &volume, Path: path})
+	slices.SortFunc(s.misplaced, func(a, b internalv1.MisplacedDirectory) int {
+		return cmp.Or(cmp.Compare(*a.Volume, *b.Volume), strings.Compare(a.Path, b.Path))
+	})
+	s.misplaced = s.misplaced[:min(len(s.misplaced), most)]
 }

@@ -62,6 +62,8 @@ type Service struct {
 	mu sync.Mutex
 	// inflight are placements that the tree's counts do not have yet, by share.
 	inflight map[string]map[tree.Slot]int
+	// lost are directories whose ShareDirectories went without a removal.
+	lost map[lostPath]lostDirectory
 
 	unconfirmed unconfirmed
 }
@@ -72,6 +74,7 @@ func NewService(config Config) *Service {
 		Config:   config,
 		running:  make(chan struct{}, config.Concurrent),
 		inflight: map[string]map[tree.Slot]int{},
+		lost:     map[lostPath]lostDirectory{},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -27,6 +29,10 @@ type Share struct {
 	Owner          uint32
 	Group          uint32
 	Mode           uint32
+	// InventoryGeneration is that of the inventories that the operator waits for. Inventoried: no data server can have a directory
+	// of the share that has no ShareDirectory.
+	InventoryGeneration int64
+	Inventoried         bool
 	// Created is the object's creation time; of two shares with conflicting paths the older one counts.
 	Created time.Time
 
@@ -51,6 +57,7 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation,
 		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories),
 		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
+		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}
 	if o.Spec.Access == nil {
 		everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -25,8 +26,9 @@ type Tree struct {
 	directories map[string]map[string]*Directory // by share and path
 	counts      map[string]map[Slot]int          // directories of a share on a volume
 	servers     map[string]*Server
-	ready       map[string]bool            // Data servers that say that they are ready.
-	exports     map[string]map[string]bool // Shares that a data server serves whenever it is ready, by server.
+	ready       map[string]bool              // Data servers that say that they are ready.
+	exports     map[string]map[string]bool   // Shares that a data server serves whenever it is ready, by server.
+	inventories map[string]map[string]Export // What the API knows of exports, by server and share.
 	gone        tombstones
 	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
@@ -51,6 +53,7 @@ func New(fileServer string) *Tree {
 		servers:     map[string]*Server{},
 		ready:       map[string]bool{},
 		exports:     map[string]map[string]bool{},
+		inventories: map[string]map[string]Export{},
 		gone:        tombstones{uids: map[string]bool{}},
 		moving:      map[ID]string{},
 	}
@@ -169,14 +172,15 @@ func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
 }
 
 // DeleteDirectory forgets a ShareDirectory that is deleted; a later one of the same name stays.
-// States of it that arrive afterwards are ignored.
-func (t *Tree) DeleteDirectory(share, path, uid string) {
+// States of it that arrive afterwards are ignored. It returns the directory if nothing explains the deletion: no
+// removal, no rename, no end of the share. Then its data is where it was.
+func (t *Tree) DeleteDirectory(share, path, uid string) *Directory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone.add(uid)
 	r := t.directories[share][path]
 	if r == nil || r.UID != uid {
-		return
+		return nil
 	}
 	delete(t.directories[share], path)
 	if len(t.directories[share]) == 0 {
@@ -184,9 +188,21 @@ func (t *Tree) DeleteDirectory(share, path, uid string) {
 	}
 	t.count(r, -1)
 	t.follow(r, false)
-	if s := t.mounted[share]; s != nil && r.Shown() {
+	s := t.mounted[share]
+	if s == nil {
+		return nil
+	}
+	if r.Shown() {
 		t.displace(s, r)
 	}
+	id := directoryID(r)
+	switch {
+	case r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || t.moving[id] != "" || t.nodes[id] != nil:
+		return nil
+	case r.Server == "" && t.at(absolute(s, r.Path)) == nil:
+		return nil // It was empty, and nowhere but in the namespace.
+	}
+	return r
 }
 
 // follow notes whether a directory is getting another name.
@@ -220,12 +236,44 @@ func (t *Tree) SetExport(o *internalv1.ShareExport) bool {
 	if o.Spec.FileServerRef.Name != t.fileServer {
 		return false
 	}
+	t.noteExport(o)
 	serves := o.DeletionTimestamp == nil && meta.IsStatusConditionTrue(o.Status.Conditions, internalv1.ExportServing)
 	return t.setExport(o.Spec.DataServerRef.Name, o.Spec.FileShareRef.Name, serves)
 }
 
 // DeleteExport forgets a ShareExport that is deleted.
-func (t *Tree) DeleteExport(server, share string) bool { return t.setExport(server, share, false) }
+func (t *Tree) DeleteExport(server, share string) bool {
+	t.mu.Lock()
+	delete(t.inventories[server], share)
+	t.mu.Unlock()
+	return t.setExport(server, share, false)
+}
+
+// Export is what the tree knows of a ShareExport beside whether it is served.
+type Export struct {
+	UID types.UID
+	// Inventory is what was told of it last. It is not to be changed.
+	Inventory internalv1.ShareInventory
+}
+
+func (t *Tree) noteExport(o *internalv1.ShareExport) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shares := t.inventories[o.Spec.DataServerRef.Name]
+	if shares == nil {
+		shares = map[string]Export{}
+		t.inventories[o.Spec.DataServerRef.Name] = shares
+	}
+	shares[o.Spec.FileShareRef.Name] = Export{o.UID, o.Status.Inventory}
+}
+
+// Export is a ShareExport.
+func (t *Tree) Export(server, share string) (Export, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	export, ok := t.inventories[server][share]
+	return export, ok
+}
 
 func (t *Tree) setExport(server, share string, serves bool) bool {
 	t.mu.Lock()

@@ -44,6 +44,9 @@ type FileShareSpecApplyConfiguration struct {
 	// reclaimPolicy tells what happens to the data on the volumes when the share is deleted; unset means Retain.
 	// Clients must tolerate new values.
 	ReclaimPolicy *apiv1alpha1.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
+	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
+	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 }
 
 // FileShareSpecApplyConfiguration constructs a declarative configuration of the FileShareSpec type for use with
@@ -144,5 +147,15 @@ func (b *FileShareSpecApplyConfiguration) WithAccess(values ...*AccessRuleApplyC
 // If called multiple times, the ReclaimPolicy field is set to the value of the last call.
 func (b *FileShareSpecApplyConfiguration) WithReclaimPolicy(value apiv1alpha1.ReclaimPolicy) *FileShareSpecApplyConfiguration {
 	b.ReclaimPolicy = &value
+	return b
+}
+
+// WithIgnoreDataOn adds the given value to the IgnoreDataOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the IgnoreDataOn field.
+func (b *FileShareSpecApplyConfiguration) WithIgnoreDataOn(values ...string) *FileShareSpecApplyConfiguration {
+	for i := range values {
+		b.IgnoreDataOn = append(b.IgnoreDataOn, values[i])
+	}
 	return b
 }

@@ -13,12 +13,15 @@ import (
 //
 // FileShareStatus is what the operator sees of a FileShare.
 type FileShareStatusApplyConfiguration struct {
-	// conditions are Ready, Placed, Exported, JunctionsResolved.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// mount tells how to mount the share.
 	Mount *ShareMountApplyConfiguration `json:"mount,omitempty"`
+	// inventoryGeneration counts how often the data servers had to be asked what they have of the share: once when it is made, and
+	// again whenever ShareDirectories were lost.
+	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// directories counts the directories of the share.
 	Directories *ShareDirectoriesApplyConfiguration `json:"directories,omitempty"`
 }
@@ -55,6 +58,14 @@ func (b *FileShareStatusApplyConfiguration) WithObservedGeneration(value int64) 
 // If called multiple times, the Mount field is set to the value of the last call.
 func (b *FileShareStatusApplyConfiguration) WithMount(value *ShareMountApplyConfiguration) *FileShareStatusApplyConfiguration {
 	b.Mount = value
+	return b
+}
+
+// WithInventoryGeneration sets the InventoryGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InventoryGeneration field is set to the value of the last call.
+func (b *FileShareStatusApplyConfiguration) WithInventoryGeneration(value int64) *FileShareStatusApplyConfiguration {
+	b.InventoryGeneration = &value
 	return b
 }
 

@@ -110,6 +110,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podIP
       type:
         scalar: string
+    - name: shares
+      type:
+        scalar: string
     - name: unreachable
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
@@ -137,6 +140,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MisplacedDirectory
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
+    - name: volume
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttributes
   map:
     fields:
@@ -292,9 +304,36 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: atomic
+    - name: inventory
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareInventory
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareInventory
+  map:
+    fields:
+    - name: fileShareUID
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: misplaced
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MisplacedDirectory
+          elementRelationship: atomic
+    - name: misplacedCount
+      type:
+        scalar: numeric
+    - name: occupiedVolumes
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
   map:
     fields:

@@ -26,6 +26,9 @@ type DataServerStatusApplyConfiguration struct {
 	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
 	// volumes tells how full the volumes are, at most 60 s ago.
 	Volumes []VolumeUsageApplyConfiguration `json:"volumes,omitempty"`
+	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
+	// base64. It is written before a new share is served, so that it holds while the server is away. Unset: not known.
+	Shares *string `json:"shares,omitempty"`
 	// connections are those of NFS clients.
 	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
 }
@@ -91,6 +94,14 @@ func (b *DataServerStatusApplyConfiguration) WithVolumes(values ...*VolumeUsageA
 		}
 		b.Volumes = append(b.Volumes, *values[i])
 	}
+	return b
+}
+
+// WithShares sets the Shares field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Shares field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithShares(value string) *DataServerStatusApplyConfiguration {
+	b.Shares = &value
 	return b
 }
 

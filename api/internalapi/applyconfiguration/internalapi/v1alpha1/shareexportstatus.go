@@ -20,6 +20,9 @@ type ShareExportStatusApplyConfiguration struct {
 	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
 	// clients' file handles; their durable copy is beside the data.
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
+	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
+	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
+	Inventory *ShareInventoryApplyConfiguration `json:"inventory,omitempty"`
 }
 
 // ShareExportStatusApplyConfiguration constructs a declarative configuration of the ShareExportStatus type for use with
@@ -56,5 +59,13 @@ func (b *ShareExportStatusApplyConfiguration) WithExportIDs(values ...int32) *Sh
 	for i := range values {
 		b.ExportIDs = append(b.ExportIDs, values[i])
 	}
+	return b
+}
+
+// WithInventory sets the Inventory field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Inventory field is set to the value of the last call.
+func (b *ShareExportStatusApplyConfiguration) WithInventory(value *ShareInventoryApplyConfiguration) *ShareExportStatusApplyConfiguration {
+	b.Inventory = value
 	return b
 }

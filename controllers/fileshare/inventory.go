@@ -1,0 +1,199 @@
+package fileshare
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// ShareDirectories are an index, the volumes are the truth. Before a directory gets an owner, it has to be known that no
+// volume has it already: by the inventories of the data servers, or because a data server says that it never had the share.
+
+// inventory is what is known of what the data servers have of a share.
+type inventory struct {
+	// generation is that of the inventories that count.
+	generation int64
+	// complete: every directory that any data server may have of the share has a ShareDirectory.
+	complete bool
+	// waiting are the data servers that have to be looked at, with why that was not done.
+	waiting []string
+	// away: one of those does not answer.
+	away bool
+	// misplaced are places of data that clients don't see, misplacedCount how many there are.
+	misplaced      []string
+	misplacedCount int
+}
+
+// takeInventory judges what the data servers have told. Once it was complete it stays so (what is made later gets its
+// ShareDirectory first) until ShareDirectories are lost.
+func takeInventory(o *observed) inventory {
+	found := inventory{generation: max(1, o.share.Status.InventoryGeneration)}
+	found.complete = conditions.IsTrue(o.share.Status.Conditions, v1alpha1.FileShareInventoried)
+	if found.complete && isLosing(o) {
+		found.complete = false
+		found.generation++
+	}
+	found.findMisplaced(o)
+	if found.complete {
+		return found
+	}
+	if _, fault := placeable(o); fault != nil {
+		found.waiting = []string{fault.message}
+		return found
+	}
+	for i := range o.dataServers {
+		server := &o.dataServers[i]
+		if server.DeletionTimestamp != nil || isIgnored(o, server.Name) || isInventoried(o, server, found.generation) || neverHad(o, server, found.generation) {
+			continue
+		}
+		why, away := whyUnavailable(server), isOut(o, server)
+		if away && why == "" {
+			why = "is unavailable"
+		}
+		found.away = found.away || away
+		why = cmp.Or(why, whyNotExported(o, server), "was not looked at yet")
+		found.waiting = append(found.waiting, server.Name+" ("+why+")")
+	}
+	slices.SortFunc(found.waiting, byNumber)
+	found.complete = len(found.waiting) == 0
+	return found
+}
+
+// isLosing tells that ShareDirectories are gone that nobody should have taken away: of a list that had all owners and did not
+// change since, or of a data server that can't have removed a directory because it is away. A client may have removed a declared
+// directory; to look once more does no harm.
+func isLosing(o *observed) bool {
+	placed := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileSharePlaced)
+	if placed != nil && placed.Status == metav1.ConditionTrue && placed.ObservedGeneration == o.share.Generation && needsPlacement(o) {
+		return true
+	}
+	if o.fileServer == nil {
+		return false
+	}
+	now := map[string]int32{}
+	for _, directory := range o.directories {
+		if owner := ownerOf(directory); owner != nil {
+			now[owner.Server]++
+		}
+	}
+	return slices.ContainsFunc(o.share.Status.Directories.PerServer, func(before v1alpha1.ServerDirectories) bool {
+		known := slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == before.Name })
+		return known && now[before.Name] < ptr.Deref(before.Count, 0) && isAway(o, before.Name)
+	})
+}
+
+// isOut: a data server that served does not, so it may take long to see what it has.
+func isOut(o *observed, server *internalv1.DataServer) bool {
+	return server.Status.Unreachable.SeenBy != "" || slices.ContainsFunc(o.fileServer.Status.Servers, func(seen v1alpha1.FileServerServerStatus) bool {
+		return seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable
+	})
+}
+
+func isIgnored(o *observed, server string) bool {
+	return slices.Contains(o.share.Spec.IgnoreDataOn, server)
+}
+
+// isInventoried: the data server was looked at for this very share since ShareDirectories were lost last, or has only data
+// of an earlier one that is to be removed.
+func isInventoried(o *observed, server *internalv1.DataServer, generation int64) bool {
+	export := o.exports[server.Name]
+	if export != nil && export.DeletionTimestamp != nil && export.Spec.DataPolicy == internalv1.DataDelete {
+		return true
+	}
+	return export != nil && export.DeletionTimestamp == nil && export.Status.Inventory.FileShareUID == string(o.share.UID) &&
+		export.Status.Inventory.Generation >= generation
+}
+
+// neverHad: the volumes had no directory of a share of this name when the data server told last. It tells before it serves a new share.
+func neverHad(o *observed, server *internalv1.DataServer, generation int64) bool {
+	return generation == 1 && server.Status.Shares != nil && !naming.DigestMayHave(*server.Status.Shares, naming.ShareDirectoryName(o.share.Name))
+}
+
+// findMisplaced collects what inventories of the share tell of data that clients don't see.
+func (i *inventory) findMisplaced(o *observed) {
+	for _, export := range inventoriedExports(o) {
+		server := export.Spec.DataServerRef.Name
+		for _, copied := range export.Status.Inventory.Misplaced {
+			i.misplaced = append(i.misplaced, placeOf(o, server, ptr.Deref(copied.Volume, 0), copied.Path))
+		}
+		i.misplacedCount += int(ptr.Deref(export.Status.Inventory.MisplacedCount, 0))
+	}
+	root := o.directories[tree.RootPath]
+	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
+		return
+	}
+	for _, owner := range occupied(o) {
+		if owner != *ownerOf(root) {
+			i.misplaced = append(i.misplaced, placeOf(o, owner.Server, owner.Volume, ""))
+			i.misplacedCount++
+		}
+	}
+}
+
+// inventoriedExports are the exports whose inventories are about this very share, in order of their servers.
+func inventoriedExports(o *observed) []*internalv1.ShareExport {
+	var exports []*internalv1.ShareExport
+	for _, export := range o.exports {
+		if export.Status.Inventory.FileShareUID == string(o.share.UID) && !isIgnored(o, export.Spec.DataServerRef.Name) {
+			exports = append(exports, export)
+		}
+	}
+	slices.SortFunc(exports, func(a, b *internalv1.ShareExport) int {
+		return byNumber(a.Spec.DataServerRef.Name, b.Spec.DataServerRef.Name)
+	})
+	return exports
+}
+
+// occupied are the volumes that have something in the root of a share of layout Single.
+func occupied(o *observed) []placement.Owner {
+	var owners []placement.Owner
+	for _, export := range inventoriedExports(o) {
+		for _, volume := range export.Status.Inventory.OccupiedVolumes {
+			owners = append(owners, placement.Owner{Server: export.Spec.DataServerRef.Name, Volume: volume})
+		}
+	}
+	return owners
+}
+
+// placeOf is where something is, for messages.
+func placeOf(o *observed, server string, volume int32, rel string) string {
+	return server + ":" + path.Join(naming.ExportDirectory(naming.VolumesRoot, o.share.Name, volume), rel)
+}
+
+func inventoriedCondition(found inventory) metav1.Condition {
+	const kind = v1alpha1.FileShareInventoried
+	switch {
+	case !found.complete && found.away:
+		return conditions.False(kind, v1alpha1.ReasonDataServersUnavailable, waitForInventory(found)+
+			"; if one never comes back, name it in spec.ignoreDataOn")
+	case !found.complete:
+		return conditions.False(kind, v1alpha1.ReasonInventoryPending, waitForInventory(found))
+	case found.misplacedCount > 0:
+		text := conditions.List(found.misplaced, maxNamed)
+		if more := found.misplacedCount - len(found.misplaced); more > 0 {
+			text += " and " + strconv.Itoa(more) + " more"
+		}
+		return conditions.True(kind, v1alpha1.ReasonDataMisplaced, "clients don't see what is in "+text+
+			", because the share has these directories elsewhere: move the content by hand and remove them there")
+	default:
+		return conditions.True(kind, v1alpha1.ReasonReady, "no data server has a directory that the share does not know")
+	}
+}
+
+func waitForInventory(found inventory) string {
+	return fmt.Sprintf("no directory is placed, and clients' mkdir waits, before it is known which ones the data servers have already; waiting for %s",
+		conditions.List(found.waiting, maxNamed))
+}

@@ -1,0 +1,85 @@
+package directories
+
+import (
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/ownertest"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// inventory is what the API has of the data server's volumes after a scan.
+func (w *world) inventory(t *testing.T) internalv1.ShareInventory {
+	t.Helper()
+	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err != nil {
+		t.Fatal(err)
+	}
+	export := &internalv1.ShareExport{}
+	if err := w.keeper.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: naming.ShareExport("s", "fs-0")}, export); err != nil {
+		t.Fatal(err)
+	}
+	w.keeper.Tree.SetExport(export) // as the watch does
+	return export.Status.Inventory
+}
+
+func TestAScanTellsWhatADataServerHas(t *testing.T) {
+	w := newWorld(t, "", true)
+	for _, path := range []string{"/s/0/p/a", "/s/0/p/b", "/s/0/.howdah/p/c"} {
+		w.owner.Put(path, ownertest.Directory{Mode: 0o755})
+	}
+	elsewhere := left("p/b", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name = "fs-1" })
+	w.keeper.Tree.SetDirectory(elsewhere)
+	found := w.inventory(t)
+	if found.FileShareUID != "s" || found.Generation != 1 {
+		t.Errorf("the inventory is not this share's: %+v", found)
+	}
+	if len(found.Misplaced) != 1 || found.Misplaced[0].Path != "p/b" || found.MisplacedCount == nil || *found.MisplacedCount != 1 {
+		t.Errorf("p/b is here and owned by another server, and the inventory tells %+v", found)
+	}
+	if r, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || r.Server != "fs-0" || r.State != internalv1.DirectoryReady {
+		t.Errorf("p/a has no ShareDirectory: %+v", r)
+	}
+	w.owner.Drop("/s/0/p/b")
+	if found := w.inventory(t); len(found.Misplaced) > 0 || found.MisplacedCount != nil {
+		t.Errorf("p/b was removed here, and the inventory still tells %+v", found)
+	}
+}
+
+func TestAScanTellsWhereASingleShareHasData(t *testing.T) {
+	w := newWorld(t, v1alpha1.LayoutSingle, true)
+	w.owner.Put("/s/0/.howdah", ownertest.Directory{Mode: 0o755})
+	if found := w.inventory(t); found.FileShareUID != "s" || len(found.OccupiedVolumes) > 0 {
+		t.Errorf("an empty volume: %+v", found)
+	}
+	w.owner.Put("/s/0/file", ownertest.Directory{Mode: 0o755})
+	if found := w.inventory(t); !slices.Equal(found.OccupiedVolumes, []int32{0}) {
+		t.Errorf("a volume with data: %+v", found)
+	}
+}
+
+// What an owner does not show is not known to be gone: the inventory stays as it was, and the scan is repeated.
+func TestAScanThatFailsTellsNothing(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.owner.Hide("/s/0", true)
+	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
+		t.Fatal("a scan of an export that is not shown is done")
+	}
+	w.owner.Hide("/s/0", false)
+	if found := w.inventory(t); found.FileShareUID != "s" {
+		t.Errorf("the export is shown, and the inventory is %+v", found)
+	}
+}
+
+func TestAParentThatLostItsShareDirectoryGetsAnother(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+	w.keeper.Tree.SetDirectory(left("p/a", internalv1.DirectoryReady))
+	w.inventory(t)
+	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" {
+		t.Errorf("p has no ShareDirectory: %+v", r)
+	}
+}
