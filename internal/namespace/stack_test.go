@@ -349,6 +349,9 @@ func TestADirectoryThatWasJustMadeIsAnotherFileSystemsRootToItsMakerAndAReferral
 	if _, status := k.try(user, through, ask(nfsv4.FATTR4_SUPPORTED_ATTRS)); status != nfsv4.NFS4ERR_STALE {
 		t.Errorf("who mounts the new directory from here gets %s, want NFS4ERR_STALE", nfs.StatusName(status))
 	}
+	if _, status := k.try(user, append(walk("/data/d"), look...)...); status != nfsv4.NFS4ERR_STALE {
+		t.Errorf("LOOKUP while it is entered: %s, want NFS4ERR_STALE: drop it, and walk again", nfs.StatusName(status))
+	}
 	if _, status := k.try(user, append(walk("/data/d"), look...)...); status != nfsv4.NFS4ERR_MOVED {
 		t.Errorf("LOOKUP, GETFH of the entered directory: %s, want NFS4ERR_MOVED", nfs.StatusName(status))
 	}

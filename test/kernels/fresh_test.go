@@ -1,9 +1,14 @@
 package kernels
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -57,6 +62,42 @@ func (w *world) testFreshDirectories(t *testing.T) {
 					t.Errorf("%s\nended with %d:\n%s", command, r.code, r.output)
 				}
 			})
+		}
+	})
+}
+
+// entries makes directories, and enters each for the first time with several threads at the same moment or a little apart.
+//
+//go:embed testdata/entries.py
+var entries string
+
+const (
+	// entryRounds are enough for the race to be lost many times where nothing is done about it: every fifth entry was, of two
+	// at the same moment.
+	entryRounds = 100
+	// missedEntries is one of how many may still get ENOENT, once: the race is made rare, not impossible (fresh.go).
+	missedEntries = 40
+)
+
+// testFirstEntries is about processes of one machine that enter a directory together, right after it was made there: while one
+// of them is led from what mkdir showed to the referral, the others are on their way through the same name.
+func (w *world) testFirstEntries(t *testing.T) {
+	w.share("entries", 1, nil)
+	w.onEveryKernel(t, func(t *testing.T, c *kernelClient) {
+		c.mount(t, "/entries", "nconnect=2")
+		if err := os.WriteFile(filepath.Join(c.folder, "entries.py"), []byte(entries), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, threads := range []int{2, 4} {
+			r := c.run(t, fmt.Sprintf("python3 /host/entries.py /mnt/share/%s-%d %d %d", c.kernel, threads, entryRounds, threads))
+			t.Logf("%d threads, %d directories, %v:\n%s", threads, entryRounds, r.took, r.output)
+			missed, err := strconv.Atoi(r.output[strings.LastIndexByte(r.output, '\n')+1:])
+			if r.code != 0 || err != nil {
+				t.Errorf("a first entry of %d at the same moment failed otherwise than with ENOENT, once", threads)
+			}
+			if missed > entryRounds*threads/missedEntries {
+				t.Errorf("%d of %d first entries at the same moment got ENOENT", missed, entryRounds*threads)
+			}
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 func TestKernels(t *testing.T) {
 	w := newWorld(t)
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
+	t.Run("a directory is entered by many at the same moment", w.testFirstEntries)
 	t.Run("a directory of the namespace is one to all tools", w.testDirectories)
 	t.Run("everyday tools do what they do on a local disk", w.testEveryday)
 	t.Run("many directories are listed", w.testListing)

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"context"
 	"strings"
 	"unicode/utf8"
 
@@ -125,7 +126,7 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 
 // lookup is LOOKUP (RFC 8881 section 18.13). A junction is entered only while its owner
 // serves it: the client's kernel would mount the owner now, and fail.
-func (c *compound) lookup(name string) nfsv4.Nfsstat4 {
+func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	e, status := c.child(name)
 	if status != nfsv4.NFS4_OK {
 		return status
@@ -133,6 +134,9 @@ func (c *compound) lookup(name string) nfsv4.Nfsstat4 {
 	if e.Junction() && c.h.fresh.has(c.caller.Addr, e.ID) {
 		c.current = unentered(e)
 		return nfsv4.NFS4_OK
+	}
+	if e.Junction() && c.h.fresh.settle(ctx, c.caller.Addr, e.ID) {
+		return nfsv4.NFS4ERR_STALE
 	}
 	if e.Junction() {
 		good := e.Target.Serves && c.h.Reachable(e.Target.Server)

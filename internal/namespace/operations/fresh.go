@@ -1,8 +1,10 @@
 package operations
 
 import (
+	"context"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -21,16 +23,38 @@ import (
 // repeated once, with all names looked up anew), drops the directory that it had, finds the referral, and mounts the data
 // server on that. A referral has no handle in Linux, so it stays the same one in all further lookups. If Linux mounted the
 // data server on the first one, it would take that mount away at the next lookup, from under who works in it.
+//
+// While one process walks again, others may be on their way through the directory that is dropped. A LOOKUP of theirs that was
+// answered with the referral would mount it there: ENOENT, since Linux mounts nothing on what was dropped. So every LOOKUP
+// after the first try to enter is kept waiting until no other came for settleEntry, and then is stale, too: those who repeat
+// their walk anyway drop the directory for that, and those who were on their way repeat theirs.
 
 // maxFresh is how many directories are remembered, at least. A forgotten one is a referral already
 // at the first LOOKUP, which works but for the last sentence above.
 const maxFresh = 8192
+
+// settleEntry is long for processes that were started together, and short for one that waits for nobody. However many
+// come, none waits for longer than settleMost.
+const (
+	settleEntry = 20 * time.Millisecond
+	settleMost  = 10 * settleEntry
+)
 
 // fresh remembers directories that their makers have not entered. The zero value is ready.
 type fresh struct {
 	mu sync.Mutex
 	// newer takes what is added; when it is full it becomes the older one, and that is forgotten.
 	newer, older map[made]struct{}
+	// entering are those that their makers enter now.
+	entering map[made]*entry
+}
+
+// entry is the first entry of a directory by its maker.
+type entry struct {
+	began time.Time
+	quiet *time.Timer
+	// settled is closed when who looks the directory up may find the referral.
+	settled chan struct{}
 }
 
 // made is a directory and the client that made it.
@@ -56,11 +80,55 @@ func (f *fresh) has(by netip.Addr, id tree.ID) bool {
 	return newer || older
 }
 
-func (f *fresh) remove(by netip.Addr, id tree.ID) {
+// enter has a directory become a referral to its maker, once no process of it is on its way any more.
+func (f *fresh) enter(by netip.Addr, id tree.ID) {
+	m := made{by, id}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.newer, made{by, id})
-	delete(f.older, made{by, id})
+	_, newer := f.newer[m]
+	_, older := f.older[m]
+	if !newer && !older {
+		f.delay(f.entering[m])
+		return
+	}
+	delete(f.newer, m)
+	delete(f.older, m)
+	if f.entering == nil {
+		f.entering = map[made]*entry{}
+	}
+	e := &entry{began: time.Now(), settled: make(chan struct{})}
+	f.entering[m] = e
+	e.quiet = time.AfterFunc(settleEntry, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.entering[m] == e {
+			delete(f.entering, m)
+			close(e.settled)
+		}
+	})
+}
+
+// delay notes that another process is on its way. f.mu is held.
+func (f *fresh) delay(e *entry) {
+	if e != nil {
+		e.quiet.Reset(min(settleEntry, settleMost-time.Since(e.began)))
+	}
+}
+
+// settle waits while a directory's maker enters it; false: nobody does.
+func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
+	f.mu.Lock()
+	e := f.entering[made{by, id}]
+	f.delay(e)
+	f.mu.Unlock()
+	if e == nil {
+		return false
+	}
+	select {
+	case <-e.settled:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // unentered is the handle of a junction as its maker sees it: without the target.

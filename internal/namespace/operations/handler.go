@@ -99,7 +99,7 @@ func (c *compound) Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 
 func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	if c.enters(op) {
-		c.h.fresh.remove(c.caller.Addr, c.current.id)
+		c.h.fresh.enter(c.caller.Addr, c.current.id)
 		return session.Fail(op, nfsv4.NFS4ERR_STALE)
 	}
 	switch o := op.(type) {
@@ -124,11 +124,11 @@ func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	case *nfsv4.NfsArgop4_OP_SETATTR:
 		return c.setattr(ctx, o)
 	}
-	return session.Fail(op, c.status(op))
+	return session.Fail(op, c.status(ctx, op))
 }
 
 // status does the operations that return nothing but a status.
-func (c *compound) status(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
+func (c *compound) status(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
 	switch o := op.(type) {
 	case *nfsv4.NfsArgop4_OP_PUTROOTFH, *nfsv4.NfsArgop4_OP_PUTPUBFH:
 		c.current = &handle{id: c.h.Tree.Root().ID}
@@ -148,7 +148,7 @@ func (c *compound) status(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
 		c.current = c.saved
 		return nfsv4.NFS4_OK
 	case *nfsv4.NfsArgop4_OP_LOOKUP:
-		return c.lookup(o.Oplookup.Objname)
+		return c.lookup(ctx, o.Oplookup.Objname)
 	case *nfsv4.NfsArgop4_OP_LOOKUPP:
 		return c.lookupp()
 	case *nfsv4.NfsArgop4_OP_VERIFY:
