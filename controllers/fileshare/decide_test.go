@@ -149,6 +149,13 @@ func TestDecide(t *testing.T) {
 			declaring("a"), func(o *observed) { o.put("a", "fs-1", ready, leftBehind) },
 			[]string{`change a: Creating, removal "", declared true, retained false`},
 		},
+		"what was being removed or renamed when the share was deleted still is": {
+			declaring("{a,b}"), func(o *observed) {
+				o.put("a", "fs-1", removing, leftBehind)
+				o.put("b", "fs-1", internalv1.DirectoryRenaming, leftBehind)
+			},
+			[]string{`change a: Removing, removal "", declared true, retained false`, `change b: Renaming, removal "", declared true, retained false`},
+		},
 		"what it left on a data server that is no more is forgotten": {
 			declaring(), func(o *observed) { o.put("a", "fs-7", ready, leftBehind) }, []string{"forget a"},
 		},

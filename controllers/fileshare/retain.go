@@ -35,7 +35,8 @@ func retain(o *observed) []directoryChange {
 }
 
 // useAgain takes a retained ShareDirectory back into use. It is Creating until a namespace
-// server has found the directory, or made it if somebody cleared the volume. If its data server
+// server has found the directory, or made it if somebody cleared the volume. One that was being removed or renamed still is: made
+// anew, a directory would be there under both its names, or again. If its data server
 // is no more, a FileServer of the same name was made with fewer, and the ShareDirectory tells of nothing.
 func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
@@ -49,7 +50,7 @@ func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirecto
 	delete(after.Labels, v1alpha1.RetainedLabel)
 	delete(after.Annotations, tree.MadeByAnnotation)
 	after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
-	if ownerOf(directory) != nil {
+	if ownerOf(directory) != nil && directory.State() == internalv1.DirectoryReady {
 		after.Status.State = internalv1.DirectoryCreating
 	}
 	p.change = append(p.change, directoryChange{directory, after})

@@ -176,7 +176,8 @@ const (
 	DirectoryCreating DirectoryState = "Creating"
 	// DirectoryReady: exists on its owner; the namespace refers to it.
 	DirectoryReady DirectoryState = "Ready"
-	// DirectoryRemoving: a removal was begun; it ends with the object gone, or Ready if the directory is not empty.
+	// DirectoryRemoving: a removal was begun, or a rename to another name; it ends with the object gone, or Ready if the directory is
+	// still there.
 	DirectoryRemoving DirectoryState = "Removing"
 	// DirectoryRenaming: the new name of a directory whose rename was begun; renamedFrom is the old.
 	DirectoryRenaming DirectoryState = "Renaming"

@@ -3,6 +3,8 @@ package directories
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +48,9 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 		return nil
 	case err != nil:
 		return err
+	case tree.NewDirectory(directory).Version != r.Version:
+		k.DirectoryChanged(t.share, t.path) // somebody is at it
+		return nil
 	}
 	switch directory.State() {
 	case internalv1.DirectoryReady:
@@ -108,7 +113,15 @@ func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, directo
 // is not done.
 func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
-	gone, err := k.isGone(ctx, share, r)
+	if r.Server == "" && k.renamedTo(r) {
+		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter) // it goes with the end of that, or is Ready again
+		return nil
+	}
+	if r.Server == "" {
+		// It exists with its ShareDirectory: nothing was removed yet but copies that are made again when they are needed.
+		return k.setState(ctx, directory, internalv1.DirectoryReady)
+	}
+	gone, err := k.isGone(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -119,14 +132,11 @@ func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, direct
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-func (k *Keeper) isGone(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
-	if r.Server == "" {
-		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
-	}
+func (k *Keeper) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
 	if r.Path == tree.RootPath {
 		return false, nil // an export's root is not removed through NFS
 	}
-	exists, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
+	exists, err := k.exists(ctx, r.Server, r.Volume, r.Share, r.Path)
 	return !exists, err
 }
 
@@ -192,20 +202,25 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, direct
 		renamed = newThere && !oldThere
 	} else {
 		// In the namespace only: it is renamed when the old ShareDirectory is gone. Once part of what is below it was moved, the rest is.
-		_, err := k.get(ctx, r.Share, r.RenamedFrom)
+		old, err := k.get(ctx, r.Share, r.RenamedFrom)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		renamed = err != nil
-		if !renamed && k.Tree.Below(r.Share, r.Path) {
-			if status := k.move(ctx, share, r.RenamedFrom, r.Path); status != nfsv4.NFS4_OK {
+		if !renamed && (old.State() == internalv1.DirectoryRemoving || k.Tree.Below(r.Share, r.Path)) {
+			if status, _ := k.move(ctx, share, r.RenamedFrom, r.Path, root); status != nfsv4.NFS4_OK {
 				return fmt.Errorf("go on with the rename of %s of share %s to %s: %s", r.RenamedFrom, r.Share, r.Path, nfs.StatusName(status))
 			}
 			return nil
 		}
 	}
-	if !renamed {
-		return k.drop(ctx, directory)
+	switch {
+	case !renamed && k.movesWithAbove(r):
+		// Who moves the directory above it goes on with this one, and may be at it now. It is looked at again after that.
+		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter)
+		return nil
+	case !renamed:
+		return k.undo(ctx, directory)
 	}
 	old, err := k.get(ctx, r.Share, r.RenamedFrom)
 	if err == nil && old.Spec.DataServerRef.Name == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
@@ -217,6 +232,24 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, direct
 		return err
 	}
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
+}
+
+// renamedTo tells whether a directory is being renamed: its successor is there.
+func (k *Keeper) renamedTo(r *tree.Directory) bool {
+	return slices.ContainsFunc(k.Tree.Unfinished(), func(other *tree.Directory) bool {
+		return other.Share == r.Share && other.State == internalv1.DirectoryRenaming && other.RenamedFrom == r.Path
+	})
+}
+
+// movesWithAbove tells whether a directory gets its name because one above it does.
+func (k *Keeper) movesWithAbove(r *tree.Directory) bool {
+	for at := strings.LastIndexByte(r.Path, '/'); at > 0; at = strings.LastIndexByte(r.Path[:at], '/') {
+		above, ok := k.Tree.Directory(r.Share, r.Path[:at])
+		if ok && above.State == internalv1.DirectoryRenaming && above.RenamedFrom+r.Path[at:] == r.RenamedFrom {
+			return true
+		}
+	}
+	return false
 }
 
 // exists tells whether an owner has a path of a share.

@@ -93,7 +93,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for _, server := range k.Tree.Servers() {
 		k.ServerChanged(server.Name)
 	}
-	<-ctx.Done()
+	k.checkSteadily(ctx)
 	k.mu.Lock()
 	k.queue = nil
 	k.mu.Unlock()
@@ -172,6 +172,15 @@ func (k *Keeper) againLater(t task) {
 	}
 	k.seen[t] = seen{version: k.seen[t].version, since: k.Clock.Now()}
 	k.queue.AddAfter(t, retryRemoval)
+}
+
+// againAfter has a ShareDirectory looked at again.
+func (k *Keeper) againAfter(t task, wait time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue != nil {
+		k.queue.AddAfter(t, wait)
+	}
 }
 
 // ServerChanged is to be called after the tree has a new state of a data server.

@@ -14,7 +14,6 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/tree"
-	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -57,6 +56,9 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	if !share.Inventoried {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY // A data server may have a directory of this name.
 	}
+	if s.leaving(share, req.Parent.Rel) {
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	}
 	if s.full(share) {
 		// The limit is about what the API has to carry, so it is not exact: as many as are being made now may come above it.
 		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
@@ -74,6 +76,12 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, nfsv4.NFS4ERR_STALE
 	}
 	return entry, nfsv4.NFS4_OK
+}
+
+// leaving tells whether a directory of the namespace is being removed or renamed: nothing is to come into it now.
+func (s *Service) leaving(share *tree.Share, rel string) bool {
+	r, ok := s.Tree.Directory(share.Name, rel)
+	return ok && r.State == internalv1.DirectoryRemoving
 }
 
 // full tells whether a share has as many directories as it may have.
@@ -109,17 +117,29 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return s.status("mkdir "+rel, err)
 	}
 	spec.DataServerRef.Name, spec.Volume = owner.Server, ptr.To(owner.Volume)
-	directory, status := s.claim(ctx, share, rel, spec)
+	key := claimKey(share.Name, rel, &spec)
+	directory, resumed, status := s.claimOrResume(ctx, share, rel, spec)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
 	release()
+	if resumed { // it may have been placed elsewhere then
+		owner = placement.Owner{Server: directory.Spec.DataServerRef.Name, Volume: ptr.Deref(directory.Spec.Volume, 0)}
+		if address, err = s.address(owner.Server); err != nil {
+			s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
+			return s.status("mkdir "+rel, err)
+		}
+	}
 	path := tree.ExportPath(share.Name, owner.Volume, rel)
-	err = s.untilAnswered(ctx, func() error {
+	err = s.untilAnswered(ctx, resumed, func() error {
 		return s.makeWithParents(ctx, address, share, owner.Volume, rel, credentials(req.Caller),
 			nfs.MkdirOptions{Mode: req.Mode, Owner: req.Owner, Group: req.Group})
 	})
 	switch {
+	case err != nil && !answered(err):
+		// Nobody knows whether it was made. The client comes back for it, or the keeper looks.
+		s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
+		return s.status("mkdir "+rel, err)
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
 		// It was there without a ShareDirectory: it is taken over as it is, and the client told so.
 		s.adopt(ctx, address, path, directory)
@@ -135,6 +155,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return status
 	}
 	if err := s.finish(ctx, directory); err != nil {
+		s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
 		return s.status("mkdir "+rel, err)
 	}
 	return nfsv4.NFS4_OK
@@ -186,38 +207,65 @@ func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
 // claim creates the ShareDirectory, which is the lock on the path. If it exists the status is
 // NFS4ERR_EXIST, given when the other directory can be looked up.
 func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
+	directory, _, status := s.claimOrResume(ctx, share, rel, spec)
+	return directory, status
+}
+
+// claimOrResume is claim. resumed: the ShareDirectory is that of an earlier attempt at the same, which was not settled.
+func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (o *internalv1.ShareDirectory, resumed bool, status nfsv4.Nfsstat4) {
 	until := s.Clock.Now().Add(settleFor)
+	key := claimKey(share.Name, rel, &spec)
+	mark := s.attempts.take(key)
+	resumed = mark != ""
+	if !resumed {
+		mark = newMark()
+	}
 	for {
-		directory := s.newDirectory(share, rel, spec)
+		directory := s.newDirectory(share, rel, mark, spec)
 		err := s.Client.Create(ctx, directory)
 		if err == nil {
 			s.show(directory)
-			return directory, nfsv4.NFS4_OK
+			return directory, resumed, nfsv4.NFS4_OK
 		}
-		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.status("create ShareDirectory "+naming.Directory(s.FileServer, share.Name, rel), err)
+		pause := finishPause
+		if apierrors.IsAlreadyExists(err) {
+			var other *internalv1.ShareDirectory
+			other, err = s.get(ctx, share.Name, rel)
+			switch {
+			case err == nil && other.Annotations[tree.AttemptAnnotation] == mark:
+				s.show(other)
+				if resumed && other.State() == internalv1.DirectoryRenaming {
+					err = s.hold(ctx, other)
+				}
+				if err != nil {
+					return nil, false, s.status("rename to "+rel, err)
+				}
+				return other, resumed, nfsv4.NFS4_OK
+			case err == nil && (other.State() == internalv1.DirectoryReady || s.Clock.Now().After(until)):
+				return nil, false, nfsv4.NFS4ERR_EXIST
+			case err == nil, apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
+				pause = settlePause
+			}
+		} else if refusedByAPI(err) {
+			return nil, false, s.status("create ShareDirectory "+directory.Name, err)
 		}
-		other, err := s.get(ctx, share.Name, rel)
-		switch {
-		case apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
-		case err != nil:
-			return nil, s.status("read ShareDirectory "+naming.Directory(s.FileServer, share.Name, rel), err)
-		case other.State() == internalv1.DirectoryReady:
-			return nil, nfsv4.NFS4ERR_EXIST
-		}
-		if s.Clock.Now().After(until) {
-			return nil, nfsv4.NFS4ERR_EXIST
-		}
-		if !s.pause(ctx, settlePause) {
-			return nil, nfsv4.NFS4ERR_DELAY
+		if s.Clock.Now().After(until) || !s.pause(ctx, pause) {
+			s.attempts.put(key, mark, s.Clock.Now())
+			if err != nil {
+				return nil, false, s.status("create ShareDirectory "+directory.Name, err)
+			}
+			return nil, false, nfsv4.NFS4ERR_DELAY
 		}
 	}
 }
 
 // untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an
-// earlier one has made it: nobody else could, this server has the ShareDirectory.
-func (s *Service) untilAnswered(ctx context.Context, mkdir func() error) error {
+// earlier one has made it: nobody else could, this server has the ShareDirectory. resumed: there were earlier tries.
+func (s *Service) untilAnswered(ctx context.Context, resumed bool, mkdir func() error) error {
 	err := ownDoing(mkdir())
+	if resumed && nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+		return nil
+	}
 	for try := 1; try < ownerTries && err != nil && !answered(err); try++ {
 		if !s.pause(ctx, ownerPause) {
 			return err

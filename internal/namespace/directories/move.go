@@ -3,11 +3,13 @@ package directories
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -27,52 +29,115 @@ const (
 // moveTree renames a directory of the namespace with the directories below it. Paths are in all their ShareDirectories and on all their
 // owners, so each is renamed by itself, from the bottom up, while both names exist; the ShareDirectory of the new name, made first,
 // tells the keeper what was begun. From then on the only way is forward: part of the directories may have moved.
-func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) nfsv4.Nfsstat4 {
+func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (status nfsv4.Nfsstat4, begun bool) {
 	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
 		if server, ok := s.Tree.Server(r.Server); r.Server != "" && (!ok || !server.Serves[r.Share] || s.Reachable != nil && !s.Reachable(r.Server)) {
 			s.Log.Info("a directory is not renamed before all data servers answer that have directories below it", "path", entry.Path, "server", r.Server)
-			return nfsv4.NFS4ERR_DELAY
+			return nfsv4.NFS4ERR_DELAY, false
 		}
 	}
 	// The change's own limit is about one directory.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
-	return s.move(ctx, entry.Share, entry.Rel, rel)
+	return s.move(ctx, entry.Share, entry.Rel, rel, root)
 }
 
-// move renames a directory with all below it. It goes on where an earlier try was stopped.
-func (s *Service) move(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
+// move renames a directory with all below it. It goes on where an earlier try was stopped. begun: what it needs may be locked.
+func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, creds nfs.Credentials) (status nfsv4.Nfsstat4, begun bool) {
 	what := "move " + from + " of share " + share.Name
 	old, err := s.get(ctx, share.Name, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return s.moved(ctx, share, from, to)
+		return s.moved(ctx, share, from, to), false
 	case err != nil:
-		return s.status(what, err)
-	case old.State() != internalv1.DirectoryReady:
-		return nfsv4.NFS4ERR_DELAY // made, removed or renamed by somebody right now
+		return s.status(what, err), false
 	}
-	next, status := s.takeName(ctx, share, old, to)
-	if status != nfsv4.NFS4_OK {
-		return status
+	next, err := s.get(ctx, share.Name, to)
+	ours := err == nil && next.Spec.RenamedFrom == from && next.State() == internalv1.DirectoryRenaming
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return s.status(what, err), false
+	case ours && !sameDirectory(old, next):
+		// It was begun for another directory, which had the name.
+		if err := s.undo(ctx, next); err != nil {
+			return s.status(what, err), false
+		}
+		return nfsv4.NFS4ERR_DELAY, false
+	case old.State() != internalv1.DirectoryReady && (old.State() != internalv1.DirectoryRemoving || !ours && !s.attempts.has(renameKey(share.Name, from, to))):
+		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed by somebody right now
+	}
+	if old.Spec.DataServerRef.Name != "" {
+		// The Keeper leaves it alone for longer than that.
+		bounded, cancel := context.WithTimeout(ctx, s.Timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	if err := s.lockForRename(ctx, old); err != nil {
+		return s.status(what, err), false
+	}
+	if ours {
+		err = s.hold(ctx, next)
+		status = nfsv4.NFS4_OK
+	} else {
+		err = nil
+		next, status = s.claim(ctx, share, to, renamedSpec(old))
+	}
+	switch {
+	case err != nil:
+		return s.status(what, err), true
+	case status == nfsv4.NFS4ERR_DELAY:
+		return status, true
+	case status != nfsv4.NFS4_OK:
+		s.unlock(ctx, old)
+		return status, false
 	}
 	was, ok := s.Tree.At(share.Path + "/" + from)
 	if !ok {
-		return nfsv4.NFS4ERR_DELAY
+		return nfsv4.NFS4ERR_DELAY, true
 	}
 	if r := tree.NewDirectory(old); r.Server != "" {
-		// The caller needs permission where the top of the tree is, not for what is below it.
-		status = s.renameOnOwner(ctx, share, r, to, root)
+		status = s.renameOnOwner(ctx, share, r, to, creds)
 	} else {
 		status = s.moveKids(ctx, share, from, to)
 	}
-	if status != nfsv4.NFS4_OK {
-		return status
+	switch status {
+	case nfsv4.NFS4_OK:
+	case nfsv4.NFS4ERR_DELAY:
+		return status, true
+	default:
+		if err := s.drop(ctx, next); err != nil {
+			s.Log.Warn("a rename that was refused is left to the keeper", "share", share.Name, "path", from, "error", err)
+			return status, false
+		}
+		s.unlock(ctx, old)
+		return status, false
 	}
 	if err := s.endRename(ctx, old, next, &was); err != nil {
-		return s.status(what, err)
+		return s.status(what, err), true
 	}
-	return nfsv4.NFS4_OK
+	return nfsv4.NFS4_OK, true
+}
+
+// sameDirectory tells whether a ShareDirectory is the successor of another under another path.
+func sameDirectory(old, next *internalv1.ShareDirectory) bool {
+	known := next.Spec.Identity == "" || next.Spec.Identity == renamedSpec(old).Identity
+	return known && old.Spec.DataServerRef == next.Spec.DataServerRef &&
+		ptr.Deref(old.Spec.Volume, 0) == ptr.Deref(next.Spec.Volume, 0)
+}
+
+// lockForRename keeps others from the old name: it is Removing, and what becomes of it can be told from what is on its owner.
+func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirectory) error {
+	if old.State() == internalv1.DirectoryReady {
+		return s.setState(ctx, old, internalv1.DirectoryRemoving)
+	}
+	return s.hold(ctx, old)
+}
+
+// unlock is for what was not renamed.
+func (s *Service) unlock(ctx context.Context, old *internalv1.ShareDirectory) {
+	if err := s.setState(ctx, old, internalv1.DirectoryReady); err != nil {
+		s.Log.Warn("a directory that was not renamed is left to the keeper", "share", old.Spec.FileShareRef.Name, "path", old.Spec.Path, "error", err)
+	}
 }
 
 // moved is the status of a move whose source is gone: somebody else has moved it, or is at the last step.
@@ -85,21 +150,14 @@ func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string)
 		return s.status("move "+from+" of share "+share.Name, err)
 	case next.Spec.RenamedFrom != from:
 		return nfsv4.NFS4ERR_NOENT
+	case next.State() == internalv1.DirectoryRenaming && next.Spec.DataServerRef.Name != "":
+		return nfsv4.NFS4ERR_DELAY // renamed, or removed before it was: the keeper looks
 	case next.State() == internalv1.DirectoryRenaming:
 		if err := s.finish(ctx, next); err != nil {
 			return s.status("move "+from+" of share "+share.Name, err)
 		}
 	}
 	return nfsv4.NFS4_OK
-}
-
-// takeName is claim, unless an earlier try has the name already.
-func (s *Service) takeName(ctx context.Context, share *tree.Share, old *internalv1.ShareDirectory, to string) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
-	next, err := s.get(ctx, share.Name, to)
-	if err == nil && next.Spec.RenamedFrom == old.Spec.Path && next.State() == internalv1.DirectoryRenaming {
-		return next, nfsv4.NFS4_OK
-	}
-	return s.claim(ctx, share, to, renamedSpec(old))
 }
 
 // moveKids moves all directories of a directory, also those that others make in it meanwhile, and then takes it from its owners.
@@ -117,12 +175,16 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 			}
 			continue
 		}
+		var stay atomic.Int64
 		group, inner := errgroup.WithContext(ctx)
 		group.SetLimit(moveParallel)
 		for _, kid := range kids {
 			group.Go(func() error {
-				status := s.move(inner, share, kid.Path, to+kid.Path[len(from):])
+				status, _ := s.move(inner, share, kid.Path, to+kid.Path[len(from):], root)
 				switch status {
+				case nfsv4.NFS4ERR_EXIST:
+					stay.Add(1)
+					return nil
 				case nfsv4.NFS4_OK, nfsv4.NFS4ERR_DELAY, nfsv4.NFS4ERR_NOENT:
 					return nil // the next round looks again
 				}
@@ -131,6 +193,11 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 		}
 		if err := group.Wait(); err != nil {
 			s.Log.Warn("a directory can't be moved with the one above it, and is tried again", "share", share.Name, "error", err)
+		}
+		if int(stay.Load()) == len(kids) {
+			// They were made under the old name after others of their names had moved. They stay, as if made after the rename.
+			s.Log.Warn("directories that were made in a directory while it was renamed stay under its old name", "share", share.Name, "path", from)
+			return nfsv4.NFS4_OK
 		}
 		if len(s.Tree.DirectoriesIn(share.Name, from)) > 0 && !s.pause(ctx, movePause) {
 			return nfsv4.NFS4ERR_DELAY

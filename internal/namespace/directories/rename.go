@@ -15,10 +15,10 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Rename implements operations.Mutator. A distributed directory stays on its owner: a new
-// ShareDirectory takes the new path (Renaming, with the old path), the owner renames, the old
-// ShareDirectory goes, the new one becomes Ready. In this order a crash at any point can be told
-// from what the owner has.
+// Rename implements operations.Mutator. A distributed directory stays on its owner: its ShareDirectory is locked (Removing), a
+// new one takes the new path (Renaming, with the old path), the owner renames, the old ShareDirectory goes, the new one becomes
+// Ready. In this order a crash at any point can be told from what the owner has, and each of the two is settled by itself: what
+// is under its path becomes Ready, what is not goes.
 func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -28,6 +28,8 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	if !entry.Share.Inventoried {
 		return nfsv4.NFS4ERR_DELAY // A data server may have a directory of the new name.
 	}
+	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
+	key := renameKey(entry.Share.Name, entry.Rel, rel)
 	old, err := s.get(ctx, entry.Share.Name, entry.Rel)
 	switch {
 	case apierrors.IsNotFound(err) && entry.Directory != nil:
@@ -37,42 +39,34 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_PERM // an implied directory has no ShareDirectory to rename
 	case err != nil:
 		return s.status("rename "+entry.Path, err)
-	case old.State() != internalv1.DirectoryReady || entry.Junction() && entry.Target.Address == "":
+	case entry.Junction() && entry.Target.Address == "":
 		return nfsv4.NFS4ERR_DELAY
 	}
-	rel := strings.TrimPrefix(parent.Rel+"/"+name, "/")
-	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil {
+	if parent.Rel != "" && s.leaving(entry.Share, parent.Rel) {
+		return nfsv4.NFS4ERR_DELAY
+	}
+	resumes := s.attempts.has(key)
+	if r, ok := s.Tree.Directory(entry.Share.Name, rel); !resumes && (old.State() != internalv1.DirectoryReady || ok && !r.Shown()) {
+		return nfsv4.NFS4ERR_DELAY // somebody is at one of the names
+	}
+	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
 		// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
 		if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
 			return inTheWay(status)
 		}
 	}
-	if !entry.Junction() && s.Tree.Below(entry.Share.Name, entry.Rel) {
-		return s.moveTree(ctx, &entry, rel)
-	}
-	next, status := s.claim(ctx, entry.Share, rel, renamedSpec(old))
-	if status != nfsv4.NFS4_OK {
-		return status
-	}
+	var begun bool
+	var status nfsv4.Nfsstat4
 	if entry.Junction() {
-		status = s.renameOnOwner(ctx, entry.Share, entry.Directory, rel, credentials(caller))
+		status, begun = s.move(ctx, entry.Share, entry.Rel, rel, credentials(caller))
 	} else {
-		status = s.emptied(ctx, entry.Share, old.Spec.Path)
+		status, begun = s.moveTree(ctx, &entry, rel)
 	}
-	switch status {
-	case nfsv4.NFS4_OK:
-	case nfsv4.NFS4ERR_DELAY: // nobody knows whether it was renamed: the keeper looks
-		return status
-	default:
-		if err := s.drop(ctx, next); err != nil {
-			s.Log.Warn("a rename that was refused is left to the keeper", "path", entry.Path, "error", err)
-		}
-		return status
+	if status == nfsv4.NFS4ERR_DELAY && (begun || resumes) {
+		// Nobody knows whether it was renamed. The client comes back for it, or the keeper looks.
+		s.attempts.put(key, newMark(), s.Clock.Now())
 	}
-	if err := s.endRename(ctx, old, next, &entry); err != nil {
-		return s.status("rename "+entry.Path, err)
-	}
-	return nfsv4.NFS4_OK
+	return status
 }
 
 // inTheWay is what a RENAME answers when what has the name can't be removed: that it is not empty is NFS4ERR_EXIST
@@ -104,7 +98,11 @@ func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDire
 	if err := s.drop(ctx, old); err != nil {
 		return err
 	}
-	return s.finish(ctx, next)
+	if err := s.finish(ctx, next); err != nil {
+		// From here on there is one way only: whoever looks sees that it was renamed.
+		s.Log.Warn("the end of a rename is left to the keeper", "share", next.Spec.FileShareRef.Name, "path", next.Spec.Path, "error", err)
+	}
+	return nil
 }
 
 // renameOnOwner renames a directory where it is.
@@ -120,12 +118,22 @@ func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.
 		}
 	}
 	path := tree.ExportPath(share.Name, r.Volume, rel)
-	err = s.Owners.Rename(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), path, creds)
+	rename := func() error {
+		return s.Owners.Rename(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), path, creds)
+	}
+	err = rename()
+	for try := 1; try < ownerTries && err != nil && !answered(err) && s.pause(ctx, ownerPause); try++ {
+		err = rename()
+	}
 	var status *nfs.StatusError
 	if errors.As(err, &status) && (status.Retried || status.Status == nfsv4.NFS4ERR_NOENT) {
 		// An earlier try, of which nobody heard, may have renamed it already.
-		if _, statErr := s.Owners.Stat(ctx, address, path, root); statErr == nil {
+		_, statErr := s.Owners.Stat(ctx, address, path, root)
+		switch {
+		case statErr == nil:
 			err = nil
+		case !nfs.IsStatus(statErr, nfsv4.NFS4ERR_NOENT):
+			return s.status(what, statErr) // nobody knows
 		}
 	}
 	switch {

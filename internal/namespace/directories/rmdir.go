@@ -31,17 +31,23 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 		return status
 	}
 	err := s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
+	for try := 1; try < ownerTries && err != nil && !answered(err) && s.pause(ctx, ownerPause); try++ {
+		err = s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
+	}
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		if answered(err) {
+		if !answered(err) {
+			// Nobody knows whether it is gone. The client comes back for it, or the keeper looks.
+			s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
+		} else {
 			if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
 				s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
 			}
 		}
-		// Without an answer nobody knows whether it is gone: the keeper looks.
 		return s.status("rmdir "+entry.Path, err)
 	}
 	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, directory); err != nil {
+		s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
@@ -56,6 +62,8 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 		return nil, nfsv4.NFS4ERR_NOENT
 	case err != nil:
 		return nil, s.status("read the ShareDirectory of "+entry.Path, err)
+	case directory.State() == state && s.attempts.take(removeKey(directory)) != "":
+		return directory, nfsv4.NFS4_OK
 	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
@@ -89,6 +97,7 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	}
 	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, directory); err != nil {
+		s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK

@@ -204,7 +204,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if slot.Server != "" {
 		spec.DataServerRef.Name, spec.Volume = slot.Server, ptr.To(slot.Volume)
 	}
-	directory := k.newDirectory(share, path, spec)
+	directory := k.newDirectory(share, path, newMark(), spec)
 	err := k.Client.Create(ctx, directory)
 	switch {
 	case apierrors.IsAlreadyExists(err):

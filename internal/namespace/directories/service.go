@@ -66,6 +66,7 @@ type Service struct {
 	lost map[lostPath]lostDirectory
 
 	unconfirmed unconfirmed
+	attempts    attempts
 }
 
 // NewService makes a Service.
@@ -137,8 +138,8 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4ERR_DELAY
 }
 
-// newDirectory is a new ShareDirectory.
-func (s *Service) newDirectory(share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
+// newDirectory is a new ShareDirectory. The mark tells it from others of the name.
+func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
 	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
 	labels := map[string]string{v1alpha1.FileServerLabel: s.FileServer, v1alpha1.FileShareLabel: share.Name}
 	if spec.DataServerRef.Name != "" {
@@ -147,7 +148,7 @@ func (s *Service) newDirectory(share *tree.Share, rel string, spec internalv1.Sh
 	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share.Name, rel), Labels: labels,
-			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica},
+			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica, tree.AttemptAnnotation: mark},
 		},
 		Spec: spec,
 	}
@@ -177,13 +178,45 @@ func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, st
 	return nil
 }
 
-// drop deletes a ShareDirectory, and takes it out of the tree. It is no error if it is gone already.
+// drop deletes a ShareDirectory, and takes it out of the tree. It is no error if it is gone already. What it stood for is
+// settled, so it is tried a few times.
 func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error {
-	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID})
+	var err error
+	for range finishTries {
+		err = s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID})
+		if err == nil || apierrors.IsConflict(err) || refusedByAPI(err) || !s.pause(ctx, finishPause) {
+			break
+		}
+	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete the ShareDirectory of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
 	}
 	s.Tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
+	return nil
+}
+
+// undo is drop of what nobody was at since it was read: the error is a conflict.
+func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error {
+	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("take back the ShareDirectory of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
+	}
+	s.Tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID))
+	return nil
+}
+
+// hold keeps the Keeper from undoing a rename that this server goes on with: it leaves alone for some time what has changed.
+func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error {
+	next := o.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[tree.AttemptAnnotation] = newMark()
+	if err := s.Client.Update(ctx, next); err != nil {
+		return fmt.Errorf("go on with a rename at %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
+	}
+	*o = *next
+	s.Tree.SetDirectory(o)
 	return nil
 }
 

@@ -232,10 +232,13 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	if _, status := c.writable(to); status != nfsv4.NFS4_OK {
 		return status
 	}
-	if c.h.Tree.Pending(to.ID, name) != nil {
+	// What has the name and is not shown may be this rename itself, begun by an earlier try.
+	pending := c.h.Tree.Pending(to.ID, name)
+	if pending != nil && pending.RenamedFrom != e.Rel {
 		return nfsv4.NFS4ERR_DELAY
 	}
 	target, exists := c.h.Tree.Lookup(to.ID, name)
+	exists = exists && pending == nil
 	creds, _ := c.credentials(to)
 	switch {
 	case exists && !mayUnlink(to, &target, creds):

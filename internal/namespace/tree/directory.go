@@ -19,6 +19,9 @@ const RootPath = "."
 // server's name. ShareDirectories without it are declared, and completed at once.
 const MadeByAnnotation = "howdah.io/made-by"
 
+// AttemptAnnotation is on these ShareDirectories, too: by its value a server whose answer was lost knows its own.
+const AttemptAnnotation = "howdah.io/attempt"
+
 // Directory is what the tree needs of a ShareDirectory. It is never changed after it was made.
 type Directory struct {
 	Name string

@@ -285,6 +285,20 @@ next:
 	return out
 }
 
+// DirectoriesOn are the ShareDirectories of a share's directories on a volume, by path.
+func (t *Tree) DirectoriesOn(share string, slot Slot) []*Directory {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]*Directory, 0, t.counts[share][slot])
+	for _, r := range t.directories[share] {
+		if r.Server == slot.Server && r.Volume == slot.Volume {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Directory) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
 // Server is a data server.
 func (t *Tree) Server(name string) (*Server, bool) {
 	t.mu.RLock()

@@ -1,0 +1,169 @@
+package crash
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+// quiet is how long everything may take to come to rest after the client has its answer.
+const quiet = 30 * time.Minute
+
+// scenario is a request with the two states that may be left.
+type scenario struct {
+	request       request
+	before, after layout
+	// again is the status of the same request once it was done.
+	again nfsv4.Nfsstat4
+}
+
+// tree1 is a share with some directories.
+var tree1 = layout{"p": "", "p/a": "", "p/full": "data", "q": "", "r": "", "r/x": "others"}
+
+func with(l layout, edit func(l layout)) layout {
+	out := maps.Clone(l)
+	edit(out)
+	return out
+}
+
+func moved(l layout, from, to string) layout {
+	return with(l, func(l layout) {
+		for path, content := range maps.Clone(l) {
+			if path == from || strings.HasPrefix(path, from+"/") {
+				delete(l, path)
+				l[to+strings.TrimPrefix(path, from)] = content
+			}
+		}
+	})
+}
+
+var scenarios = map[string]scenario{
+	"mkdir": {
+		request{op: "mkdir", path: "p/n"}, tree1, with(tree1, func(l layout) { l["p/n"] = "new" }), nfsv4.NFS4ERR_EXIST,
+	},
+	"mkdir where the data server has nothing yet": {
+		request{op: "mkdir", path: "q/n"}, tree1, with(tree1, func(l layout) { l["q/n"] = "new" }), nfsv4.NFS4ERR_EXIST,
+	},
+	"mkdir above the depth": {
+		request{op: "mkdir", path: "n"}, tree1, with(tree1, func(l layout) { l["n"] = "" }), nfsv4.NFS4ERR_EXIST,
+	},
+	"rmdir": {
+		request{op: "rmdir", path: "p/a"}, tree1, with(tree1, func(l layout) { delete(l, "p/a") }), nfsv4.NFS4ERR_NOENT,
+	},
+	"rmdir of what is not empty": {
+		request{op: "rmdir", path: "p/full"}, tree1, tree1, nfsv4.NFS4ERR_NOTEMPTY,
+	},
+	"rmdir above the depth": {
+		request{op: "rmdir", path: "q"}, tree1, with(tree1, func(l layout) { delete(l, "q") }), nfsv4.NFS4ERR_NOENT,
+	},
+	"rename": {
+		request{op: "rename", path: "p/full", to: "p/n"}, tree1, moved(tree1, "p/full", "p/n"), nfsv4.NFS4ERR_NOENT,
+	},
+	"rename to another directory": {
+		request{op: "rename", path: "p/full", to: "q/full"}, tree1, moved(tree1, "p/full", "q/full"), nfsv4.NFS4ERR_NOENT,
+	},
+	"rename of a directory with directories": {
+		request{op: "rename", path: "p", to: "n"}, tree1, moved(tree1, "p", "n"), nfsv4.NFS4ERR_NOENT,
+	},
+	"rename onto an empty directory": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree1, moved(with(tree1, func(l layout) { delete(l, "p/a") }), "p/full", "p/a"), nfsv4.NFS4ERR_NOENT,
+	},
+	"rename onto a directory with data": {
+		request{op: "rename", path: "p/full", to: "r/x"}, tree1, tree1, nfsv4.NFS4ERR_EXIST,
+	},
+	"rename above the depth": {
+		request{op: "rename", path: "q", to: "n"}, tree1, moved(tree1, "q", "n"), nfsv4.NFS4ERR_NOENT,
+	},
+}
+
+// run is one request, cut as cutting says. It returns what is wrong, and how many calls could be cut.
+func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *process, what string) mode) (wrong []string, steps int, trail []string) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, seed, s.before)
+		end := w.begin()
+		time.Sleep(20 * time.Second) // The keeper has looked for directories without ShareDirectories.
+		w.mu.Lock()
+		w.steps, w.cutting, w.trail = 0, cutting, nil
+		w.mu.Unlock()
+		got := w.do(s.request)
+		w.mu.Lock()
+		steps = w.steps
+		w.mu.Unlock()
+		time.Sleep(quiet)
+		wrong = append(w.faults(), s.judge(got, w.layout())...)
+		w.cutting = func(int, *process, string) mode { return fine }
+		if !maps.Equal(w.layout(), s.after) {
+			if again := w.do(s.request); again.status != nfsv4.NFS4_OK {
+				wrong = append(wrong, fmt.Sprintf("trying again was answered with %s", nfsv4.Nfsstat4_name[again.status]))
+			}
+		} else if again := w.do(s.request); again.status != s.again {
+			wrong = append(wrong, fmt.Sprintf("once it was done it is answered with %s", nfsv4.Nfsstat4_name[again.status]))
+		}
+		end()
+		trail = w.trail
+	})
+	return wrong, steps, trail
+}
+
+// judge tells what is wrong with an answer and what is left.
+func (s *scenario) judge(got answer, left layout) []string {
+	done, undone := maps.Equal(left, s.after), maps.Equal(left, s.before)
+	if s.request.op == "rename" && s.before[s.request.to] == "" {
+		// What is replaced is removed first: a cut may leave the name free.
+		undone = undone || maps.Equal(left, with(s.before, func(l layout) { delete(l, s.request.to) }))
+	}
+	var wrong []string
+	if !done && !undone {
+		wrong = append(wrong, fmt.Sprintf("what is left is neither the one nor the other: %v", left))
+	}
+	expected := nfsv4.NFS4_OK
+	if maps.Equal(s.before, s.after) {
+		expected = s.again
+	}
+	switch {
+	case got.status == expected:
+		if !done {
+			wrong = append(wrong, "it was done, and is not")
+		}
+	case got.repeated && got.status == s.again && done:
+		// The first server had done it.
+	default:
+		wrong = append(wrong, fmt.Sprintf("the client was told %s (done %v)", nfsv4.Nfsstat4_name[got.status], done))
+	}
+	return wrong
+}
+
+func TestWhatIsCutAtAnyCallIsDoneOrNotDone(t *testing.T) {
+	for name, s := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			wrong, steps, trail := s.run(t, 1, func(int, *process, string) mode { return fine })
+			if len(wrong) > 0 {
+				t.Fatalf("without any cut: %s\n%s", strings.Join(wrong, "; "), strings.Join(trail, "\n"))
+			}
+			for step := 1; step <= steps; step++ {
+				for _, m := range modes {
+					var what string
+					wrong, _, trail := s.run(t, 1, func(at int, p *process, call string) mode {
+						if at != step {
+							return fine
+						}
+						what = call
+						return m
+					})
+					if len(wrong) > 0 {
+						t.Errorf("%q (call %d) %s: %s", what, step, m, strings.Join(wrong, "; "))
+						if testing.Verbose() {
+							t.Log("\n" + strings.Join(trail, "\n"))
+						}
+					}
+				}
+			}
+			t.Logf("%d calls, %d schedules", steps, steps*len(modes))
+		})
+	}
+}
