@@ -347,17 +347,9 @@ func (w *world) testSleep(t *testing.T) {
 	ended := w.together(t, "python3 /tmp/sleeper.py")
 	w.together(t, "while ! test -e /tmp/ready; do sleep 0.2; done")(t.Context())
 	asleep := duration(t, "HOWDAH_KERNELS_SLEEP", time.Minute)
-	for _, c := range w.clients {
-		if err := c.command.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
+	signalAll(t, w.clients, syscall.SIGSTOP)
 	time.Sleep(asleep)
-	for _, c := range w.clients {
-		if err := c.command.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-	}
+	signalAll(t, w.clients, syscall.SIGCONT)
 	w.together(t, "touch /tmp/go")(t.Context())
 	for i, r := range ended(t.Context()) {
 		t.Logf("Linux %s after a sleep of %v: %s", w.clients[i].kernel, asleep, strings.ReplaceAll(r.output, "\n", ", "))
@@ -368,4 +360,62 @@ func (w *world) testSleep(t *testing.T) {
 		}
 	}
 	w.expect(t, "what was written", "cat /mnt/share/a0/file /mnt/share/a0/sleeper-$(uname -r) | tr '\\n' ' '", "kept before after anew")
+}
+
+const holder = `import fcntl, os, time
+f = open('/mnt/share/a0/taken-' + os.uname().release, 'w+')
+fcntl.lockf(f, fcntl.LOCK_EX)
+f.write('holder\n'); f.flush(); os.fsync(f.fileno())
+open('/tmp/ready', 'w').close()
+while not os.path.exists('/tmp/go'): time.sleep(0.2)
+try: os.write(f.fileno(), b'unprotected\n'); os.fsync(f.fileno()); print('written')
+except OSError as e: print(e.strerror)
+`
+
+// taker locks each holder's file as soon as it can, writes, and lets go of it.
+const taker = `import fcntl, glob, sys
+for name in sorted(glob.glob('/mnt/share/a0/taken-*' if len(sys.argv) < 2 else '/mnt/share/a0/taken-' + sys.argv[1])):
+    with open(name, 'r+') as f: fcntl.lockf(f, fcntl.LOCK_EX); f.seek(0, 2); f.write('taker\n')
+    print('took', name)
+`
+
+// testTakenLock stops client machines that hold a lock, and takes the locks from the machine that stays awake: what the
+// holder believes to be protected must not be written.
+func (w *world) testTakenLock(t *testing.T) {
+	if len(w.clients) < 2 {
+		t.Skip("it takes two machines")
+	}
+	w.share("taken", 1, nil)
+	w.spread(t, w.clients[0], "taken")
+	for _, c := range w.clients[1:] {
+		c.mount(t, "/taken", "nconnect=2")
+	}
+	w.together(t, "rm -f /tmp/ready /tmp/go; cat > /tmp/holder.py << 'EOF'\n"+holder+"EOF\ncat > /tmp/taker.py << 'EOF'\n"+taker+"EOF")(t.Context())
+	all, awake := w.clients, w.clients[0]
+	defer func() { w.clients = all }()
+	w.clients = all[1:]
+	ended := w.together(t, "python3 /tmp/holder.py")
+	w.together(t, "while ! test -e /tmp/ready; do sleep 0.2; done")(t.Context())
+	began := time.Now()
+	signalAll(t, w.clients, syscall.SIGSTOP)
+	t.Logf("Linux %s, awake, %s after %v", awake.kernel, strings.ReplaceAll(awake.must(t, "python3 /tmp/taker.py"), "\n", ", "), time.Since(began).Round(time.Second))
+	time.Sleep(duration(t, "HOWDAH_KERNELS_SLEEP", time.Minute) - time.Since(began))
+	signalAll(t, w.clients, syscall.SIGCONT)
+	w.together(t, "touch /tmp/go")(t.Context())
+	for i, r := range ended(t.Context()) {
+		if got := strings.TrimSpace(r.output); got != "Input/output error" {
+			t.Errorf("Linux %s: a write by who has lost his lock: %q", w.clients[i].kernel, got)
+		}
+	}
+	// A program that is started again locks and writes.
+	w.expect(t, "the holder's machine afterwards", "python3 /tmp/taker.py $(uname -r) && cat /mnt/share/a0/taken-$(uname -r) | tr '\\n' ' '", "holder taker taker")
+}
+
+func signalAll(t *testing.T, clients []*kernelClient, signal syscall.Signal) {
+	t.Helper()
+	for _, c := range clients {
+		if err := c.command.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -19,6 +19,7 @@ func TestKernels(t *testing.T) {
 	t.Run("access rules change under mounts", w.testAccess)
 	t.Run("a share is made again under mounts", w.testMadeAgain)
 	t.Run("clients sleep", w.testSleep)
+	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)
 }
 
 // onEveryKernel runs a part of the tests on each client.
