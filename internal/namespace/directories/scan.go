@@ -173,12 +173,28 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, above, seen) })
 			continue
 		}
-		this := sync.OnceValue(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
+		this := once(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
 		if err := k.scanBelow(ctx, share, slot, address, path, this, seen); err != nil {
 			return errors.Join(err, group.Wait())
 		}
 	}
 	return group.Wait()
+}
+
+// once is sync.OnceValue with a channel for its lock: who waits for a call to the API in fake time (testing/synctest) must not
+// wait for a mutex, with which time stands still.
+func once(do func() error) func() error {
+	lock := make(chan struct{}, 1)
+	var done bool
+	var err error
+	return func() error {
+		lock <- struct{}{}
+		defer func() { <-lock }()
+		if !done {
+			done, err = true, do()
+		}
+		return err
+	}
 }
 
 // adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
