@@ -67,6 +67,13 @@ func benchmarkJob(in BenchmarkJobInput, name string, retries int32, command stri
 }
 
 func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *corev1ac.PodSpecApplyConfiguration {
+	security := corev1ac.PodSecurityContext().
+		WithRunAsUser(*in.Share.Spec.UID).WithRunAsGroup(*in.Share.Spec.GID).
+		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+	if *in.Share.Spec.UID != 0 {
+		// Pod Security level restricted wants it said.
+		security.WithRunAsNonRoot(true)
+	}
 	pod := corev1ac.PodSpec().
 		WithRestartPolicy(corev1.RestartPolicyNever). // a failed pod stays, with its log
 		WithServiceAccountName(naming.Benchmark(in.Job.Name)).
@@ -74,9 +81,7 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 		WithTerminationGracePeriodSeconds(5).
 		// The share's root and its declared directories belong to its owner, who may write there. Uid 0 here is
 		// root without any capability: a name for the server, not a power on the node.
-		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsUser(*in.Share.Spec.UID).WithRunAsGroup(*in.Share.Spec.GID).
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithSecurityContext(security).
 		WithContainers(benchmarkClient(in, arguments)).
 		WithVolumes(
 			corev1ac.Volume().WithName("data").WithPersistentVolumeClaim(
