@@ -40,6 +40,8 @@ type Options struct {
 	NetworkPolicies *desired.NetworkPolicies
 	// Clock gives the times of conditions. Required.
 	Clock clock.PassiveClock
+	// WatchNamespaces are the Kubernetes namespaces that the cache has, as given to CacheOptions; none means all.
+	WatchNamespaces []string
 }
 
 // Scheme has every kind that controllers use.
@@ -61,6 +63,8 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
+		&corev1.Namespace{}:             {Transform: cache.TransformStripManagedFields()},
+		&internalv1.ShareAttachment{}:   {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareExport{}:       {Transform: slimExport},
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
@@ -161,6 +165,8 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Applier: applier(fileshare.FieldManager),
 		Clock:   options.Clock,
 		Events:  mgr.GetEventRecorder(fileshare.FieldManager),
+
+		WatchNamespaces: options.WatchNamespaces,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileShares: %w", err)
 	}

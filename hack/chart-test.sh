@@ -36,10 +36,10 @@ refused() {
 
 "$helm" lint --strict --quiet charts/howdah
 
-has "CRDs are installed" '^kind: CustomResourceDefinition$' 6
+has "CRDs are installed" '^kind: CustomResourceDefinition$' 7
 has "a lost node loses the operator soon" 'effect: NoExecute, tolerationSeconds: 10' 2
 has "a user's tolerations come on top" 'effect: NoExecute, tolerationSeconds: 10|^      - key: dedicated$' 3 --set 'tolerations[0].key=dedicated'
-has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 6
+has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 7
 has "CRDs can be left out" '^kind: CustomResourceDefinition$' 0 --set crds.install=false
 has "the operator may work everywhere" '^kind: Role$' 1
 has "the operator gets a Role in each watched namespace" '^kind: Role$' 3 --set 'watchNamespaces={team-a,team-b}'

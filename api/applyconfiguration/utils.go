@@ -22,6 +22,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AcceleratorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AccessRule"):
 		return &apiv1alpha1.AccessRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AllowedNamespaces"):
+		return &apiv1alpha1.AllowedNamespacesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BenchmarkMount"):
 		return &apiv1alpha1.BenchmarkMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BenchmarkResult"):

@@ -104,6 +104,9 @@ const (
 const (
 	// ReasonFileServerNotFound: spec.fileServerRef names no FileServer in the namespace.
 	ReasonFileServerNotFound = "FileServerNotFound"
+	// ReasonNamespaceNotAllowed: the FileServer of another namespace that spec.fileServerRef names does not exist, or does not allow
+	// shares of this one. Which of the two is not said: nobody learns here what is in a namespace that he can't read.
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
 	ReasonFileServerNotReady = "FileServerNotReady"
 	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
@@ -170,6 +173,7 @@ var needsUser = map[string]bool{
 	ReasonScaleInRefused:      true,
 	ReasonInUse:               true,
 	ReasonPathConflict:        true,
+	ReasonNamespaceNotAllowed: true,
 	ReasonTooManyShares:       true,
 	ReasonInvalidDirectories:  true,
 	ReasonDataInSeveralPlaces: true,

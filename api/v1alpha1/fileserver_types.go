@@ -79,7 +79,43 @@ type FileServerSpec struct {
 	// resources are the compute resources of each data server's container.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
+	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
+
+// AllowedNamespaces says which Kubernetes namespaces may have FileShares on a FileServer, as a Gateway's
+// allowedRoutes.namespaces does for routes. The FileServer's own namespace always may.
+// +kubebuilder:validation:XValidation:rule="(has(self.from) && self.from == 'Selector') == has(self.selector)",message="selector goes with from: Selector, and that needs one; from: All allows every namespace"
+type AllowedNamespaces struct {
+	// from tells how namespaces are chosen; unset means Same. Clients must tolerate new values.
+	// +kubebuilder:default=Same
+	// +optional
+	From NamespacesFrom `json:"from,omitempty"`
+
+	// selector chooses namespaces by their labels, if from is Selector. Every namespace has the label
+	// kubernetes.io/metadata.name, by which it can be named.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would choose every namespace; write from: All if that is meant"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="matchExpressions need an operator: In or NotIn with values, Exists or DoesNotExist without"
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// NamespacesFrom tells how Kubernetes namespaces are chosen.
+// +kubebuilder:validation:Enum=Same;All;Selector
+type NamespacesFrom string
+
+// Ways to choose namespaces.
+const (
+	// NamespacesFromSame allows the FileServer's own namespace alone.
+	NamespacesFromSame NamespacesFrom = "Same"
+	// NamespacesFromAll allows every namespace.
+	NamespacesFromAll NamespacesFrom = "All"
+	// NamespacesFromSelector allows the namespaces that have the labels of a selector.
+	NamespacesFromSelector NamespacesFrom = "Selector"
+)
 
 // FileServerStorage is a union of the storage back ends; exactly one is set, and it can't be exchanged later.
 // +kubebuilder:validation:ExactlyOneOf=volumes

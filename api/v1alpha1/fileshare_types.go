@@ -40,7 +40,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: directories are placed by it; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
-	// fileServerRef names the FileServer, in the same Kubernetes namespace.
+	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 

@@ -6,6 +6,8 @@ const (
 	FileServerLabel = "howdah.io/file-server"
 	// FileShareLabel carries the name of the FileShare that an object belongs to.
 	FileShareLabel = "howdah.io/file-share"
+	// FileShareNamespaceLabel carries the Kubernetes namespace of that FileShare, on objects that are in another one: with its FileServer.
+	FileShareNamespaceLabel = "howdah.io/file-share-namespace"
 	// DataServerLabel carries the name of the data server that an object belongs to.
 	DataServerLabel = "howdah.io/data-server"
 	// JobLabel carries the name of the MLPerfStorageJob that an object belongs to.
@@ -41,6 +43,8 @@ const (
 	FileShareFinalizer = "howdah.io/file-share"
 	// ExportFinalizer keeps a ShareExport until its data server has dropped the export.
 	ExportFinalizer = "howdah.io/export"
+	// AttachmentFinalizer keeps a ShareAttachment until the exports of its share are gone.
+	AttachmentFinalizer = "howdah.io/attachment"
 	// JobFinalizer keeps an MLPerfStorageJob until its PersistentVolume is being deleted.
 	JobFinalizer = "howdah.io/mlperf-storage-job"
 

@@ -1,12 +1,20 @@
 package v1alpha1
 
-// FileServerReference names a FileServer in the same Kubernetes namespace.
+// FileServerReference names a FileServer.
 type FileServerReference struct {
 	// name is the name of the FileServer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +required
 	Name string `json:"name,omitempty"`
+
+	// namespace is the Kubernetes namespace of the FileServer; unset means that of the object that refers to it. Another
+	// one must be allowed by the FileServer's spec.allowedNamespaces.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must be the name of a Kubernetes namespace: lower-case letters, digits and '-'"
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // FileShareReference names a FileShare in the same Kubernetes namespace.

@@ -47,7 +47,7 @@ func newOperatorCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&o.images.Server, "server-image", "", "image of the data servers (nfs-ganesha and howdah)")
 	flags.StringVar(&o.images.Howdah, "howdah-image", "", "image of the namespace servers and of benchmarks (howdah alone)")
-	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, separated by commas; empty means all")
+	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, those of shares and those of their FileServers, separated by commas; empty means all")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for whom the API server lets get it; 0 turns it off")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators act")
@@ -106,7 +106,7 @@ func runOperator(o operatorOptions) error {
 		return err
 	}
 	ctx := ctrl.SetupSignalHandler()
-	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}}
+	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces}
 	if o.networkPolicies {
 		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
 	}

@@ -42,6 +42,8 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
 		// What they have of the share.
 		rule(internalv1.GroupVersion.Group, "shareexports/status", nil, "patch"),
+		// Shares of other namespaces, which it can't read there.
+		rule(internalv1.GroupVersion.Group, "shareattachments", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories", nil, "get", "list", "watch", "create", "update", "delete"),
 		rule(internalv1.GroupVersion.Group, "sharedirectories/status", nil, "update", "patch"),
 		// RBAC can't restrict creation by name; the policies do.

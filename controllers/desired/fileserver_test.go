@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -183,5 +185,67 @@ func TestLiveShares(t *testing.T) {
 				slices.Reverse(shares) // The order of the input does not count.
 			}
 		})
+	}
+}
+
+func TestAllowsNamespace(t *testing.T) {
+	selector := func(s *metav1.LabelSelector) *v1alpha1.AllowedNamespaces {
+		return &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromSelector, Selector: s}
+	}
+	in := func(operator metav1.LabelSelectorOperator, values ...string) *v1alpha1.AllowedNamespaces {
+		return selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: operator, Values: values}}})
+	}
+	tests := map[string]struct {
+		allowed   *v1alpha1.AllowedNamespaces
+		namespace string
+		labels    map[string]string
+		want      bool
+	}{
+		"its own, always":                     {nil, "ml", nil, true},
+		"its own, which no label chooses":     {in(metav1.LabelSelectorOpIn, "a"), "ml", nil, true},
+		"others not by default":               {nil, "tenant", nil, false},
+		"others not with Same":                {&v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromSame}, "tenant", nil, false},
+		"others not with an unset from":       {&v1alpha1.AllowedNamespaces{}, "tenant", nil, false},
+		"all":                                 {&v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}, "tenant", nil, true},
+		"by a label":                          {selector(&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}), "tenant", map[string]string{"team": "a"}, true},
+		"by a label of another value":         {selector(&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}), "tenant", map[string]string{"team": "b"}, false},
+		"by an expression":                    {in(metav1.LabelSelectorOpIn, "a", "b"), "tenant", map[string]string{"team": "b"}, true},
+		"none with an empty selector":         {selector(&metav1.LabelSelector{}), "tenant", nil, false},
+		"none without a selector":             {selector(nil), "tenant", nil, false},
+		"none with one that can't be read":    {in("=", "a"), "tenant", map[string]string{"team": "a"}, false},
+		"none with a from of a later version": {&v1alpha1.AllowedNamespaces{From: "Listed"}, "tenant", nil, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			fs := builders.FileServer("ml", "training").Build()
+			fs.Spec.AllowedNamespaces = tc.allowed
+			if got := AllowsNamespace(fs, tc.namespace, tc.labels); got != tc.want {
+				t.Errorf("allowed: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestObjectsOfSharesOfOneNameInTwoNamespacesDiffer(t *testing.T) {
+	own, a := builders.FileShare("ml", "data", "training").Build(), builders.FileShare("a", "data", "training").OnNamespace("ml").Build()
+	said := builders.FileShare("ml", "data", "training").OnNamespace("ml").Build() // the same as unset
+	if diff := cmp.Diff(ShareExport(own, "training-0"), ShareExport(said, "training-0")); diff != "" {
+		t.Errorf("the FileServer's own namespace, said or not (-unset +set):\n%s", diff)
+	}
+	for what, name := range map[string]func(*v1alpha1.FileShare) metav1.ObjectMeta{
+		"ShareExport":    func(s *v1alpha1.FileShare) metav1.ObjectMeta { return ShareExport(s, "training-0").ObjectMeta },
+		"ShareDirectory": func(s *v1alpha1.FileShare) metav1.ObjectMeta { return ShareDirectory(s, "train", nil).ObjectMeta },
+	} {
+		mine, theirs := name(own), name(a)
+		if mine.Name == theirs.Name || mine.Namespace != "ml" || theirs.Namespace != "ml" {
+			t.Errorf("%s: %s/%s and %s/%s", what, mine.Namespace, mine.Name, theirs.Namespace, theirs.Name)
+		}
+		if SelectShare(own).Matches(k8slabels.Set(theirs.Labels)) || SelectShare(a).Matches(k8slabels.Set(mine.Labels)) ||
+			!SelectShare(own).Matches(k8slabels.Set(mine.Labels)) || !SelectShare(a).Matches(k8slabels.Set(theirs.Labels)) {
+			t.Errorf("%s: labels %v and %v are not told apart", what, mine.Labels, theirs.Labels)
+		}
+		if len(theirs.OwnerReferences) != 0 {
+			t.Errorf("%s: no owner reference reaches into another namespace: %v", what, theirs.OwnerReferences)
+		}
 	}
 }

@@ -16,14 +16,14 @@ import (
 func ShareDirectory(share *v1alpha1.FileShare, path string, owner *placement.Owner) *internalv1.ShareDirectory {
 	directory := &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        naming.Directory(share.Spec.FileServerRef.Name, share.Name, path),
-			Namespace:   share.Namespace,
-			Labels:      labels(SelectShare(share)),
+			Name:        naming.Directory(share.Spec.FileServerRef.Name, naming.KeyOf(share), path),
+			Namespace:   naming.ServerNamespace(share),
+			Labels:      labels(shareLabels(share)),
 			Annotations: map[string]string{v1alpha1.DeclaredAnnotation: v1alpha1.DeclaredTrue},
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
-			FileShareRef:  internalv1.FileShareReference{Name: share.Name},
+			FileShareRef:  internalv1.FileShareReference{Name: naming.KeyOf(share)},
 			Path:          path,
 			UID:           share.Spec.UID,
 			GID:           share.Spec.GID,

@@ -26,21 +26,21 @@ const (
 // ShareExport is the export of a share by a data server. Every data server exports every live share, whether or not it
 // owns a directory of it yet, so that the first directory that a client makes on it waits for no reload.
 func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.ShareExport {
-	meta := labels(SelectShare(share))
+	meta := labels(shareLabels(share))
 	meta[v1alpha1.DataServerLabel] = dataServer
 	return &internalv1.ShareExport{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            naming.ShareExport(share.Name, dataServer),
-			Namespace:       share.Namespace,
+			Name:            naming.ShareExport(naming.KeyOf(share), dataServer),
+			Namespace:       naming.ServerNamespace(share),
 			Labels:          meta,
 			Annotations:     map[string]string{v1alpha1.OwnerAnnotation: naming.Owner("FileShare", share.Namespace, share.Name)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(share, v1alpha1.GroupVersion.WithKind("FileShare"))},
+			OwnerReferences: ownerOf(share),
 			Finalizers:      []string{v1alpha1.ExportFinalizer},
 		},
 		Spec: internalv1.ShareExportSpec{
 			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
 			DataServerRef: internalv1.DataServerReference{Name: dataServer},
-			FileShareRef:  internalv1.FileShareReference{Name: share.Name},
+			FileShareRef:  internalv1.FileShareReference{Name: naming.KeyOf(share)},
 			UID:           share.Spec.UID,
 			GID:           share.Spec.GID,
 			Mode:          share.Spec.Mode,
@@ -48,6 +48,15 @@ func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.Share
 			DataPolicy:    internalv1.DataRetain,
 		},
 	}
+}
+
+// ownerOf is the owner reference of a share's objects. None can reach into another namespace, so there the
+// finalizer of the share sees to them.
+func ownerOf(share *v1alpha1.FileShare) []metav1.OwnerReference {
+	if naming.IsForeign(share) {
+		return nil
+	}
+	return []metav1.OwnerReference{*metav1.NewControllerRef(share, v1alpha1.GroupVersion.WithKind("FileShare"))}
 }
 
 // accessRules spells out every rule, so that a data server needs no default of its own.

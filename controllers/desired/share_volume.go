@@ -34,7 +34,7 @@ func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 		capacity = *resource.NewQuantity(in.CapacityBytes, resource.BinarySI)
 	}
 	return corev1ac.PersistentVolume(naming.ShareVolume(in.Share.Namespace, in.Share.Name)).
-		WithLabels(labels(SelectShare(in.Share))).
+		WithLabels(labels(claimLabels(in.Share))).
 		WithSpec(corev1ac.PersistentVolumeSpec().
 			WithCapacity(corev1.ResourceList{corev1.ResourceStorage: capacity}).
 			WithAccessModes(shareAccessModes()...).
@@ -55,7 +55,7 @@ func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 // ShareClaim is the ready-made claim of a share. It goes with the share, but not while a pod uses it.
 func ShareClaim(in ShareInput) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	return corev1ac.PersistentVolumeClaim(naming.ShareClaim(in.Share.Name), in.Share.Namespace).
-		WithLabels(labels(SelectShare(in.Share))).
+		WithLabels(labels(claimLabels(in.Share))).
 		WithSpec(corev1ac.PersistentVolumeClaimSpec().
 			WithAccessModes(shareAccessModes()...).
 			WithResources(corev1ac.VolumeResourceRequirements().
@@ -70,8 +70,8 @@ func shareAccessModes() []corev1.PersistentVolumeAccessMode {
 	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadOnlyMany}
 }
 
-// SelectShare selects the objects that were made for a share.
-func SelectShare(share *v1alpha1.FileShare) map[string]string {
+// claimLabels are on a share's claim, which is in the share's namespace, and on its volume, which is in none.
+func claimLabels(share *v1alpha1.FileShare) map[string]string {
 	return map[string]string{
 		v1alpha1.FileServerLabel: share.Spec.FileServerRef.Name,
 		v1alpha1.FileShareLabel:  share.Name,

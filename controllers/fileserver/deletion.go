@@ -7,6 +7,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // isReleased tells whether a FileServer that is being deleted may go: no share
@@ -22,7 +23,11 @@ func inUseCondition(o *observed) *metav1.Condition {
 	}
 	names := make([]string, 0, len(o.shares))
 	for i := range o.shares {
-		names = append(names, o.shares[i].Name)
+		name := o.shares[i].Name
+		if namespace, share := naming.ShareOfKey("", name); namespace != "" {
+			name = namespace + "/" + share
+		}
+		names = append(names, name)
 	}
 	c := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInUse,
 		fmt.Sprintf("deletion waits for the FileShares that use it: %s; nothing is stopped until they are deleted",

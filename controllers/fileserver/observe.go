@@ -22,7 +22,8 @@ import (
 // cache; nothing in them is changed.
 type observed struct {
 	fileServer *v1alpha1.FileServer
-	// shares are the FileShares of the FileServer, sorted by name, those being deleted included.
+	// shares are the FileShares of the FileServer under their keys, sorted, those being deleted included. A share of another namespace is
+	// among them once it is attached.
 	shares  []v1alpha1.FileShare
 	nodes   []corev1.Node
 	classes []storagev1.StorageClass
@@ -87,10 +88,17 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 
 func (o *observed) readShares(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list v1alpha1.FileShareList
-	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.List(ctx, &list, in, index.SharesOf(o.fileServer.Namespace, o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	o.shares = list.Items
+	var attachments internalv1.ShareAttachmentList
+	if err := c.List(ctx, &attachments, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range attachments.Items {
+		o.shares = append(o.shares, *attachments.Items[i].FileShare())
+	}
 	slices.SortFunc(o.shares, func(a, b v1alpha1.FileShare) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }

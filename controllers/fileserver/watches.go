@@ -62,6 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(podChanged())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(ofDataServers())).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
 		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -86,8 +87,8 @@ func byLabel(_ context.Context, object client.Object) []reconcile.Request {
 
 func byShare(_ context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
-	if !ok {
-		return nil
+	if !ok || naming.IsForeign(share) {
+		return nil // Its ShareAttachment tells, once it is allowed.
 	}
 	return requestFor(share, share.Spec.FileServerRef.Name)
 }

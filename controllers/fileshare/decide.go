@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -25,6 +26,8 @@ type finding struct {
 type decision struct {
 	// blocked tells why nothing at all may be made for the share.
 	blocked *finding
+	// attachment is what is to happen to the ShareAttachment.
+	attachment attachmentPlan
 	// inventory is what is known of directories that the share may have already.
 	inventory inventory
 	// directories is what is to happen to the ShareDirectories.
@@ -40,10 +43,17 @@ type decision struct {
 // decide is the whole pass but for reading and writing.
 func decide(o *observed) decision {
 	d := decision{blocked: findBlock(o)}
+	d.inventory = inventory{generation: max(1, o.share.Status.InventoryGeneration)}
+	if d.blocked == nil {
+		d.inventory = takeInventory(o)
+	}
+	d.attachment = planAttachment(o, d.inventory)
+	if isForbidden(o) {
+		d.exports = planWithdrawal(o)
+	}
 	if d.blocked != nil {
 		return d
 	}
-	d.inventory = takeInventory(o)
 	d.directories = planDirectories(o, d.inventory)
 	d.exports = planExports(o)
 	d.claim = planClaim(o)
@@ -54,17 +64,26 @@ func decide(o *observed) decision {
 // findBlock tells why the share can't exist at present, nil if it can.
 func findBlock(o *observed) *finding {
 	share := o.share
+	if o.refused || naming.IsForeign(share) && o.attachment == nil && o.fileServer.DeletionTimestamp != nil {
+		return &finding{v1alpha1.ReasonNamespaceNotAllowed, describeNotAllowed(o)}
+	}
 	if o.fileServer == nil {
 		return &finding{v1alpha1.ReasonFileServerNotFound, fmt.Sprintf(
 			"there is no FileServer %q in namespace %q; create it, or delete this share and make one that names another",
 			share.Spec.FileServerRef.Name, share.Namespace)}
 	}
+	if naming.IsForeign(share) && !isAttached(o) {
+		if other := takenBy(o); other != nil {
+			return describeConflict(o, other)
+		}
+		return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf("attaching the share to FileServer %s of namespace %s", share.Spec.FileServerRef.Name, o.namespace())}
+	}
 	// Every pass comes here, and there can be thousands of shares: they are put in order only if the order counts.
-	if len(o.shares) <= desired.MaxShares(o.fileServer) && desired.IsLive(share, o.shares) {
+	if len(o.shares) <= desired.MaxShares(o.fileServer) && desired.IsLive(asAttached(o), o.shares) {
 		return nil
 	}
 	live := desired.LiveShares(o.shares)
-	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == share.Name }); at >= desired.MaxShares(o.fileServer) {
+	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == o.key() }); at >= desired.MaxShares(o.fileServer) {
 		return &finding{v1alpha1.ReasonTooManyShares, fmt.Sprintf(
 			"FileServer %s can have %d shares and has that many older ones; delete one of them, or delete this share and make it on another FileServer",
 			o.fileServer.Name, desired.MaxShares(o.fileServer))}
@@ -75,15 +94,38 @@ func findBlock(o *observed) *finding {
 	if other == nil {
 		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf("the path %s conflicts with that of another share; delete one of them", share.Spec.Path)}
 	}
+	return describeConflict(o, other)
+}
+
+// describeConflict names the share in the way, unless it is another namespace's: who that is, is not for this one to know.
+func describeConflict(o *observed, other *v1alpha1.FileShare) *finding {
+	relates := relation(o.share.Spec.Path, other.Spec.Path)
+	namespace, name := naming.ShareOfKey(o.namespace(), other.Name)
+	if namespace != o.share.Namespace {
+		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf(
+			"the path %s %s that of an older share of another namespace; delete this share and make it with another path", o.share.Spec.Path, relates)}
+	}
 	return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf(
 		"the path %s %s that of the older share %q, %s; delete this share and make it with another path, or delete the other share",
-		share.Spec.Path, relation(share.Spec.Path, other.Spec.Path), other.Name, other.Spec.Path)}
+		o.share.Spec.Path, relates, name, other.Spec.Path)}
+}
+
+// takenBy is a share that has the path of one that is not attached yet, nil if there is none. Creation times count seconds, so an attachment must
+// not be made first and compared then: it could win against a share that is served already.
+func takenBy(o *observed) *v1alpha1.FileShare {
+	for i := range o.shares {
+		other := &o.shares[i]
+		if other.Name != o.key() && other.DeletionTimestamp == nil && tree.PathsConflict(other.Spec.Path, o.share.Spec.Path) {
+			return other
+		}
+	}
+	return nil
 }
 
 // inTheWay is a share whose path conflicts with this one's, a live one if there is one, nil if there is none.
 func inTheWay(o *observed, live []*v1alpha1.FileShare) *v1alpha1.FileShare {
 	conflicts := func(share *v1alpha1.FileShare) bool {
-		return share.Name != o.share.Name && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path)
+		return share.Name != o.key() && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path)
 	}
 	if at := slices.IndexFunc(live, conflicts); at >= 0 {
 		return live[at]

@@ -76,7 +76,7 @@ func parents(paths []string) []string {
 
 // needsPlacement: the share declares directories that have no ShareDirectory.
 func needsPlacement(o *observed) bool {
-	if o.fileServer == nil || o.share.DeletionTimestamp != nil {
+	if o.fileServer == nil || o.refused || o.share.DeletionTimestamp != nil {
 		return false
 	}
 	paths, err := declaredPaths(o.share)
@@ -145,7 +145,7 @@ func (p *directoryPlan) place(o *observed, found inventory, above, paths []strin
 			current[path] = *owner
 		}
 	}
-	assignments, err := placement.Plan(placement.Count(slots, o.share.Name, owned(o)), current, paths)
+	assignments, err := placement.Plan(placement.Count(slots, o.key(), owned(o)), current, paths)
 	if errors.Is(err, placement.ErrNoneEligible) {
 		p.fault = &finding{v1alpha1.ReasonFileServerNotReady, err.Error()}
 		return

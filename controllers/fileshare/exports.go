@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // exportPlan is what is to happen to the exports of a share.
@@ -81,7 +82,7 @@ func planRemoval(o *observed) exportPlan {
 	var plan exportPlan
 	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
 		export := o.exports[name]
-		if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && export.Spec.DataPolicy != internalv1.DataDelete {
+		if removesData(o) && export.Spec.DataPolicy != internalv1.DataDelete {
 			after := export.DeepCopy()
 			after.Spec.DataPolicy = internalv1.DataDelete
 			plan.change = append(plan.change, exportChange{export, after})
@@ -112,7 +113,7 @@ func waitForExports(o *observed) string {
 		return ""
 	}
 	what := "to stop exporting the share"
-	if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+	if removesData(o) {
 		what = "to stop exporting the share and to remove its data, " + plural(int(*countDirectories(o).Count), "directory")
 	}
 	return fmt.Sprintf("waiting for %d of %s %s: %s", len(waiting), plural(len(o.dataServers), "data server"), what, conditions.List(waiting, maxNamed))
@@ -144,10 +145,15 @@ func isAway(o *observed, name string) bool {
 // finishExports lets go of the exports of a share's name whose data servers are done with them, or are no more, and returns the others.
 // The share itself may be long gone.
 func (r *Reconciler) finishExports(ctx context.Context, share types.NamespacedName) ([]*internalv1.ShareExport, error) {
-	var list internalv1.ShareExportList
+	var list, elsewhere internalv1.ShareExportList
 	if err := r.Client.List(ctx, &list, client.InNamespace(share.Namespace), index.OfFileShare(share.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing ShareExports: %w", err)
 	}
+	foreignKey := naming.ShareKey("", share.Namespace, share.Name)
+	if err := r.Client.List(ctx, &elsewhere, index.OfFileShare(foreignKey), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ShareExports of FileServers of other namespaces: %w", err)
+	}
+	list.Items = append(list.Items, elsewhere.Items...)
 	var left []*internalv1.ShareExport
 	for i := range list.Items {
 		export := &list.Items[i]

@@ -119,7 +119,7 @@ func isInventoried(o *observed, server *internalv1.DataServer, generation int64)
 
 // neverHad: the volumes had no directory of a share of this name when the data server told last. It tells before it serves a new share.
 func neverHad(o *observed, server *internalv1.DataServer, generation int64) bool {
-	return generation == 1 && server.Status.Shares != nil && !naming.DigestMayHave(*server.Status.Shares, naming.ShareDirectoryName(o.share.Name))
+	return generation == 1 && server.Status.Shares != nil && !naming.DigestMayHave(*server.Status.Shares, naming.ShareDirectoryName(o.key()))
 }
 
 // findMisplaced collects what inventories of the share tell of data that clients don't see.
@@ -170,7 +170,7 @@ func occupied(o *observed) []placement.Owner {
 
 // placeOf is where something is, for messages.
 func placeOf(o *observed, server string, volume int32, rel string) string {
-	return server + ":" + path.Join(naming.ExportDirectory(naming.VolumesRoot, o.share.Name, volume), rel)
+	return server + ":" + path.Join(naming.ExportDirectory(naming.VolumesRoot, o.key(), volume), rel)
 }
 
 func inventoriedCondition(found inventory) metav1.Condition {

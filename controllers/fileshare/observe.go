@@ -3,6 +3,7 @@ package fileshare
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,12 @@ type observed struct {
 	share *v1alpha1.FileShare
 	// fileServer is nil if there is none.
 	fileServer *v1alpha1.FileServer
-	// shares are all shares of the FileServer, this one included.
+	// refused: the share names a FileServer of another Kubernetes namespace, which does not allow it or does not exist.
+	refused bool
+	// attachment is that of a share of another namespace than its FileServer's, nil if there is none.
+	attachment *internalv1.ShareAttachment
+	// shares are all shares of the FileServer, under their keys: those of its namespace, and those of others that are attached. This
+	// one is among them, unless it is yet to be attached.
 	shares []v1alpha1.FileShare
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
@@ -41,40 +47,88 @@ type observed struct {
 	claim  *corev1.PersistentVolumeClaim
 }
 
+// key is the share's name among the shares of its FileServer, and namespace where all of that is.
+func (o *observed) key() string       { return naming.KeyOf(o.share) }
+func (o *observed) namespace() string { return naming.ServerNamespace(o.share) }
+
 // observe reads all there is to know about a share.
 func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport) (*observed, error) {
 	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}}
-	fileServer := &v1alpha1.FileServer{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: share.Namespace, Name: o.share.Spec.FileServerRef.Name}, fileServer)
-	if err != nil {
-		return nil, err
-	}
-	if found {
-		o.fileServer = fileServer
-	}
+	o.refused = naming.IsForeign(share) // until a FileServer allows it
 	for _, export := range exports {
-		if export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
+		if export.Namespace == o.namespace() && export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
 			o.exports[export.Spec.DataServerRef.Name] = export
 		}
 	}
-	if err := r.observeSiblings(ctx, o); err != nil {
-		return nil, err
-	}
-	if err := r.observeDirectories(ctx, o); err != nil {
-		return nil, err
+	if r.watches(o.namespace()) {
+		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories} {
+			if err := read(ctx, o); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return o, r.observeVolume(ctx, o)
 }
 
+// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
+func (r *Reconciler) watches(kubeNamespace string) bool {
+	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
+}
+
+// observeFileServer reads the FileServer and whether it allows the share.
+func (r *Reconciler) observeFileServer(ctx context.Context, o *observed) error {
+	fileServer := &v1alpha1.FileServer{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.share.Spec.FileServerRef.Name}, fileServer)
+	if err != nil || !found {
+		return err
+	}
+	o.fileServer = fileServer
+	if !naming.IsForeign(o.share) {
+		return nil
+	}
+	attachment := &internalv1.ShareAttachment{}
+	if found, err = get(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.key()}, attachment); err != nil {
+		return err
+	} else if found {
+		o.attachment = attachment
+	}
+	allowed, err := r.allows(ctx, fileServer, o.share.Namespace)
+	o.refused = !allowed
+	return err
+}
+
+// allows tells whether a FileServer allows shares of another Kubernetes namespace. The namespace's labels are read only where they count.
+func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer, kubeNamespace string) (bool, error) {
+	namespace := &corev1.Namespace{}
+	if allowed := fileServer.Spec.AllowedNamespaces; allowed != nil && allowed.From == v1alpha1.NamespacesFromSelector {
+		found, err := get(ctx, r.Client, types.NamespacedName{Name: kubeNamespace}, namespace)
+		if err == nil && !found {
+			// A new one that the cache lacks yet. It must be certain: shares of a namespace that is not allowed are not served.
+			_, err = get(ctx, r.Live, types.NamespacedName{Name: kubeNamespace}, namespace)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return desired.AllowsNamespace(fileServer, kubeNamespace, namespace.Labels), nil
+}
+
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
+	in := client.InNamespace(o.namespace())
 	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, client.InNamespace(o.share.Namespace),
-		index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &shares, in, index.SharesOf(o.namespace(), o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
 	o.shares = shares.Items
+	var attachments internalv1.ShareAttachmentList
+	if err := r.Client.List(ctx, &attachments, in, index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ShareAttachments: %w", err)
+	}
+	for i := range attachments.Items {
+		o.shares = append(o.shares, *attachments.Items[i].FileShare())
+	}
 	var servers internalv1.DataServerList
-	if err := r.Client.List(ctx, &servers, client.InNamespace(o.share.Namespace), index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
+	if err := r.Client.List(ctx, &servers, in, index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
 		return fmt.Errorf("listing DataServers: %w", err)
 	}
 	o.dataServers = servers.Items
@@ -85,9 +139,9 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 // them past the cache: a cache that lags behind the last pass would count what that pass placed a second time, and put
 // the rest on the wrong servers. Only such a pass needs those of the FileServer's other shares.
 func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error {
-	in := client.InNamespace(o.share.Namespace)
+	in := client.InNamespace(o.namespace())
 	var directories internalv1.ShareDirectoryList
-	if err := r.Client.List(ctx, &directories, in, index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &directories, in, index.OfFileShare(o.key()), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ShareDirectories: %w", err)
 	}
 	o.directories = map[string]*internalv1.ShareDirectory{}
@@ -107,12 +161,12 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 		return fmt.Errorf("listing the ShareDirectories of FileServer %s: %w", o.share.Spec.FileServerRef.Name, err)
 	}
 	for i := range all.Items {
-		if directory := &all.Items[i]; directory.Spec.FileShareRef.Name != o.share.Name {
+		if directory := &all.Items[i]; directory.Spec.FileShareRef.Name != o.key() {
 			o.others = append(o.others, directory)
 		}
 	}
 	var live internalv1.ShareDirectoryList
-	if err := r.Live.List(ctx, &live, in, client.MatchingLabels(desired.SelectShare(o.share))); err != nil {
+	if err := r.Live.List(ctx, &live, in, client.MatchingLabelsSelector{Selector: desired.SelectShare(o.share)}); err != nil {
 		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
 	}
 	clear(o.directories)

@@ -30,6 +30,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Events takes what the user should hear of.
 	Events events.EventRecorder
+	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	WatchNamespaces []string
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
@@ -38,6 +40,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=shareexports,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=shareattachments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
@@ -50,8 +54,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return apply.Outcome(err)
 	}
 	share := &v1alpha1.FileShare{}
-	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil || !found {
+	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil {
 		return ctrl.Result{}, err
+	} else if !found {
+		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
 		// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
@@ -63,16 +69,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if conditions.IsPaused(o.share) {
+	paused := conditions.IsPaused(o.share)
+	switch {
+	case paused && !isForbidden(o):
 		return r.reportPaused(ctx, o)
-	}
-	if o.share.DeletionTimestamp != nil {
+	case o.share.DeletionTimestamp != nil && !paused:
 		return r.teardown(ctx, o)
 	}
+	// Whoever may write the share can pause it, and must not keep with that what its FileServer does not allow any more.
+	return r.proceed(ctx, o)
+}
+
+// proceed does what there is to do for a share that is not being deleted.
+func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, error) {
 	d := decide(o)
 	out := r.execute(ctx, o, d)
 	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
-		return apply.Outcome(err, out.directories, out.exports, untaken(out.claim))
+		return apply.Outcome(err, out.attachment, out.directories, out.exports, untaken(out.claim))
 	}
 	again := d.again
 	if d.directories.left > 0 {
@@ -82,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// Nobody tells when the name is free: the object in the way is not ours to watch.
 		again = soonest(again, retryTaken)
 	}
-	if err := errors.Join(out.directories, out.exports, untaken(out.claim)); err != nil {
+	if err := errors.Join(out.attachment, out.directories, out.exports, untaken(out.claim)); err != nil {
 		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil

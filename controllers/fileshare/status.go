@@ -34,8 +34,9 @@ const restartAllowance = 10 * time.Second
 type outcome struct {
 	// created are the new ShareDirectories that exist now.
 	created int
-	// directories is what went wrong with directories, exports with exports, claim with the volume and the claim.
-	directories, exports, claim error
+	// attachment is what went wrong with the ShareAttachment, directories with directories, exports with exports, claim with
+	// the volume and the claim.
+	attachment, directories, exports, claim error
 }
 
 // statusOf is the status of the share after a pass. It is pure: equal input, equal status.
@@ -44,7 +45,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
-	if out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
+	if out.attachment == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -66,6 +67,9 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 	if d.blocked != nil {
 		placed := conditions.False(v1alpha1.FileSharePlaced, d.blocked.reason, d.blocked.message)
+		if out.attachment != nil {
+			placed = conditions.False(v1alpha1.FileSharePlaced, apply.Reason(out.attachment), "attaching the share to its FileServer failed: "+out.attachment.Error())
+		}
 		found := []metav1.Condition{placed}
 		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
 			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))

@@ -31,6 +31,9 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
 	}
+	if err := r.detach(ctx, o); err != nil {
+		return apply.Outcome(err)
+	}
 	if err := r.changeExports(ctx, planRemoval(o)); err != nil {
 		return apply.Outcome(err)
 	}
@@ -45,6 +48,9 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
+	if err := r.release(ctx, o); err != nil {
+		return apply.Outcome(err)
+	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer)
 	if err != nil {
 		return apply.Outcome(err)
@@ -57,7 +63,8 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 
 // dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
 func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
-	doomed := []client.DeleteAllOfOption{client.InNamespace(o.share.Namespace), client.MatchingLabels(desired.SelectShare(o.share))}
+	in, ofShare := client.InNamespace(o.namespace()), desired.SelectShare(o.share)
+	doomed := []client.DeleteAllOfOption{in, client.MatchingLabelsSelector{Selector: ofShare}}
 	left := len(o.directories)
 	if retains(o) {
 		changes := retain(o)
@@ -70,12 +77,11 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 				left++
 			}
 		}
-		selector := labels.SelectorFromSet(desired.SelectShare(o.share))
 		notRetained, err := labels.NewRequirement(v1alpha1.RetainedLabel, selection.NotEquals, []string{v1alpha1.RetainedTrue})
 		if err != nil {
 			return 0, err
 		}
-		doomed = []client.DeleteAllOfOption{client.InNamespace(o.share.Namespace), client.MatchingLabelsSelector{Selector: selector.Add(*notRetained)}}
+		doomed = []client.DeleteAllOfOption{in, client.MatchingLabelsSelector{Selector: ofShare.Add(*notRetained)}}
 		if len(changes) > 0 {
 			return left, nil // another pass sees that they are labelled before anything is deleted
 		}
@@ -91,7 +97,12 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 
 // retains: the share's data stays on volumes that somebody may want it from again.
 func retains(o *observed) bool {
-	return o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete && o.fileServer != nil
+	return o.fileServer != nil && !removesData(o)
+}
+
+// removesData: the share is to take its data with it. One that its FileServer does not allow any more has no say about its volumes.
+func removesData(o *observed) bool {
+	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused
 }
 
 // reportTeardown writes what the deletion waits for.
@@ -131,9 +142,13 @@ func whatBecameOfTheData(o *observed) string {
 }
 
 func fateOfData(o *observed) string {
-	if o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && o.fileServer != nil {
+	if o.refused {
+		return fmt.Sprintf("share %s is gone; nothing was changed on volumes, because FileServer %q of namespace %q does not exist or does not allow shares of this namespace",
+			o.share.Name, o.share.Spec.FileServerRef.Name, o.namespace())
+	}
+	if removesData(o) && o.fileServer != nil {
 		return fmt.Sprintf("the data of share %s was removed from the volumes of FileServer %s", o.share.Name, o.fileServer.Name)
 	}
 	return fmt.Sprintf("the data of share %s stays in the directory %s of the volumes of FileServer %s; a FileShare of the same name finds it again",
-		o.share.Name, o.share.Name, o.share.Spec.FileServerRef.Name)
+		o.share.Name, o.key(), o.share.Spec.FileServerRef.Name)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // settle is how long the controller lets directories and exports change before it looks: two
@@ -44,6 +45,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
 		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer), builder.WithPredicates(fileServerChanged)).
 		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(serverChanged)).
+		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(r.ofAttachment)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&internalv1.ShareExport{}, afterSettling()).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
@@ -116,13 +119,46 @@ var serverChanged = predicate.Funcs{
 // and those that were one too many.
 func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
+	if !ok || naming.IsForeign(share) {
+		return nil // Its ShareAttachment tells, once it is allowed.
+	}
+	return r.siblingsOf(ctx, share)
+}
+
+// siblingsOf has the share as its FileServer's parts see it.
+func (r *Reconciler) siblingsOf(ctx context.Context, share *v1alpha1.FileShare) []reconcile.Request {
+	return r.sharesThat(ctx, share.Namespace, share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
+		return naming.KeyOf(other) != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) ||
+			conditions.Reason(other.Status.Conditions, v1alpha1.FileSharePlaced) == v1alpha1.ReasonTooManyShares)
+	})
+}
+
+// ofAttachment is the share that is attached, and those that hear of it as of one of their own namespace.
+func (r *Reconciler) ofAttachment(ctx context.Context, object client.Object) []reconcile.Request {
+	attachment, ok := object.(*internalv1.ShareAttachment)
 	if !ok {
 		return nil
 	}
-	return r.sharesThat(ctx, share.Namespace, share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
-		return other.Name != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) ||
-			conditions.Reason(other.Status.Conditions, v1alpha1.FileSharePlaced) == v1alpha1.ReasonTooManyShares)
-	})
+	return append(r.siblingsOf(ctx, attachment.FileShare()), requestOf(attachment.Namespace, attachment.Spec.FileShareRef.Name))
+}
+
+// sharesOfNamespace are those that its labels may allow or forbid.
+func (r *Reconciler) sharesOfNamespace(ctx context.Context, object client.Object) []reconcile.Request {
+	var shares v1alpha1.FileShareList
+	if !r.watches(object.GetName()) {
+		return nil
+	}
+	if err := r.Client.List(ctx, &shares, client.InNamespace(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing FileShares of a namespace whose labels changed", "namespace", object.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range shares.Items {
+		if naming.IsForeign(&shares.Items[i]) {
+			requests = append(requests, requestOf(object.GetName(), shares.Items[i].Name))
+		}
+	}
+	return requests
 }
 
 func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Object) []reconcile.Request {
@@ -149,23 +185,26 @@ func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Objec
 	return requests
 }
 
+// sharesThat are those of all Kubernetes namespaces that name a FileServer of this one.
 func (r *Reconciler) sharesThat(ctx context.Context, kubeNamespace, fileServer string, hear func(*v1alpha1.FileShare) bool) []reconcile.Request {
 	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, client.InNamespace(kubeNamespace), index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &shares, index.SharesOf(kubeNamespace, fileServer), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing FileShares of a FileServer that changed", "fileServer", fileServer)
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range shares.Items {
 		if hear(&shares.Items[i]) {
-			requests = append(requests, requestOf(kubeNamespace, shares.Items[i].Name))
+			requests = append(requests, requestOf(shares.Items[i].Namespace, shares.Items[i].Name))
 		}
 	}
 	return requests
 }
 
-func requestOf(kubeNamespace, share string) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: kubeNamespace, Name: share}}
+// requestOf is for the share that has a key in the Kubernetes namespace of its FileServer.
+func requestOf(serverNamespace, key string) reconcile.Request {
+	namespace, name := naming.ShareOfKey(serverNamespace, key)
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 // shareOfVolume finds a volume's share by the mark: the kind has no namespace and so no owner reference.

@@ -19,6 +19,9 @@ const writers = 8
 // execute does what a decision says, as far as it gets.
 func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outcome {
 	var out outcome
+	if out.attachment = r.changeAttachment(ctx, d.attachment); out.attachment != nil {
+		return out
+	}
 	out.created, out.directories = r.createDirectories(ctx, d.directories.create)
 	if out.directories == nil {
 		out.directories = r.changeDirectories(ctx, d.directories.change)

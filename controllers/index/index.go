@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // Fields of objects in the cache, for client.MatchingFields.
@@ -23,10 +24,18 @@ const (
 	job        = "howdah.job"
 )
 
-// OfFileServer lists what belongs to a FileServer: FileShares, ShareDirectories, and everything that was made for it.
+// OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
+// that was made for it. Its FileShares are SharesOf.
 func OfFileServer(name string) client.MatchingFields { return client.MatchingFields{fileServer: name} }
 
-// OfFileShare lists what belongs to a FileShare: ShareDirectories, ShareExports, jobs, its claim and its volume.
+// SharesOf lists the FileShares that name a FileServer, whether or not it allows them: those of all Kubernetes namespaces, or of one
+// with client.InNamespace.
+func SharesOf(namespace, name string) client.MatchingFields {
+	return client.MatchingFields{fileServer: namespace + "/" + name}
+}
+
+// OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories and ShareExports, which are with its FileServer;
+// by its name jobs, its claim and its volume.
 func OfFileShare(name string) client.MatchingFields { return client.MatchingFields{fileShare: name} }
 
 // OfDataServer lists the ShareExports of a data server.
@@ -41,10 +50,14 @@ var by = []struct {
 	field  string
 	value  func(client.Object) string
 }{
-	{&v1alpha1.FileShare{}, fileServer, specOf(func(s *v1alpha1.FileShare) string { return s.Spec.FileServerRef.Name })},
+	{&v1alpha1.FileShare{}, fileServer, specOf(func(s *v1alpha1.FileShare) string {
+		return naming.ServerNamespace(s) + "/" + s.Spec.FileServerRef.Name
+	})},
+	{&internalv1.ShareAttachment{}, fileServer, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileServerRef.Name })},
 	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
 	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
+	{&internalv1.ShareAttachment{}, fileShare, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileShareRef.Name })},
 	{&internalv1.ShareExport{}, fileShare, specOf(func(e *internalv1.ShareExport) string { return e.Spec.FileShareRef.Name })},
 	{&internalv1.ShareExport{}, dataServer, specOf(func(e *internalv1.ShareExport) string { return e.Spec.DataServerRef.Name })},
 	{&internalv1.DataServer{}, fileServer, label(v1alpha1.FileServerLabel)},

@@ -118,18 +118,23 @@ func (o *observed) readPods(ctx context.Context, c client.Reader) error {
 	return err
 }
 
+// mayLook: there is a share, and where its FileServer is in another namespace, that serves it. Else it is nothing to look at.
+func (o *observed) mayLook() bool {
+	return o.share != nil && (!naming.IsForeign(o.share) || o.share.Status.Mount.Address != "")
+}
+
 // readServers needs the share, for its FileServer and its Export_Ids.
 func (o *observed) readServers(ctx context.Context, c client.Reader) error {
-	if o.share == nil {
+	if !o.mayLook() {
 		return nil
 	}
 	var list internalv1.DataServerList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfFileServer(o.share.Spec.FileServerRef.Name))
+	err := c.List(ctx, &list, client.InNamespace(naming.ServerNamespace(o.share)), index.OfFileServer(o.share.Spec.FileServerRef.Name))
 	if err != nil {
 		return err
 	}
 	var exports internalv1.ShareExportList
-	err = c.List(ctx, &exports, client.InNamespace(o.job.Namespace), index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy)
+	err = c.List(ctx, &exports, client.InNamespace(naming.ServerNamespace(o.share)), index.OfFileShare(naming.KeyOf(o.share)), client.UnsafeDisableDeepCopy)
 	ids := map[string][]int32{}
 	for i := range exports.Items {
 		ids[exports.Items[i].Spec.DataServerRef.Name] = exports.Items[i].Status.ExportIDs
@@ -153,11 +158,11 @@ func serverOf(dataServer *internalv1.DataServer, exportIDs []int32) benchmark.Se
 }
 
 func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
-	if o.share == nil || o.hasPlan {
+	if !o.mayLook() || o.hasPlan {
 		return nil // a plan that is made does not change
 	}
 	var list internalv1.ShareDirectoryList
-	err := c.List(ctx, &list, client.InNamespace(o.job.Namespace), index.OfFileShare(o.share.Name), client.UnsafeDisableDeepCopy)
+	err := c.List(ctx, &list, client.InNamespace(naming.ServerNamespace(o.share)), index.OfFileShare(naming.KeyOf(o.share)), client.UnsafeDisableDeepCopy)
 	for i := range list.Items {
 		if d := &list.Items[i]; d.Spec.DataServerRef.Name != "" && d.State() == internalv1.DirectoryReady {
 			o.directories = append(o.directories, d.Spec.Path)

@@ -51,9 +51,10 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 		DefaultNamespaces: map[string]cache.Config{o.KubeNamespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&internalv1.DataServer{}:     ours,
-			&internalv1.ShareExport{}:    {Label: ours.Label, Transform: slimExport},
-			&internalv1.ShareDirectory{}: ours,
+			&internalv1.DataServer{}:      ours,
+			&internalv1.ShareExport{}:     {Label: ours.Label, Transform: slimExport},
+			&internalv1.ShareDirectory{}:  ours,
+			&internalv1.ShareAttachment{}: ours,
 		},
 	})
 	if err != nil {
@@ -81,6 +82,9 @@ func (w *watcher) run(ctx context.Context) error {
 		{&internalv1.DataServer{}, handler(w.setServer, w.deleteServer)},
 		{&internalv1.ShareExport{}, handler(w.setExport, w.deleteExport)},
 		{&v1alpha1.FileShare{}, handler(w.setShare, w.deleteShare)},
+		{&internalv1.ShareAttachment{}, handler(
+			func(o *internalv1.ShareAttachment) { w.setShare(o.FileShare()) },
+			func(o *internalv1.ShareAttachment) { w.deleteShare(o.FileShare()) })},
 		{&internalv1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
 	} {
 		// Not blocking: the cache is started below.
@@ -169,6 +173,8 @@ func (w *watcher) deleteExport(o *internalv1.ShareExport) {
 	}
 }
 
+// setShare takes a share of the FileServer's namespace, and one of another in the form of its ShareAttachment. A share of this
+// namespace that names the FileServer of another is none of ours.
 func (w *watcher) setShare(o *v1alpha1.FileShare) {
 	w.tree.SetShare(o)
 	w.keeper.ShareChanged(o.Name)

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -93,16 +94,58 @@ func ShareVolume(kubeNamespace, share string) string {
 	return "howdah-" + share + "-" + shortHash(kubeNamespace, share)
 }
 
-// Directory is the ShareDirectory of a path of a share. Equal paths give equal
+// ShareKey is the name that a FileShare has among the shares of a FileServer: of its directory on the volumes, of its exports and in
+// Howdah's own objects. It is the share's own name, as long as it is in the FileServer's Kubernetes namespace, and else
+// NAMESPACE.NAME. Neither name can have a dot (both are DNS labels, RFC 1123), so no two shares have one key.
+func ShareKey(serverNamespace, shareNamespace, share string) string {
+	if serverNamespace == shareNamespace {
+		return share
+	}
+	return shareNamespace + "." + share
+}
+
+// ShareOfKey reads ShareKey backwards: the namespace and the name of the FileShare.
+func ShareOfKey(serverNamespace, key string) (shareNamespace, share string) {
+	if namespace, name, found := strings.Cut(key, "."); found {
+		return namespace, name
+	}
+	return serverNamespace, key
+}
+
+// ServerNamespace is the Kubernetes namespace of a share's FileServer, and of everything of Howdah's own that belongs to the share.
+func ServerNamespace(share *v1alpha1.FileShare) string {
+	return cmp.Or(share.Spec.FileServerRef.Namespace, share.Namespace)
+}
+
+// KeyOf is the ShareKey of a FileShare.
+func KeyOf(share *v1alpha1.FileShare) string {
+	return ShareKey(ServerNamespace(share), share.Namespace, share.Name)
+}
+
+// IsForeign tells that a share is not in its FileServer's Kubernetes namespace.
+func IsForeign(share *v1alpha1.FileShare) bool { return ServerNamespace(share) != share.Namespace }
+
+// ShareLabels are on every object that belongs to a share and is in its FileServer's namespace. A label's value has at most 63 characters, so
+// a key would not fit.
+func ShareLabels(serverNamespace, fileServer, key string) map[string]string {
+	namespace, name := ShareOfKey(serverNamespace, key)
+	labels := map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: name}
+	if namespace != serverNamespace {
+		labels[v1alpha1.FileShareNamespaceLabel] = namespace
+	}
+	return labels
+}
+
+// Directory is the ShareDirectory of a path of a share, by its ShareKey. Equal paths give equal
 // names, so that creating it is the lock that makes a directory unique. The FileServer comes first and has no dot
 // in it: its namespace servers may make names that begin so and no others, and can't take a lock of another FileServer's
 // (config/admission). path is relative to the share's root; "." is the root itself.
-func Directory(fileServer, share, path string) string {
-	return fileServer + "." + share + "-" + shortHash(share, path)
+func Directory(fileServer, key, path string) string {
+	return fileServer + "." + key + "-" + shortHash(key, path)
 }
 
-// ShareExport is a share on a data server. Neither name has a dot in it.
-func ShareExport(share, dataServer string) string { return share + "." + dataServer }
+// ShareExport is a share on a data server. A data server's name has no dot in it, so no two shares' exports have one name.
+func ShareExport(key, dataServer string) string { return key + "." + dataServer }
 
 // ExportPseudo is the pseudo path of a share's export on a data server: what
 // referrals point below and what a direct mount of a data server names.

@@ -20,6 +20,12 @@ func FileShare(namespace, name, fileServer string) *FileShareBuilder {
 	}}
 }
 
+// OnNamespace sets the Kubernetes namespace of the FileServer.
+func (b *FileShareBuilder) OnNamespace(namespace string) *FileShareBuilder {
+	b.object.Spec.FileServerRef.Namespace = namespace
+	return b
+}
+
 // Path sets the place in the namespace.
 func (b *FileShareBuilder) Path(path string) *FileShareBuilder {
 	b.object.Spec.Path = path

@@ -76,7 +76,7 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	helm, kustomize := tool(t, "HELM", "helm"), tool(t, "KUSTOMIZE", "kustomize")
 	chart := filepath.Join(root, "charts", "howdah")
 	c := start(t)
-	for _, name := range []string{"howdah-system", "team-a", "team-b"} {
+	for _, name := range []string{"howdah-system", "team-a", "team-b", "storage", "tenant-a"} {
 		if output, err := c.apply(namespace(name)); err != nil {
 			t.Fatalf("%v\n%s", err, output)
 		}
@@ -110,6 +110,11 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	if err != nil || len(samples) < 3 {
 		t.Fatalf("samples: %v, %v", samples, err)
 	}
+	tenants, err := filepath.Glob(filepath.Join(root, "config", "samples", "tenants", "*.yaml"))
+	if err != nil || len(tenants) < 2 {
+		t.Fatalf("samples for tenants: %v, %v", tenants, err)
+	}
+	samples = append(samples, tenants...)
 	for _, sample := range samples {
 		t.Run("the sample "+filepath.Base(sample), func(t *testing.T) {
 			manifest, err := os.ReadFile(sample)

@@ -106,7 +106,8 @@ func lookAtDataServers(namespace string) {
 func tellInventory(export *internalv1.ShareExport, found internalv1.ShareInventory) {
 	GinkgoHelper()
 	share := &v1alpha1.FileShare{}
-	err := admin.Get(ctx, client.ObjectKey{Namespace: export.Namespace, Name: export.Spec.FileShareRef.Name}, share)
+	namespace, name := naming.ShareOfKey(export.Namespace, export.Spec.FileShareRef.Name)
+	err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, share)
 	if apierrors.IsNotFound(err) {
 		return
 	}

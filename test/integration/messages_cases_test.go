@@ -39,6 +39,14 @@ func refusals() []mistake {
 		{"FileServer: another StorageClass", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, storageClassName: fixed"))},
 		{"FileServer: more volumes for each server", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, perServer: 2"))},
 
+		{"FileServer: chosen namespaces and no selector", refused(fileServerYAML("training", "size: 1Gi", "allowedNamespaces: {from: Selector}"))},
+		{"FileServer: a selector without from", refused(fileServerYAML("training", "size: 1Gi", "allowedNamespaces: {selector: {matchLabels: {team: a}}}"))},
+		{"FileServer: an empty selector", refused(fileServerYAML("training", "size: 1Gi", "allowedNamespaces: {from: Selector, selector: {}}"))},
+		{"FileServer: a selector with operator `=`", refused(fileServerYAML("training", "size: 1Gi",
+			"allowedNamespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: \"=\", values: [a]}]}}"))},
+		{"FileServer: a selector In without values", refused(fileServerYAML("training", "size: 1Gi",
+			"allowedNamespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: In}]}}"))},
+
 		{"FileShare: path `s2`", refused(fileShareYAML("data", "s2"))},
 		{"FileShare: path `/`", refused(fileShareYAML("data", "/"))},
 		{"FileShare: path `/data/`", refused(fileShareYAML("data", "/data/"))},
@@ -59,6 +67,10 @@ func refusals() []mistake {
 		{"FileShare: layout Single and a depth", refused(share("layout: Single", "depth: 2"))},
 		{"FileShare: layout `single`", refused(share("layout: single"))},
 		{"FileShare: fileServerName, the word of before", refused("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\nspec: {fileServerName: training, path: /data}\n")},
+		{"FileShare: a FileServer of namespace `Storage`", refused("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\n" +
+			"spec: {fileServerRef: {name: training, namespace: Storage}, path: /data}\n")},
+		{"FileShare: a FileServer of another namespace, later", refused(share(), "apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\n"+
+			"spec: {fileServerRef: {name: training, namespace: storage}, path: /data}\n")},
 		{"FileShare: another path", refused(share(), fileShareYAML("data", "/other"))},
 		{"FileShare: another depth", refused(share(), share("depth: 2"))},
 
@@ -112,6 +124,15 @@ func statuses() []mistake {
 		{"FileServer: it serves", told(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
 
 		{"FileShare: a FileServer that does not exist", told(share, "data", v1alpha1.ReasonFileServerNotFound, apply(fileShareYAML("data", "/data")))},
+		{"FileShare: a FileServer of another namespace, that does not exist or does not allow it", told(share, "data", v1alpha1.ReasonNamespaceNotAllowed,
+			apply("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\nspec: {fileServerRef: {name: training, namespace: storage}, path: /data}\n"))},
+		{"FileShare: the path of a share of another namespace", told(share, "data", v1alpha1.ReasonPathConflict, func(namespace string) {
+			storage := sharedFileServer(1)
+			choose(namespace, true)
+			create(builders.FileShare(storage, "own", "fs").Path("/data").Build())
+			readyShare(storage, "own")
+			create(builders.FileShare(namespace, "data", "fs").OnNamespace(storage).Build())
+		})},
 		{"FileShare: a FileServer that is just being made", told(share, "data", v1alpha1.ReasonExportsPending,
 			apply(fileServerYAML("training", "size: 1Gi", "replicas: 1"), fileShareYAML("data", "/data")))},
 		{"FileShare: the path of another share", told(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {

@@ -112,7 +112,7 @@ var _ = Describe("People", Ordered, func() {
 			kinds    = []string{"fileservers", "fileshares", "mlperfstoragejobs"}
 			statuses = []string{"fileservers/status", "fileshares/status", "mlperfstoragejobs/status"}
 			internal = []string{
-				"dataservers", "sharedirectories", "shareexports", "dataservers/status", "sharedirectories/status", "shareexports/status", "any",
+				"dataservers", "shareattachments", "sharedirectories", "shareexports", "dataservers/status", "sharedirectories/status", "shareexports/status", "any",
 			}
 			reads  = []string{"get", "list", "watch"}
 			writes = []string{"create", "update", "patch", "delete", "deletecollection"}

@@ -53,6 +53,16 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
 - name: com.github.howdah.howdah.api.v1alpha1.AccessType
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.AllowedNamespaces
+  map:
+    fields:
+    - name: from
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.NamespacesFrom
+      default: Same
+    - name: selector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 - name: com.github.howdah.howdah.api.v1alpha1.BenchmarkMount
   map:
     fields:
@@ -187,6 +197,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerServerStatus
   map:
     fields:
@@ -214,6 +227,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerSpec
   map:
     fields:
+    - name: allowedNamespaces
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.AllowedNamespaces
     - name: frontDoor
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
@@ -523,6 +539,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.NamespacesFrom
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Placement
   map:
     fields:
@@ -840,6 +858,38 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            scalar: string
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
+  scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
   map:
     fields:

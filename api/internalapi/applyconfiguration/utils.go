@@ -34,6 +34,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MisplacedDirectory"):
 		return &internalapiv1alpha1.MisplacedDirectoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttachment"):
+		return &internalapiv1alpha1.ShareAttachmentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttachmentSpec"):
+		return &internalapiv1alpha1.ShareAttachmentSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttributes"):
 		return &internalapiv1alpha1.ShareAttributesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectory"):

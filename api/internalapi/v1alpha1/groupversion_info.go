@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&DataServer{}, &DataServerList{},
 		&ShareExport{}, &ShareExportList{},
 		&ShareDirectory{}, &ShareDirectoryList{},
+		&ShareAttachment{}, &ShareAttachmentList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

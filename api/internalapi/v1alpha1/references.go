@@ -18,12 +18,14 @@ type FileServerReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// FileShareReference names a FileShare in the same Kubernetes namespace.
+// FileShareReference names a FileShare.
 type FileShareReference struct {
-	// name is the name of the FileShare.
+	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, and
+	// NAMESPACE.NAME if it is in another Kubernetes namespace than this object. No name of either has a dot in it.
+	// The share's directory on the volumes and its exports have this name.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=50
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=114
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +required
 	Name string `json:"name,omitempty"`
 }

@@ -141,7 +141,7 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 // newDirectory is a new ShareDirectory. The mark tells it from others of the name.
 func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
 	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
-	labels := map[string]string{v1alpha1.FileServerLabel: s.FileServer, v1alpha1.FileShareLabel: share.Name}
+	labels := naming.ShareLabels(s.KubeNamespace, s.FileServer, share.Name)
 	if spec.DataServerRef.Name != "" {
 		labels[v1alpha1.DataServerLabel] = spec.DataServerRef.Name
 	}

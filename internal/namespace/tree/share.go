@@ -17,6 +17,7 @@ const Nobody = 65534
 
 // Share is what the tree needs of a FileShare. It is never changed after it was made.
 type Share struct {
+	// Name is the share's key (naming.ShareKey).
 	Name       string
 	UID        string
 	Path       string

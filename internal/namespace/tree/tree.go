@@ -10,6 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // Tree is the namespace of one FileServer. All methods may be called at any time
@@ -64,9 +65,9 @@ func New(fileServer string) *Tree {
 }
 
 // SetShare takes the newest state of a FileShare: it is shown unless it is being
-// deleted, belongs to another FileServer, or an older share is in its way.
+// deleted, belongs to another FileServer (of another Kubernetes namespace, maybe), or an older share is in its way.
 func (t *Tree) SetShare(o *v1alpha1.FileShare) {
-	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerRef.Name != t.fileServer {
+	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerRef.Name != t.fileServer || naming.IsForeign(o) {
 		t.DeleteShare(o.Name)
 		return
 	}

@@ -7,10 +7,13 @@ package v1alpha1
 // FileServerReferenceApplyConfiguration represents a declarative configuration of the FileServerReference type for use
 // with apply.
 //
-// FileServerReference names a FileServer in the same Kubernetes namespace.
+// FileServerReference names a FileServer.
 type FileServerReferenceApplyConfiguration struct {
 	// name is the name of the FileServer.
 	Name *string `json:"name,omitempty"`
+	// namespace is the Kubernetes namespace of the FileServer; unset means that of the object that refers to it. Another
+	// one must be allowed by the FileServer's spec.allowedNamespaces.
+	Namespace *string `json:"namespace,omitempty"`
 }
 
 // FileServerReferenceApplyConfiguration constructs a declarative configuration of the FileServerReference type for use with
@@ -24,5 +27,13 @@ func FileServerReference() *FileServerReferenceApplyConfiguration {
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *FileServerReferenceApplyConfiguration) WithName(value string) *FileServerReferenceApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithNamespace sets the Namespace field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Namespace field is set to the value of the last call.
+func (b *FileServerReferenceApplyConfiguration) WithNamespace(value string) *FileServerReferenceApplyConfiguration {
+	b.Namespace = &value
 	return b
 }

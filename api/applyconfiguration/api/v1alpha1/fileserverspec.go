@@ -33,6 +33,9 @@ type FileServerSpecApplyConfiguration struct {
 	KeyGeneration *int32 `json:"keyGeneration,omitempty"`
 	// resources are the compute resources of each data server's container.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
+	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
+	AllowedNamespaces *AllowedNamespacesApplyConfiguration `json:"allowedNamespaces,omitempty"`
 }
 
 // FileServerSpecApplyConfiguration constructs a declarative configuration of the FileServerSpec type for use with
@@ -102,5 +105,13 @@ func (b *FileServerSpecApplyConfiguration) WithKeyGeneration(value int32) *FileS
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithResources(value v1.ResourceRequirements) *FileServerSpecApplyConfiguration {
 	b.Resources = &value
+	return b
+}
+
+// WithAllowedNamespaces sets the AllowedNamespaces field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AllowedNamespaces field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithAllowedNamespaces(value *AllowedNamespacesApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.AllowedNamespaces = value
 	return b
 }

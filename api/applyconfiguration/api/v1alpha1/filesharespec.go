@@ -13,7 +13,7 @@ import (
 //
 // FileShareSpec is what the user wants of a FileShare.
 type FileShareSpecApplyConfiguration struct {
-	// fileServerRef names the FileServer, in the same Kubernetes namespace.
+	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
 	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
 	// Paths of shares must not lie in one another.

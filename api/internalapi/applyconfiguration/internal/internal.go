@@ -140,6 +140,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.InventoryState
+  scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.MisplacedDirectory
   map:
     fields:
@@ -147,6 +149,66 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: volume
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachment
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachmentSpec
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachmentSpec
+  map:
+    fields:
+    - name: access
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.v1alpha1.AccessRule
+          elementRelationship: atomic
+    - name: depth
+      type:
+        scalar: numeric
+    - name: fileServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
+    - name: fileShareUID
+      type:
+        scalar: string
+    - name: gid
+      type:
+        scalar: numeric
+    - name: inventory
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.InventoryState
+    - name: inventoryGeneration
+      type:
+        scalar: numeric
+    - name: layout
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareLayout
+    - name: maxDirectories
+      type:
+        scalar: numeric
+    - name: mode
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+    - name: uid
       type:
         scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttributes
@@ -334,6 +396,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: associative
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareLayout
+  scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
   map:
     fields:

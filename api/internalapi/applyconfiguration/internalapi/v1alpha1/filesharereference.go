@@ -7,9 +7,11 @@ package v1alpha1
 // FileShareReferenceApplyConfiguration represents a declarative configuration of the FileShareReference type for use
 // with apply.
 //
-// FileShareReference names a FileShare in the same Kubernetes namespace.
+// FileShareReference names a FileShare.
 type FileShareReferenceApplyConfiguration struct {
-	// name is the name of the FileShare.
+	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, and
+	// NAMESPACE.NAME if it is in another Kubernetes namespace than this object. No name of either has a dot in it.
+	// The share's directory on the volumes and its exports have this name.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -1,0 +1,73 @@
+package desired
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// ShareAttachment attaches a share of another Kubernetes namespace to its FileServer. It is a whole object and not an apply configuration, as
+// ShareExports are.
+func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
+	return &internalv1.ShareAttachment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        naming.KeyOf(share),
+			Namespace:   naming.ServerNamespace(share),
+			Labels:      labels(shareLabels(share)),
+			Annotations: map[string]string{v1alpha1.OwnerAnnotation: naming.Owner("FileShare", share.Namespace, share.Name)},
+			Finalizers:  []string{v1alpha1.AttachmentFinalizer},
+		},
+		Spec: internalv1.ShareAttachmentSpec{
+			FileServerRef:  internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
+			FileShareRef:   internalv1.FileShareReference{Name: naming.KeyOf(share)},
+			FileShareUID:   string(share.UID),
+			Path:           share.Spec.Path,
+			Layout:         internalv1.ShareLayout(share.Spec.Layout),
+			Depth:          share.Spec.Depth,
+			MaxDirectories: share.Spec.MaxDirectories,
+			UID:            share.Spec.UID,
+			GID:            share.Spec.GID,
+			Mode:           share.Spec.Mode,
+			Access:         accessRules(share.Spec.Access),
+		},
+	}
+}
+
+// AllowsNamespace tells whether a FileServer serves shares of a Kubernetes namespace. namespaceLabels are read only if
+// spec.allowedNamespaces asks for them; a selector that can't be read, which the schema refuses, allows nobody.
+func AllowsNamespace(fs *v1alpha1.FileServer, namespace string, namespaceLabels map[string]string) bool {
+	allowed := fs.Spec.AllowedNamespaces
+	switch {
+	case namespace == fs.Namespace:
+		return true
+	case allowed == nil:
+		return false
+	case allowed.From == v1alpha1.NamespacesFromAll:
+		return true
+	case allowed.From != v1alpha1.NamespacesFromSelector || allowed.Selector == nil:
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(k8slabels.Set(namespaceLabels))
+}
+
+// SelectShare selects what belongs to a share in its FileServer's Kubernetes namespace, and nothing of a share of the same
+// name in another one.
+func SelectShare(share *v1alpha1.FileShare) k8slabels.Selector {
+	selector := k8slabels.SelectorFromSet(shareLabels(share))
+	if naming.IsForeign(share) {
+		return selector
+	}
+	if notForeign, err := k8slabels.NewRequirement(v1alpha1.FileShareNamespaceLabel, selection.DoesNotExist, nil); err == nil {
+		return selector.Add(*notForeign)
+	}
+	return k8slabels.Nothing() // unreachable: the label's key is a valid one
+}
+
+func shareLabels(share *v1alpha1.FileShare) map[string]string {
+	return naming.ShareLabels(naming.ServerNamespace(share), share.Spec.FileServerRef.Name, naming.KeyOf(share))
+}

@@ -1,0 +1,181 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// A share of another Kubernetes namespace than its FileServer's is served once it is attached: the FileServer allows it, and a ShareAttachment in
+// the FileServer's namespace says so. Where that is taken back, its exports and its ShareAttachment go, and its ShareDirectories and
+// its data stay (docs/design/2026-11-22-tenants.md).
+
+// attachmentPlan is what is to happen to the ShareAttachment of a share.
+type attachmentPlan struct {
+	create *internalv1.ShareAttachment
+	// before and after are one that is to be changed.
+	before, after *internalv1.ShareAttachment
+	// remove is to be deleted, release is one that is being deleted and need not be kept any longer.
+	remove, release *internalv1.ShareAttachment
+}
+
+// isForbidden: the share is not allowed, and its FileServer says so. One that does not exist says nothing: its own shares
+// wait for it as well, and lose nothing meanwhile.
+func isForbidden(o *observed) bool { return o.fileServer != nil && o.refused }
+
+// isAttached: the share's ShareAttachment stands.
+func isAttached(o *observed) bool { return isOfShare(o) && o.attachment.DeletionTimestamp == nil }
+
+// isOfShare: there is a ShareAttachment, and no earlier share of this name left it.
+func isOfShare(o *observed) bool {
+	return o.attachment != nil && o.attachment.Spec.FileShareUID == string(o.share.UID) &&
+		o.attachment.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name
+}
+
+func planAttachment(o *observed, found inventory) attachmentPlan {
+	if o.fileServer == nil || !naming.IsForeign(o.share) {
+		return attachmentPlan{}
+	}
+	wanted, present := desired.ShareAttachment(o.share), o.attachment
+	wanted.Spec.InventoryGeneration, wanted.Spec.Inventory = found.generation, internalv1.InventoryPending
+	if found.complete {
+		wanted.Spec.Inventory = internalv1.InventoryComplete
+	}
+	switch {
+	case present == nil && !o.refused && o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil:
+		return attachmentPlan{create: wanted}
+	case present == nil:
+		return attachmentPlan{}
+	case present.DeletionTimestamp != nil && (!o.refused || len(o.exports) == len(awayServers(o))):
+		return attachmentPlan{release: present}
+	case present.DeletionTimestamp != nil:
+		return attachmentPlan{} // until the data servers that are there have dropped its exports
+	case o.refused || !isOfShare(o):
+		return attachmentPlan{remove: present}
+	case !equality.Semantic.DeepEqual(present.Spec, wanted.Spec):
+		after := present.DeepCopy()
+		after.Spec = wanted.Spec
+		return attachmentPlan{before: present, after: after}
+	}
+	return attachmentPlan{}
+}
+
+// asAttached is the share as the FileServer's other shares see it.
+func asAttached(o *observed) *v1alpha1.FileShare {
+	if naming.IsForeign(o.share) {
+		return o.attachment.FileShare()
+	}
+	return o.share
+}
+
+// planWithdrawal ends the exports of a share that is not allowed any more. They keep their data: allowed again, the share has its old
+// Export_Ids, and so clients' file handles are good again.
+func planWithdrawal(o *observed) exportPlan {
+	var plan exportPlan
+	for _, export := range o.exports {
+		if export.DeletionTimestamp == nil {
+			plan.remove = append(plan.remove, export)
+		}
+	}
+	return plan
+}
+
+// describeNotAllowed is the same for a FileServer that does not exist: what is in another namespace is learned there.
+func describeNotAllowed(o *observed) string {
+	text := fmt.Sprintf("FileServer %q in namespace %q does not exist, or does not allow shares of namespace %q; ask whoever runs it to add this namespace to its spec.allowedNamespaces",
+		o.share.Spec.FileServerRef.Name, o.namespace(), o.share.Namespace)
+	if len(o.directories) > 0 || len(o.exports) > 0 || o.attachment != nil {
+		text += "; until then nothing of the share is served, and its data stays on the volumes"
+	}
+	return text
+}
+
+// changeAttachment does what a plan says.
+func (r *Reconciler) changeAttachment(ctx context.Context, plan attachmentPlan) error {
+	switch {
+	case plan.create != nil:
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, plan.create))
+	case plan.after != nil:
+		return client.IgnoreNotFound(r.Client.Patch(ctx, plan.after, client.MergeFromWithOptions(plan.before, client.MergeFromWithOptimisticLock{})))
+	case plan.remove != nil:
+		return r.deleteAsSeen(ctx, plan.remove)
+	case plan.release != nil:
+		_, err := apply.RemoveFinalizer(ctx, r.Client, plan.release.DeepCopy(), v1alpha1.AttachmentFinalizer)
+		return err
+	}
+	return nil
+}
+
+// detach hides a share that is being deleted from clients. Its ShareAttachment is held until the end, because it keeps the FileServer.
+func (r *Reconciler) detach(ctx context.Context, o *observed) error {
+	if o.attachment == nil || o.attachment.DeletionTimestamp != nil {
+		return nil
+	}
+	return r.deleteAsSeen(ctx, o.attachment)
+}
+
+// release lets go of the ShareAttachment of a share that is gone but for its finalizer.
+func (r *Reconciler) release(ctx context.Context, o *observed) error {
+	if o.attachment == nil {
+		return nil
+	}
+	_, err := apply.RemoveFinalizer(ctx, r.Client, o.attachment.DeepCopy(), v1alpha1.AttachmentFinalizer)
+	return err
+}
+
+// dropOrphans deletes what a share that is gone has left with a FileServer of another namespace, where no owner reference reaches: somebody took its
+// finalizer away. Its data stays.
+func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport) error {
+	var attachments internalv1.ShareAttachmentList
+	if err := r.Client.List(ctx, &attachments, index.OfFileShare(naming.ShareKey("", share.Namespace, share.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ShareAttachments: %w", err)
+	}
+	var orphans []client.Object
+	for _, export := range exports {
+		if export.Namespace != share.Namespace && export.DeletionTimestamp == nil {
+			orphans = append(orphans, export)
+		}
+	}
+	for i := range attachments.Items {
+		orphans = append(orphans, &attachments.Items[i])
+	}
+	if len(orphans) == 0 {
+		return nil
+	}
+	if found, err := get(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
+		return err
+	}
+	for _, orphan := range orphans {
+		if orphan.GetDeletionTimestamp() == nil {
+			if err := r.deleteAsSeen(ctx, orphan); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range attachments.Items {
+		if _, err := apply.RemoveFinalizer(ctx, r.Client, attachments.Items[i].DeepCopy(), v1alpha1.AttachmentFinalizer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteAsSeen deletes an object, and no other that took its name meanwhile.
+func (r *Reconciler) deleteAsSeen(ctx context.Context, object client.Object) error {
+	uid := object.GetUID()
+	if err := r.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
