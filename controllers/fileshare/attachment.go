@@ -79,8 +79,8 @@ func asAttached(o *observed) *v1alpha1.FileShare {
 	return o.share
 }
 
-// planWithdrawal ends the exports of a share that is not allowed any more. They keep their data: allowed again, the share has its old
-// Export_Ids, and so clients' file handles are good again.
+// planWithdrawal ends the exports of a share that is not allowed any more. They keep their data. Allowed again, the share gets its old
+// Export_Ids, which the volumes remember, and with them clients' file handles.
 func planWithdrawal(o *observed) exportPlan {
 	var plan exportPlan
 	for _, export := range o.exports {
