@@ -26,7 +26,7 @@ type Config struct {
 
 // Export is one exported directory.
 type Export struct {
-	// ID is Export_Id, and with it Filesystem_Id: unique, and for ever, because it is in file handles. 0 is ganesha's pseudo root.
+	// ID is Export_Id, and with it Filesystem_Id: unique, because it is in file handles. 0 is ganesha's pseudo root.
 	ID uint16
 	// Path is the directory in ganesha's file system.
 	Path string

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -98,15 +99,26 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 // are left out.
 func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
 	next := m.memory.clone()
+	next.raise(ptr.Deref(m.dataServer.Status.LastExportNumber, 0))
+	inUse := map[string]bool{}
 	for _, export := range m.exports {
-		next.raise(export.Status.ExportIDs)
+		inUse[shareOf(export)] = true
+		for _, id := range export.Status.ExportIDs {
+			next.raise(int64(id)) // All that there was before DataServers told.
+		}
+	}
+	for path := range m.serving {
+		inUse[naming.ShareOfExport(path)] = true
+	}
+	for path := range m.leaving {
+		inUse[naming.ShareOfExport(path)] = true
 	}
 	var exports []*internalv1.ShareExport
 	for _, export := range m.active() {
 		share := shareOf(export)
 		if _, err := clientRules(export.Spec.Access); err != nil {
 			m.failing[share] = &fault{v1alpha1.ReasonInvalidSpec, err}
-		} else if err := next.allocate(share); err != nil {
+		} else if err := next.allocate(share, inUse); err != nil {
 			m.failing[share] = &fault{internalv1.ReasonExportIDsExhausted, err}
 		} else {
 			exports = append(exports, export)
@@ -114,6 +126,10 @@ func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
 	}
 	// An id is durable before ganesha, and so any client, sees it.
 	if err := next.write(m.where); err != nil {
+		return nil, err
+	}
+	// Nor does it see a reused one before handles of its earlier exports are refused.
+	if err := m.ganesha.setRounds(next.rounds()); err != nil {
 		return nil, err
 	}
 	m.memory = next

@@ -51,7 +51,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 		}
 		for volume := range ids.volumes {
 			config.Exports = append(config.Exports, ganesha.Export{
-				ID:      ids.volumes[volume][share].ExportID,
+				ID:      ids.volumes[volume][share].ExportID.id(),
 				Path:    where.share(share, int32(volume)),
 				Pseudo:  naming.ExportPseudo(share, int32(volume)),
 				Clients: append(loopbackClients(own), rules...),

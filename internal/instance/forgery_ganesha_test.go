@@ -64,10 +64,11 @@ func signaturesAreAsWritten(f *forger) {
 	key, err := os.ReadFile(keysOf("forged").current)
 	mustWork(f.t, "read the key", err)
 	bare := ganeshatest.BareHandle(f.own)
-	if signed := ganeshatest.SignHandle([16]byte(key), bare); !bytes.Equal(signed, f.own) {
+	if signed := ganeshatest.SignHandle([16]byte(key), bare, 0); !bytes.Equal(signed, f.own) {
 		f.t.Errorf("ganesha made %x, and it should be %x", f.own, signed)
 	}
-	f.mustRefuse("another data server's key", ganeshatest.SignHandle([16]byte([]byte("another one's key")[:16]), bare))
+	f.mustRefuse("another data server's key", ganeshatest.SignHandle([16]byte([]byte("another one's key")[:16]), bare, 0))
+	f.mustRefuse("signed for a later export of the id", ganeshatest.SignHandle([16]byte(key), bare, 1))
 }
 
 // unsigned is a handle as ganesha makes it by itself: nothing behind the inode.

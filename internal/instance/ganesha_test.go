@@ -415,6 +415,7 @@ func runScenarios(t *testing.T) {
 		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},
 		{"handles outlive restarts and the exchange of keys", handlesStayValid},
+		{"an Export_Id that is used again has other handles", reusedIDsHaveOtherHandles},
 		{"without a key nothing is served", nothingIsServedUnsigned},
 		{"a ganesha that takes forged handles is stopped", unsignedGaneshaIsStopped},
 		{"referrals can't be planted", referralsCantBePlanted},

@@ -117,7 +117,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 			t.Fatalf("an accepted mode is refused: %v", err)
 		}
 		ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}, {}}}
-		if err := ids.allocate(name); err != nil {
+		if err := ids.allocate(name, nil); err != nil {
 			t.Fatal(err)
 		}
 		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, layout{"/volumes"}, ownAddress())

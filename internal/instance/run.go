@@ -132,8 +132,8 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
 	m.ganesha = &supervisor{
 		binary: options.GaneshaBinary, configFile: m.configFile,
-		pidFile: filepath.Join(options.RunDir, "ganesha.pid"),
-		log:     options.Log.With("process", "ganesha"), keys: m.keys,
+		pidFile: filepath.Join(options.RunDir, "ganesha.pid"), roundsFile: filepath.Join(options.RunDir, "export-rounds"),
+		log: options.Log.With("process", "ganesha"), keys: m.keys,
 		beforeStart: func() {
 			if err := forgetOwnClients(m.where.recovery(), hostname); err != nil {
 				m.log.Warn("forgetting namespace servers in the recovery records", "err", err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/utils/ptr"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -33,15 +35,20 @@ func sharesOnVolumes(where layout, volumes int32) (*string, error) {
 }
 
 // tellShares has the API know which shares are on the volumes before clients can write to a new one: while this server is away,
-// what it told last is all that anybody can go by.
+// what it told last is all that anybody can go by. The same holds for the last number of an export, if the volumes are
+// restored from an older copy.
 func (m *manager) tellShares(ctx context.Context) error {
 	held, err := sharesOnVolumes(m.where, m.dataServer.Spec.Volumes)
 	if err != nil {
 		return err
 	}
 	m.shares = held
+	last := int64(m.memory.highWater)
 	return m.reporter.report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
 		earlier.Shares = held
+		if last > ptr.Deref(earlier.LastExportNumber, 0) {
+			earlier.LastExportNumber = &last
+		}
 		return earlier
 	})
 }

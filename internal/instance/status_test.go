@@ -164,7 +164,7 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}}}
-			mustWork(t, "allocate", ids.allocate("a"))
+			mustWork(t, "allocate", ids.allocate("a", nil))
 			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
 			if config, err := desiredConfig(sampleServer(1), exports, ids, layout{"/volumes"}, ownAddress()); err == nil {
 				t.Errorf("%+v", config)

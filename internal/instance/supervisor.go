@@ -33,7 +33,9 @@ const (
 // supervisor keeps ganesha running.
 type supervisor struct {
 	binary, configFile, pidFile string
-	keys                        handleKeys
+	// roundsFile tells the library in front of ganesha how often each Export_Id was used before.
+	roundsFile string
+	keys       handleKeys
 	// beforeStart runs before each start, while ganesha is not running.
 	beforeStart func()
 	// changed is called whenever state changes; it must not block.
@@ -112,7 +114,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
 	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
 	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
-	command.Env = append(s.keys.environment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
 	if err != nil {

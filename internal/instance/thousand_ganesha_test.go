@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -109,12 +111,19 @@ func thousandShares(t *testing.T) {
 	}
 }
 
-// An Export_Id is for ever, so they can end. The shares that have theirs go on, and only the newest is refused.
+// If all ids are those of exports that are served, these go on, and only the newest share is refused.
 func TestOnlyTheNewestShareIsRefusedWhenIDsEnd(t *testing.T) {
 	where := emptyVolumes(t, 1)
-	m := &manager{where: where, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet}
+	m := &manager{where: where, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet, serving: map[string]fileSystem{}}
+	m.ganesha = &supervisor{roundsFile: filepath.Join(t.TempDir(), "rounds")}
 	mustWork(t, "claim", claimVolume(where, m.dataServer, 0, quiet))
-	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]exportIDEntry{{}}}
+	served := map[string]exportIDEntry{}
+	for number := exportNumber(1); number <= maxExportID-2; number++ {
+		share := fmt.Sprintf("served-%d", number)
+		served[share] = exportIDEntry{ExportID: number}
+		m.serving[naming.ExportPseudo(share, 0)] = fileSystem{}
+	}
+	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]exportIDEntry{served}}
 	for _, name := range []string{"oldest", "older", "newest"} {
 		m.exports = append(m.exports, newExport(shareSpec(name)))
 	}

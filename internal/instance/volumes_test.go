@@ -1,7 +1,9 @@
 package instance
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -127,7 +129,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		t.Helper()
 		memory := read()
 		for _, name := range names {
-			mustWork(t, "allocate", memory.allocate(name))
+			mustWork(t, "allocate", memory.allocate(name, nil))
 		}
 		mustWork(t, "write", memory.write(where))
 		for _, name := range names {
@@ -155,7 +157,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		t.Errorf("high water %d became %d", high, read().highWater)
 	}
 	memory := read()
-	mustWork(t, "allocate", memory.allocate("e"))
+	mustWork(t, "allocate", memory.allocate("e", nil))
 	for _, id := range memory.ids("e") {
 		if owner, used := owners[id]; used {
 			t.Errorf("id %d of %s came back", id, owner)
@@ -196,7 +198,8 @@ func TestAnExportIDTableThatCannotBeTrustedIsRefused(t *testing.T) {
 		"a newer version":      {[2]string{`{"version":2}`, ``}, "version 2"},
 		"a share without id":   {[2]string{`{"version":1,"shares":{"a":{}}}`, ``}, "no Export_Id"},
 		"a copy of the volume": {[2]string{`{"version":1,"shares":{"a":{"exportID":1}}}`, `{"version":1,"shares":{"a":{"exportID":1}}}`}, "copied"},
-		"an id beyond 16 bits": {[2]string{`{"version":1,"shares":{"a":{"exportID":65536}}}`, ``}, "damaged"},
+		"an id beyond 16 bits": {[2]string{`{"version":1,"shares":{"a":{"exportID":65536}}}`, ``}, "no Export_Id"},
+		"a number too large":   {[2]string{`{"version":1,"shares":{"a":{"exportID":4294967296}}}`, ``}, "damaged"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -214,24 +217,137 @@ func TestAnExportIDTableThatCannotBeTrustedIsRefused(t *testing.T) {
 	}
 }
 
-func TestIDsEnd(t *testing.T) {
-	memory := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{{}}}
-	mustWork(t, "the last id", memory.allocate("a"))
-	mustWork(t, "a share that has its id", memory.allocate("a"))
-	if err := memory.allocate("b"); !errors.Is(err, errExportIDsExhausted) {
-		t.Errorf("%v", err)
+// Exports that came and went don't use up the ids: they go round, past those that are in use.
+func TestExportIDsGoRound(t *testing.T) {
+	table := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{
+		{"old": {ExportID: 1}, "used": {ExportID: 2}, "forgotten": {ExportID: 3}},
+	}}
+	inUse := map[string]bool{"used": true}
+	allocate := func(share string) exportNumber {
+		t.Helper()
+		mustWork(t, "allocate", table.allocate(share, inUse))
+		inUse[share] = true
+		return table.volumes[0][share].ExportID
 	}
+	if last := allocate("last"); last != maxExportID || last.round() != 0 {
+		t.Errorf("the last of the first round is %d", last)
+	}
+	if n := allocate("next"); n.id() != 1 || n.round() != 1 {
+		t.Errorf("after the last id comes %d in round %d", n.id(), n.round())
+	}
+	if _, known := table.volumes[0]["old"]; known {
+		t.Error("two shares have id 1")
+	}
+	if n := allocate("more"); n.id() != 3 || n.round() != 1 {
+		t.Errorf("id 2 is in use, and the next one is %d in round %d", n.id(), n.round())
+	}
+	rounds := table.rounds()
+	for id, want := range map[int]uint16{1: 1, 2: 0, 3: 1, maxExportID: 0} {
+		if got := binary.NativeEndian.Uint16(rounds[2*id:]); got != want {
+			t.Errorf("id %d is of round %d, not %d", id, got, want)
+		}
+	}
+	where := emptyVolumes(t, 1)
+	mustWork(t, "mkdir", os.Mkdir(where.meta(0), 0o700))
+	mustWork(t, "write", table.write(where))
+	again, err := readExportIDs(where, 1)
+	mustWork(t, "read", err)
+	if diff := cmp.Diff(table.volumes, again.volumes); diff != "" || again.highWater != table.highWater {
+		t.Errorf("what was written is not what is read: %s, %d", diff, again.highWater)
+	}
+}
+
+// A data server in its third round gives no number, and no pair of id and round, a second time, whatever comes and goes.
+func TestNoExportNumberComesBack(t *testing.T) {
+	table := &exportIDTable{volumes: []map[string]exportIDEntry{{}, {}}}
+	given, inUse := map[exportNumber]bool{}, map[string]bool{}
+	for i := range 3000 {
+		if i%1000 == 999 {
+			table.highWater = table.highWater - exportNumber(table.highWater.id()) + maxExportID - 100 // Near the end of the round.
+		}
+		share := fmt.Sprintf("share-%d", i)
+		if i%100 == 0 {
+			inUse[share] = true // It stays for ever.
+		}
+		mustWork(t, "allocate", table.allocate(share, inUse))
+		for volume := range table.volumes {
+			number := table.volumes[volume][share].ExportID
+			if given[number] || number.id() == 0 {
+				t.Fatalf("number %d (id %d, round %d) was given before", number, number.id(), number.round())
+			}
+			given[number] = true
+		}
+	}
+	ids := map[uint16]string{}
+	for volume, shares := range table.volumes {
+		for share, entry := range shares {
+			if other, taken := ids[entry.ExportID.id()]; taken {
+				t.Fatalf("id %d is that of %s and of %s", entry.ExportID.id(), other, share)
+			}
+			ids[entry.ExportID.id()] = fmt.Sprintf("%s on %d", share, volume)
+		}
+	}
+	if round := table.highWater.round(); round < 2 {
+		t.Errorf("only %d rounds", round)
+	}
+}
+
+func TestIDsEnd(t *testing.T) {
+	full, inUse := map[string]exportIDEntry{}, map[string]bool{}
+	for id := range exportNumber(maxExportID - 1) {
+		share := fmt.Sprintf("share-%d", id)
+		full[share], inUse[share] = exportIDEntry{ExportID: id + 1}, true
+	}
+	table := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{full, {}}}
 	// A share of two volumes for which there is one id takes none.
-	pair := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{{}, {}}}
-	if err := pair.allocate("b"); !errors.Is(err, errExportIDsExhausted) || len(pair.volumes[0]) != 0 || pair.highWater != maxExportID-1 {
-		t.Errorf("%v, %+v", err, pair)
+	if err := table.allocate("pair", inUse); !errors.Is(err, errExportIDsExhausted) || table.highWater != maxExportID-1 {
+		t.Errorf("%v, high water %d", err, table.highWater)
+	}
+	delete(inUse, "share-0")
+	mustWork(t, "with one share less", table.allocate("pair", inUse))
+	if got := table.ids("pair"); !slices.Equal(got, []int32{maxExportID, 1}) {
+		t.Errorf("ids %v", got)
+	}
+}
+
+// The volumes are those of an hour ago: shares have come, and one has gone, that they don't know of.
+func TestNoIDComesBackWithAnOlderCopyOfTheVolumes(t *testing.T) {
+	where := emptyVolumes(t, 1)
+	server := sampleServer(1)
+	mustWork(t, "claim", claimVolume(where, server, 0, quiet))
+	m := &manager{where: where, dataServer: server, log: quiet, ganesha: &supervisor{roundsFile: filepath.Join(t.TempDir(), "rounds")}, reporter: &memorySource{}}
+	export := func(names ...string) {
+		t.Helper()
+		memory, err := readExportIDs(where, 1)
+		mustWork(t, "read", err)
+		m.memory, m.failing, m.exports = memory, map[string]*fault{}, nil
+		for _, name := range names {
+			m.exports = append(m.exports, newExport(shareSpec(name)))
+		}
+		_, err = m.allocate()
+		mustWork(t, "allocate", err)
+		mustWork(t, "tell", m.tellShares(t.Context()))
+		m.dataServer.Status = m.reporter.(*memorySource).status
+	}
+	export("a", "b")
+	older, err := os.ReadFile(where.meta(0, exportIDsFile))
+	mustWork(t, "keep a copy", err)
+	export("a", "b", "gone")
+	gone := m.memory.ids("gone")[0]
+	export("a", "b")
+	mustWork(t, "restore the copy", os.WriteFile(where.meta(0, exportIDsFile), older, 0o600))
+	export("a", "b", "new")
+	if id := m.memory.ids("new")[0]; id <= gone {
+		t.Errorf("a share that is gone had id %d, and a new one has %d", gone, id)
 	}
 }
 
 func TestReportedIDsCountAsUsed(t *testing.T) {
 	memory := &exportIDTable{highWater: 3, volumes: []map[string]exportIDEntry{{}}}
-	memory.raise([]int32{7, 2, 0, -1, 70000})
-	mustWork(t, "allocate", memory.allocate("a"))
+	for _, number := range []int64{7, 2, 0, -1, 1 << 40} {
+		memory.raise(number)
+	}
+	mustWork(t, "allocate", memory.allocate("a", nil))
 	if id := memory.ids("a")[0]; id != 8 {
 		t.Errorf("id %d", id)
 	}

@@ -12,7 +12,7 @@ const (
 	ReasonServerDown = "ServerDown"
 	// ReasonVolumeRefused: a volume is missing, unreadable, another data server's or no file system of its own; the message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused
-	// ReasonExportIDsExhausted: the server has exported 65535 different share names times volumes in its life.
+	// ReasonExportIDsExhausted: the server has 65535 exports, one for each share and volume.
 	ReasonExportIDsExhausted = "ExportIDsExhausted"
 	// ReasonExportsFailing: some exports do not serve; the message says which and why.
 	ReasonExportsFailing = "ExportsFailing"

@@ -127,6 +127,13 @@ type DataServerStatus struct {
 	// +optional
 	Shares *string `json:"shares,omitempty"`
 
+	// lastExportNumber is the greatest number that was ever given to an export; its Export_Id is what 16 bits hold of it. It is
+	// written before the export is served: volumes that are restored from an older copy can't bring a number back.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
+	// +optional
+	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
+
 	// connections are those of NFS clients.
 	// +optional
 	Connections Connections `json:"connections,omitempty,omitzero"`

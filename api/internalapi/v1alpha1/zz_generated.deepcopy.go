@@ -150,6 +150,11 @@ func (in *DataServerStatus) DeepCopyInto(out *DataServerStatus) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.LastExportNumber != nil {
+		in, out := &in.LastExportNumber, &out.LastExportNumber
+		*out = new(int64)
+		**out = **in
+	}
 	in.Connections.DeepCopyInto(&out.Connections)
 }
 

@@ -14,13 +14,17 @@ const (
 	macBytes          = 8
 )
 
-// SignHandle signs a handle as ganesha itself makes it. It is written anew, so that a test
-// that compares finds mistakes of either.
-func SignHandle(key [16]byte, bare []byte) []byte {
+// SignHandle signs a handle as ganesha itself makes it, of an export whose Export_Id was used by so many others before. It is
+// written anew, so that a test that compares finds mistakes of either.
+func SignHandle(key [16]byte, bare []byte, round uint16) []byte {
 	handle := slices.Clone(bare)
 	handle[flagsAt] |= flagSigned
 	handle[lengthAt] += macBytes
-	return binary.LittleEndian.AppendUint64(handle, SIPHash(key, handle))
+	message := slices.Clone(handle)
+	if round > 0 {
+		message = binary.LittleEndian.AppendUint16(message, round)
+	}
+	return binary.LittleEndian.AppendUint64(handle, SIPHash(key, message))
 }
 
 // BareHandle is what SignHandle was given.

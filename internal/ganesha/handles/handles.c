@@ -21,16 +21,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "layout.h"
 #include "siphash.h"
 
-enum { MAC_BYTES = 8, KEYS_MOST = 2, EXIT_CONFIG = 78 };
+enum { MAC_BYTES = 8, ROUND_BYTES = 2, KEYS_MOST = 2, EXPORTS_MOST = 1 << 16, EXIT_CONFIG = 78 };
 
 // The environment variables with the paths of the keys; internal/instance sets them.
 #define KEY_VARIABLE "HOWDAH_HANDLE_KEY" // Signs.
 #define OLD_KEY_VARIABLE "HOWDAH_HANDLE_OLD_KEY" // May be unset; handles that it signed are taken as well.
+// A file that tells how often each Export_Id was used before, 65536 words of two bytes; unset, none was. The instance manager changes
+// a word while ganesha has no export of the id.
+#define ROUNDS_VARIABLE "HOWDAH_EXPORT_ROUNDS"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -48,6 +53,7 @@ static make_handle *ganesha_make_handle;
 static take_handle *ganesha_take_handle;
 static struct siphash_key keys[KEYS_MOST];
 static int keys_known;
+static const volatile uint16_t *rounds;
 
 static void refuse(const char *what, const char *which)
 {
@@ -69,6 +75,24 @@ static void read_key(const char *path)
 	explicit_bzero(bytes, sizeof(bytes));
 }
 
+static void map_rounds(const char *path)
+{
+	const size_t size = EXPORTS_MOST * sizeof(*rounds);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat about;
+	void *mapped;
+
+	if (file < 0 || fstat(file, &about) != 0)
+		refuse("the rounds of Export_Ids can't be read", path);
+	if (about.st_size != (off_t)size)
+		refuse("does not have two bytes for each Export_Id", path);
+	mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	if (mapped == MAP_FAILED)
+		refuse("the rounds of Export_Ids can't be mapped", path);
+	close(file);
+	rounds = mapped;
+}
+
 // behind finds ganesha's function of the name, and sees that callers find ours.
 static void *behind(const char *name, void *ours)
 {
@@ -83,7 +107,7 @@ static void *behind(const char *name, void *ours)
 
 __attribute__((constructor)) static void prepare(void)
 {
-	const char *key = getenv(KEY_VARIABLE), *old_key = getenv(OLD_KEY_VARIABLE);
+	const char *key = getenv(KEY_VARIABLE), *old_key = getenv(OLD_KEY_VARIABLE), *path = getenv(ROUNDS_VARIABLE);
 
 	ganesha_make_handle = behind("nfs4_FSALToFhandle", nfs4_FSALToFhandle);
 	ganesha_take_handle = behind("nfs4_op_putfh", nfs4_op_putfh);
@@ -93,6 +117,23 @@ __attribute__((constructor)) static void prepare(void)
 	read_key(key);
 	if (old_key != NULL)
 		read_key(old_key);
+	if (path != NULL && *path != '\0')
+		map_rounds(path);
+}
+
+// sign is the MAC of a handle. Behind its bytes comes the round of its export, unless that is the first: an Export_Id that is
+// used again has other handles than the exports that had it before.
+static uint64_t sign(struct siphash_key key, const uint8_t *bytes, uint32_t length)
+{
+	uint8_t all[HANDLE_MOST + ROUND_BYTES];
+	uint16_t round = rounds == NULL ? 0 : rounds[bytes[AT_EXPORT] << 8 | bytes[AT_EXPORT + 1]];
+
+	if (round == 0)
+		return htole64(siphash(key, bytes, length));
+	memcpy(all, bytes, length);
+	all[length] = (uint8_t)round;
+	all[length + 1] = (uint8_t)(round >> 8);
+	return htole64(siphash(key, all, (size_t)length + ROUND_BYTES));
 }
 
 // Handles of the tree of Pseudo paths fill all bytes that a handle can have. They have no room for a
@@ -123,7 +164,7 @@ bool nfs4_FSALToFhandle(bool allocate, struct handle *handle, const void *object
 	}
 	handle->bytes[AT_FLAGS] |= FLAG_SIGNED;
 	handle->bytes[AT_LENGTH] += MAC_BYTES;
-	mac = htole64(siphash(keys[0], handle->bytes, handle->length));
+	mac = sign(keys[0], handle->bytes, handle->length);
 	memcpy(handle->bytes + handle->length, &mac, MAC_BYTES);
 	handle->length += MAC_BYTES;
 	return true;
@@ -142,7 +183,7 @@ static bool is_signed(const struct handle *handle)
 		return false;
 	memcpy(&mac, handle->bytes + length, MAC_BYTES);
 	for (int i = 0; i < keys_known; i++)
-		good |= htole64(siphash(keys[i], handle->bytes, length)) == mac;
+		good |= sign(keys[i], handle->bytes, length) == mac;
 	return good;
 }
 

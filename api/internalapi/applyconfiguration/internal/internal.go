@@ -101,6 +101,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connections
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
+    - name: lastExportNumber
+      type:
+        scalar: numeric
     - name: nodeName
       type:
         scalar: string

@@ -29,6 +29,9 @@ type DataServerStatusApplyConfiguration struct {
 	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
 	// base64. It is written before a new share is served, so that it holds while the server is away. Unset: not known.
 	Shares *string `json:"shares,omitempty"`
+	// lastExportNumber is the greatest number that was ever given to an export; its Export_Id is what 16 bits hold of it. It is
+	// written before the export is served: volumes that are restored from an older copy can't bring a number back.
+	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
 	// connections are those of NFS clients.
 	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
 }
@@ -102,6 +105,14 @@ func (b *DataServerStatusApplyConfiguration) WithVolumes(values ...*VolumeUsageA
 // If called multiple times, the Shares field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithShares(value string) *DataServerStatusApplyConfiguration {
 	b.Shares = &value
+	return b
+}
+
+// WithLastExportNumber sets the LastExportNumber field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastExportNumber field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithLastExportNumber(value int64) *DataServerStatusApplyConfiguration {
+	b.LastExportNumber = &value
 	return b
 }
 
