@@ -155,7 +155,8 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 		},
 		"a Single share has data on two": {
 			single, func(o *observed) { o.looked("fs-0", 1, onVolume(0)); o.looked("fs-1", 1, onVolume(0)) },
-			[]string{"fault " + v1alpha1.ReasonDataInSeveralPlaces}, "", 1,
+			[]string{"fault " + v1alpha1.ReasonDataInSeveralPlaces},
+			"", 1,
 		},
 		"one of the two does not count": {single, func(o *observed) {
 			o.looked("fs-0", 1, onVolume(0))
