@@ -126,7 +126,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		for _, status := range []string{`{"nodeName":"node-x"}`, `{"conditions":[]}`, `{"nodeName":null}`, `{"observedGeneration":99}`, `{"volumes":[]}`} {
 			Expect(patchStatus(namespaceServer, own, status)).To(beRefused("a namespace server writes the field unreachable only"), status)
 		}
-		Expect(patchStatus(namespaceServer, ownExport, `{"exportIDs":[1]}`)).To(beRefused(byRole))
+		Expect(patchStatus(namespaceServer, ownExport, `{"exportIDs":[9]}`)).To(beRefused("a namespace server writes the field inventory only"))
 		Expect(namespaceServer.Patch(ctx, own.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"address":"10.0.0.66"}}`)))).To(beRefused(byRole))
 	})
 
