@@ -58,7 +58,7 @@ has "people get roles" 'rbac.authorization.k8s.io/aggregate-to-(view|edit|admin)
 has "people's roles can be left out" 'rbac.authorization.k8s.io/aggregate-to-' 0 --set rbac.aggregate=false
 has "no NetworkPolicy unless asked for" '^kind: NetworkPolicy$|--network-policies' 0
 has "NetworkPolicies, also by the operator" '^kind: NetworkPolicy$|--network-policies$' 2 --set networkPolicies.enabled=true
-has "monitoring gets in" 'kubernetes.io/metadata.name: monitoring$|--metrics-from-namespaces=monitoring$' 2 --set networkPolicies.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}
+has "monitoring gets in" 'kubernetes.io/metadata.name: monitoring$|--metrics-from-namespaces=monitoring$' 2 --set networkPolicies.enabled=true,'networkPolicies.metricsFromNamespaces={monitoring}'
 has "metrics are judged by the API server in every namespace" '^ *- (tokenreviews|subjectaccessreviews)$' 2 --set 'watchNamespaces={team-a,team-b}'
 refused "a switch as text" "networkPolicies" --set-string networkPolicies.enabled=yes
 refused "a namespace of monitoring that can't be one" "metricsFromNamespaces" --set 'networkPolicies.metricsFromNamespaces={Team_A}'
