@@ -175,7 +175,25 @@ type AccessRule struct {
 	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
 	// +optional
 	Squash Squash `json:"squash,omitempty"`
+
+	// ports tells which source ports clients may come from; unset means Any. Reserved ones are below 1024: a client
+	// machine that keeps them for root (Linux' default outside of containers) speaks NFS by its kernel alone. Linux' NFS client uses
+	// 665 to 1023. Clients must tolerate new values.
+	// +optional
+	Ports SourcePorts `json:"ports,omitempty"`
 }
+
+// SourcePorts tells which source ports a client may come from, as ganesha's PrivilegedPort does.
+// +kubebuilder:validation:Enum=Any;Reserved
+type SourcePorts string
+
+// Source ports.
+const (
+	// PortsAny takes clients from every port.
+	PortsAny SourcePorts = "Any"
+	// PortsReserved takes clients from ports below 1024 only.
+	PortsReserved SourcePorts = "Reserved"
+)
 
 // AccessType tells what a client may do, as ganesha's Access_Type does.
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly

@@ -46,6 +46,8 @@ type Client struct {
 	Access Access
 	// Squash tells which users are mapped to nobody.
 	Squash Squash
+	// ReservedPorts takes them from source ports below 1024 only (ganesha's PrivilegedPort).
+	ReservedPorts bool
 }
 
 // Access is ganesha's Access_Type.

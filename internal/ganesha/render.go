@@ -106,6 +106,7 @@ func (w *writer) client(client Client) {
 		w.word("Protocols", "4")
 		w.word("Access_Type", string(client.Access))
 		w.word("Squash", string(client.Squash))
+		w.word("PrivilegedPort", strconv.FormatBool(client.ReservedPorts))
 	})
 }
 

@@ -37,7 +37,7 @@ func server() Config {
 
 func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 	trusted := func(t *testing.T) Client {
-		return Client{[]netip.Prefix{address(t, "127.0.0.1"), address(t, "10.42.1.7")}, ReadWrite, SquashNone}
+		return Client{[]netip.Prefix{address(t, "127.0.0.1"), address(t, "10.42.1.7")}, ReadWrite, SquashNone, false}
 	}
 	tests := map[string]func(*testing.T, *Config){
 		"no exports": func(*testing.T, *Config) {},
@@ -46,14 +46,14 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			c.MaxConnections = 128
 		},
 		"one export for everybody": func(t *testing.T, c *Config) {
-			everybody := Client{[]netip.Prefix{address(t, "0.0.0.0/0"), address(t, "::/0")}, ReadWrite, SquashNone}
+			everybody := Client{[]netip.Prefix{address(t, "0.0.0.0/0"), address(t, "::/0")}, ReadWrite, SquashNone, false}
 			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}}}
 		},
 		"every access and squash": func(t *testing.T, c *Config) {
 			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}}
 			for _, access := range []Access{ReadWrite, ReadOnly} {
 				for _, squash := range []Squash{SquashNone, SquashRoot, SquashAll} {
-					export.Clients = append(export.Clients, Client{[]netip.Prefix{address(t, "10.0.0.0/8")}, access, squash})
+					export.Clients = append(export.Clients, Client{[]netip.Prefix{address(t, "10.0.0.0/8")}, access, squash, squash == SquashRoot})
 				}
 			}
 			c.Exports = []Export{export}
@@ -68,7 +68,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			}
 		},
 		"addresses of both families": func(t *testing.T, c *Config) {
-			client := Client{nil, ReadOnly, SquashRoot}
+			client := Client{nil, ReadOnly, SquashRoot, true}
 			for _, text := range []string{
 				"192.168.7.9/16", "10.1.2.3", "::ffff:10.9.8.7", "::ffff:10.0.0.0/104", "2001:db8::17/64", "fd00::1", "::1",
 			} {
@@ -113,7 +113,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 	export := func(change func(*Export)) func(*Config) {
 		return func(c *Config) {
-			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone}}}
+			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone, false}}}
 			change(&e)
 			c.Exports = []Export{e}
 		}
@@ -201,7 +201,7 @@ func FuzzNoValueBecomesADirective(f *testing.F) {
 		config := Config{ServerScope: scope, ServerOwner: owner, LeaseSeconds: seconds, GraceSeconds: seconds, RecoveryRoot: path}
 		export := Export{ID: id, Path: path, Pseudo: pseudo}
 		if prefix, err := ParseAddress(from); err == nil {
-			export.Clients = []Client{{[]netip.Prefix{prefix}, Access(access), Squash(squash)}}
+			export.Clients = []Client{{[]netip.Prefix{prefix}, Access(access), Squash(squash), id%2 == 1}}
 		}
 		config.Exports = []Export{export}
 		text, err := Render(config)

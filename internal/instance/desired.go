@@ -113,6 +113,13 @@ func clientRule(rule v1alpha1.AccessRule) (ganesha.Client, error) {
 	default:
 		return client, fmt.Errorf("squash %q is not known to this version", rule.Squash)
 	}
+	switch rule.Ports {
+	case "", v1alpha1.PortsAny:
+	case v1alpha1.PortsReserved:
+		client.ReservedPorts = true
+	default:
+		return client, fmt.Errorf("ports %q is not known to this version", rule.Ports)
+	}
 	for _, text := range rule.Clients {
 		prefix, err := ganesha.ParseAddress(text)
 		if err != nil {

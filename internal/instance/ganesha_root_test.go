@@ -129,6 +129,10 @@ func enterRoot() error {
 			return fmt.Errorf("%s: %w: %s", command, err, output)
 		}
 	}
+	// As container runtimes have it: who has no capability can take a reserved port in a network of his own.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o600); err != nil {
+		return err
+	}
 	for name, minor := range map[string]int{"null": 3, "zero": 5, "urandom": 9} {
 		if err := syscall.Mknod(filepath.Join(root, "dev", name), syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
 			return err

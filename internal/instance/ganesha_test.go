@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -363,6 +364,35 @@ func (s *dataServer) from(address string) *client.Client {
 	return c
 }
 
+// fromReservedPort is a client with that address, and a source port that is reserved.
+func (s *dataServer) fromReservedPort(address string) *client.Client {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	next := 1023
+	c, err := client.Dial(ctx, address+":2049", client.Options{
+		ClientOwner: "test reserved " + address + " " + s.t.Name(),
+		Dial: func(ctx context.Context, to string) (net.Conn, error) {
+			for ; ; next-- {
+				dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address), Port: next}}
+				conn, err := dialer.DialContext(ctx, "tcp", to)
+				if !errors.Is(err, syscall.EADDRINUSE) || next < 900 {
+					return conn, err
+				}
+			}
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
 func (s *dataServer) pid() int { return s.manager.ganesha.state().PID }
 
 var (
@@ -502,6 +532,7 @@ func firstClientBlockCounts(t *testing.T) {
 			shareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
 			shareSpec("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
 			shareSpec("six", rule("::/0", "", "")),
+			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, Ports: v1alpha1.PortsReserved}, rule("0.0.0.0/0", "", "")),
 		}
 	})
 	s.settle()
@@ -517,6 +548,10 @@ func firstClientBlockCounts(t *testing.T) {
 	mustWork(t, "a namespace server's root", mkdir(trusted, root, "/narrow/0/namespace"))
 	mustWork(t, "a namespace server's root where others only read", mkdir(trusted, root, "/wide/0/namespace"))
 	mustWork(t, "a namespace server's root where all are squashed", mkdir(trusted, root, "/all/0/namespace"))
+	mustWork(t, "a client from a reserved port, where others are refused", mkdir(s.fromReservedPort("10.99.0.1"), user, "/reserved/0/owner"))
+	mustFailWith(t, "a client from another port, whom a wider rule would let in", mkdir(one, user, "/reserved/0/no"), nfsv4.NFS4ERR_NOENT)
+	mustWork(t, "an address of the next rule, from any port", mkdir(two, user, "/reserved/0/two"))
+	mustWork(t, "a namespace server, from any port", mkdir(trusted, root, "/reserved/0/namespace"))
 	var answer *client.StatusError
 	_, err := one.Stat(t.Context(), root, "/six/0")
 	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)

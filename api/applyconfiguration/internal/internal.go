@@ -48,6 +48,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: ports
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SourcePorts
     - name: squash
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
@@ -665,6 +668,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SourcePorts
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
   scalar: string

@@ -81,6 +81,9 @@ func parseExport(b *block) (ganesha.Export, error) {
 		r := reader{block: child}
 		r.is("CLIENT")
 		client := ganesha.Client{Access: ganesha.Access(r.word("Access_Type")), Squash: ganesha.Squash(r.word("Squash"))}
+		reserved, err := strconv.ParseBool(r.word("PrivilegedPort"))
+		r.keep(err)
+		client.ReservedPorts = reserved
 		for text := range strings.SplitSeq(r.take("Clients"), ", ") {
 			prefix, err := netip.ParsePrefix(text)
 			r.keep(err)

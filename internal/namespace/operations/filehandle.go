@@ -64,7 +64,7 @@ func (c *compound) sees(e *tree.Entry) bool {
 	if e.Share == nil {
 		return true
 	}
-	_, ok := e.Share.Access(c.caller.Addr)
+	_, ok := e.Share.Access(c.caller.Addr, c.caller.Port)
 	return ok
 }
 
@@ -75,7 +75,7 @@ func (c *compound) credentials(e *tree.Entry) (creds tree.Credentials, readOnly 
 	if e.Share == nil {
 		return creds, true
 	}
-	access, ok := e.Share.Access(c.caller.Addr)
+	access, ok := e.Share.Access(c.caller.Addr, c.caller.Port)
 	return tree.Squash(creds, access.Squash), access.ReadOnly || !ok
 }
 

@@ -43,6 +43,8 @@ type Share struct {
 // rule is an AccessRule with its addresses parsed.
 type rule struct {
 	clients []netip.Prefix
+	// anyPort: the client need not come from a reserved port.
+	anyPort bool
 	Access
 }
 
@@ -62,7 +64,7 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 	}
 	if o.Spec.Access == nil {
 		everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-		s.rules = []rule{{clients: everybody, Access: Access{Squash: v1alpha1.SquashNone}}}
+		s.rules = []rule{{clients: everybody, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
 	}
 	for _, r := range o.Spec.Access {
 		s.rules = append(s.rules, newRule(r))
@@ -74,7 +76,7 @@ func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.
 
 // newRule parses an access rule. An address that can't be parsed (the schema refuses it) gives nobody access.
 func newRule(r v1alpha1.AccessRule) rule {
-	out := rule{Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
+	out := rule{anyPort: r.Ports == "" || r.Ports == v1alpha1.PortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
 	for _, text := range r.Clients {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			out.clients = append(out.clients, prefix.Masked())
@@ -85,11 +87,18 @@ func newRule(r v1alpha1.AccessRule) rule {
 	return out
 }
 
-// Access is what the first rule that has the client's address gives; false: the client does not see the share.
-func (s *Share) Access(client netip.Addr) (Access, bool) {
+// reservedPorts are below this: IPPORT_RESERVED, which is ganesha's bound for its option PrivilegedPort, too.
+const reservedPorts = 1024
+
+// Access is what the first rule that has the client's address gives; false: the client does not see the share, for its
+// address or for the port that it comes from.
+func (s *Share) Access(client netip.Addr, port uint16) (Access, bool) {
 	client = client.Unmap().WithZone("")
 	for i := range s.rules {
 		if slices.ContainsFunc(s.rules[i].clients, func(p netip.Prefix) bool { return p.Contains(client) }) {
+			if !s.rules[i].anyPort && (port == 0 || port >= reservedPorts) {
+				return Access{}, false
+			}
 			return s.rules[i].Access, true
 		}
 	}

@@ -334,16 +334,27 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 	s := NewShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.0.0.7"}, Squash: v1alpha1.SquashAll},
-			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly},
+			{Clients: []string{"10.0.0.9"}, Ports: v1alpha1.PortsReserved},
+			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsAny},
+			{Clients: []string{"12.0.0.1"}, Ports: "Unheard-of"},
 		}
 	}))
 	for client, want := range map[string]string{
 		"10.0.0.7": "{ReadOnly:false Squash:All} true", "10.0.0.8": "{ReadOnly:true Squash:} true", "fd00::1": "{ReadOnly:true Squash:} true",
 		"::ffff:10.0.0.7": "{ReadOnly:false Squash:All} true", "11.0.0.1": "{ReadOnly:false Squash:} false", "fd00::1%eth0": "{ReadOnly:true Squash:} true",
 	} {
-		access, ok := s.Access(netip.MustParseAddr(client))
+		access, ok := s.Access(netip.MustParseAddr(client), 50000)
 		if got := fmt.Sprintf("%+v %v", access, ok); got != want {
 			t.Errorf("%s: %s, want %s", client, got, want)
+		}
+	}
+	// Whom its own rule refuses for the port is not let in by a wider one.
+	for client, want := range map[string]bool{
+		"10.0.0.9:1023": true, "10.0.0.9:1": true, "10.0.0.9:1024": false, "10.0.0.9:0": false, "10.0.0.8:1024": true, "12.0.0.1:2000": false,
+	} {
+		from := netip.MustParseAddrPort(client)
+		if _, ok := s.Access(from.Addr(), from.Port()); ok != want {
+			t.Errorf("%s is let in: %v, want %v", client, ok, want)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 type Caller struct {
 	// Addr is the client's address as the connection has it, without a zone, IPv4 unmapped.
 	Addr netip.Addr
+	// Port is the port that the client's connection comes from; 0: not known.
+	Port uint16
 	// UID, GID and GIDs are the credentials of AUTH_SYS (RFC 5531 appendix A). GIDs has at most 16.
 	UID, GID uint32
 	GIDs     []uint32

@@ -30,7 +30,8 @@ const readBuffer = 512
 type connection struct {
 	server *Server
 	conn   net.Conn
-	// address is the client's, and client what limits are kept for.
+	// address and port are the client's, and client what limits are kept for.
+	port            uint16
 	address, client netip.Addr
 	link            *Link
 	reader          *bufio.Reader
@@ -55,7 +56,7 @@ type connection struct {
 
 func newConnection(server *Server, conn net.Conn, address netip.Addr) *connection {
 	return &connection{
-		server: server, conn: conn, address: address, client: Client(address), link: &Link{},
+		server: server, conn: conn, address: address, port: clientPort(conn), client: Client(address), link: &Link{},
 		reader: bufio.NewReaderSize(conn, readBuffer), room: sync.NewCond(&server.mu), active: time.Now(),
 	}
 }
@@ -160,7 +161,7 @@ func (c *connection) deadline(stopping context.Context, timeout time.Duration) e
 
 // execute gives the reply to a message, or nil for none, and the memory that was kept for it.
 func (c *connection) execute(ctx context.Context, message []byte) (record []byte, kept int) {
-	caller := Caller{Addr: c.address, Link: c.link, Keep: func(bytes int) bool {
+	caller := Caller{Addr: c.address, Port: c.port, Link: c.link, Keep: func(bytes int) bool {
 		if !c.server.keep(c, bytes) {
 			return false
 		}

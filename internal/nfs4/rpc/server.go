@@ -162,6 +162,15 @@ func (s *Server) release(c *connection) {
 	s.leave(c)
 }
 
+// clientPort is the port that a connection comes from; 0 if it has none.
+func clientPort(conn net.Conn) uint16 {
+	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return 0
+	}
+	return from.Port()
+}
+
 func clientAddress(conn net.Conn) netip.Addr {
 	port, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {

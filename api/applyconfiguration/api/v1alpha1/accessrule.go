@@ -19,6 +19,10 @@ type AccessRuleApplyConfiguration struct {
 	AccessType *apiv1alpha1.AccessType `json:"accessType,omitempty"`
 	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
 	Squash *apiv1alpha1.Squash `json:"squash,omitempty"`
+	// ports tells which source ports clients may come from; unset means Any. Reserved ones are below 1024: a client
+	// machine that keeps them for root (Linux' default outside of containers) speaks NFS by its kernel alone. Linux' NFS client uses
+	// 665 to 1023. Clients must tolerate new values.
+	Ports *apiv1alpha1.SourcePorts `json:"ports,omitempty"`
 }
 
 // AccessRuleApplyConfiguration constructs a declarative configuration of the AccessRule type for use with
@@ -50,5 +54,13 @@ func (b *AccessRuleApplyConfiguration) WithAccessType(value apiv1alpha1.AccessTy
 // If called multiple times, the Squash field is set to the value of the last call.
 func (b *AccessRuleApplyConfiguration) WithSquash(value apiv1alpha1.Squash) *AccessRuleApplyConfiguration {
 	b.Squash = &value
+	return b
+}
+
+// WithPorts sets the Ports field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ports field is set to the value of the last call.
+func (b *AccessRuleApplyConfiguration) WithPorts(value apiv1alpha1.SourcePorts) *AccessRuleApplyConfiguration {
+	b.Ports = &value
 	return b
 }

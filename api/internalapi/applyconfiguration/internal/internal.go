@@ -437,12 +437,17 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: ports
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SourcePorts
     - name: squash
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
 - name: com.github.howdah.howdah.api.v1alpha1.AccessType
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SourcePorts
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
   scalar: string
