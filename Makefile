@@ -92,6 +92,10 @@ test-kernels: packages ## Everyday commands on NFS clients of Linux 5.10, 6.1, 6
 test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
+.PHONY: test-lost-node
+test-lost-node: packages ## Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
+	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
+
 .PHONY: test-crash
 test-crash: packages ## Random schedules of cut calls and killed namespace servers: HOWDAH_CRASH_SEEDS=50000, or 7-7 for one with its trail
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
