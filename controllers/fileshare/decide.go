@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -163,7 +165,7 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 		}
 		present++
 		if !isLeaving(o.fileServer, server.Name) && !isIgnored(o, server.Name) {
-			slots = append(slots, slotsOf(server, canServe(o.fileServer, server))...)
+			slots = append(slots, slotsOf(server, canServe(o, server))...)
 		}
 	}
 	if wanted == nil || *wanted == 0 || present < int(*wanted) {
@@ -197,16 +199,28 @@ func slotsOf(server *internalv1.DataServer, ready bool) []placement.Slot {
 	return slots
 }
 
-// canServe: the server serves, or never did, so that it is about to for the first
-// time. One that did and does not now may be away for long. A ShareDirectory's own status does not tell
-// when its node died, so the FileServer's view of its pod counts as well.
-func canServe(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
-	for _, seen := range fileServer.Status.Servers {
-		if seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable {
-			return false
-		}
+// readinessLag is how long after a data server's own word the kubelet may take to call its pod ready, on a busy node, too.
+const readinessLag = 30 * time.Second
+
+// canServe: the server serves, or is about to: it never did yet, or says itself that it restarts. Directories are placed once,
+// often in the very moment in which all servers come up: what counted for that moment would count for ever. A
+// DataServer's own status does not tell when its node died: namespace servers say that it does not answer, and where none is
+// there to ask, the FileServer sees that its pod is not ready.
+func canServe(o *observed, server *internalv1.DataServer) bool {
+	if server.Status.Unreachable.SeenBy != "" {
+		return false
 	}
-	return server.Status.ObservedGeneration == nil || conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
+	if server.Status.ObservedGeneration == nil || ready == nil {
+		return server.Status.ObservedGeneration == nil
+	}
+	if ready.Status != metav1.ConditionTrue {
+		return restartsFor(o, server) > 0
+	}
+	unavailable := slices.ContainsFunc(o.fileServer.Status.Servers, func(seen v1alpha1.FileServerServerStatus) bool {
+		return seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable
+	})
+	return !unavailable || o.now.Sub(ready.LastTransitionTime.Time) < readinessLag
 }
 
 // isLeaving: the FileServer was scaled in, and the server stays only while it owns directories.

@@ -181,3 +181,42 @@ func TestAPassComesBackWhenAMkdirThatIsUnderWayCountsAsStuck(t *testing.T) {
 		t.Errorf("again in %s", got)
 	}
 }
+
+func TestDirectoriesGoToDataServersThatServeOrAreAboutTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		loaded, silent bool
+		ready          metav1.ConditionStatus
+		since          time.Duration
+		state          v1alpha1.ServerState
+		want           bool
+	}{
+		"it never served":              {ready: metav1.ConditionFalse, state: v1alpha1.ServerStarting, want: true},
+		"it has not said a word":       {state: v1alpha1.ServerPending, want: true},
+		"it never served, and is lost": {silent: true, state: v1alpha1.ServerUnavailable},
+		"it serves":                    {loaded: true, ready: metav1.ConditionTrue, since: time.Hour, state: v1alpha1.ServerServing, want: true},
+		// The kubelet's probe comes after the server's own word, and ObservedGeneration makes its state Unavailable.
+		"it serves, and the kubelet does not know yet": {loaded: true, ready: metav1.ConditionTrue, since: 5 * time.Second, state: v1alpha1.ServerUnavailable, want: true},
+		"its last word was Ready, long ago":            {loaded: true, ready: metav1.ConditionTrue, since: time.Hour, state: v1alpha1.ServerUnavailable},
+		"it has just served, and does not answer":      {loaded: true, silent: true, ready: metav1.ConditionTrue, since: 5 * time.Second, state: v1alpha1.ServerUnavailable},
+		"it restarts":                 {loaded: true, ready: metav1.ConditionFalse, since: 5 * time.Second, state: v1alpha1.ServerUnavailable, want: true},
+		"it has been down for longer": {loaded: true, ready: metav1.ConditionFalse, since: time.Minute, state: v1alpha1.ServerUnavailable},
+	} {
+		o := passOf(builders.FileShare("ns", "share", "fs").Build())
+		server := &o.dataServers[1]
+		if tc.loaded {
+			server.Status.ObservedGeneration = ptr.To(int64(1))
+		}
+		if tc.silent {
+			server.Status.Unreachable.SeenBy = "fs-front-door-1"
+		}
+		if tc.ready != "" {
+			server.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionReady, Status: tc.ready, LastTransitionTime: metav1.NewTime(decideTime.Add(-tc.since)),
+			}}
+		}
+		o.fileServer.Status.Servers = []v1alpha1.FileServerServerStatus{{Name: server.Name, State: tc.state}}
+		if got := canServe(o, server); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

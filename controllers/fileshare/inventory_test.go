@@ -92,7 +92,7 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 		"it does not answer": {
 			spread, func(o *observed) { o.holds("fs-1"); goneAway(o, "fs-1") }, []string{unavailable}, "fs-1 (no answer since 2026-11-22T12:00:00Z)", 1,
 		},
-		"one that does not answer never had the share": {spread, func(o *observed) { goneAway(o, "fs-1") }, []string{"create a fs-0", "create b fs-1"}, "", 1},
+		"one that does not answer never had the share": {spread, func(o *observed) { goneAway(o, "fs-1") }, []string{"create a fs-0", "create b fs-0"}, "", 1},
 		"what it has of an earlier share is to be removed": {spread, func(o *observed) {
 			o.holds("fs-1")
 			o.looked("fs-1", 1)
@@ -110,7 +110,7 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 			o.share.Generation = 2 // b is new
 			o.holds("fs-0", "fs-1")
 			goneAway(o, "fs-1")
-		}, []string{"create b fs-1"}, "", 1},
+		}, []string{"create b fs-0"}, "", 1},
 		"a ShareDirectory of a list that was placed is lost": {spread, func(o *observed) {
 			o.put("a", "fs-0", ready)
 			o.wasDone(1)

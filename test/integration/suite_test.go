@@ -75,6 +75,8 @@ var _ = BeforeSuite(func() {
 		ControlPlaneStartTimeout: 3 * time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
+	// The default has 254 addresses for Services, and the suite makes more: nothing here deletes what a FileServer owns.
+	environment.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	// Before the start: if the CRDs are refused the API server runs all the same.
 	DeferCleanup(environment.Stop)
 	var err error
