@@ -210,11 +210,11 @@ func canServe(o *observed, server *internalv1.DataServer) bool {
 	if server.Status.Unreachable.SeenBy != "" {
 		return false
 	}
-	ready := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-	if server.Status.ObservedGeneration == nil || ready == nil {
-		return server.Status.ObservedGeneration == nil
+	if server.Status.ObservedGeneration == nil {
+		return true
 	}
-	if ready.Status != metav1.ConditionTrue {
+	ready := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue {
 		return restartsFor(o, server) > 0
 	}
 	unavailable := slices.ContainsFunc(o.fileServer.Status.Servers, func(seen v1alpha1.FileServerServerStatus) bool {
