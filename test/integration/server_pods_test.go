@@ -78,6 +78,11 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		} {
 			*into = exists(&internalv1.ShareExport{}, namespace, name)
 		}
+		// While the share is Ready: a benchmark waits for that, and the share may not be for long without the pod.
+		for _, job := range []string{"run-a", "run-b"} {
+			create(mlperfJob(namespace, job, "training-share"))
+			exists(&corev1.ConfigMap{}, namespace, naming.BenchmarkResult(job))
+		}
 		// The played pod has no account that a token could be made for.
 		Expect(admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "training-0"}}, client.GracePeriodSeconds(0))).To(Succeed())
 		dataServer = asPod(namespace, naming.DataServerAccount("training"), "training-0")
@@ -221,10 +226,6 @@ var _ = Describe("The pods of servers", Ordered, func() {
 	})
 
 	It("of benchmarks write the result of their own run", func() {
-		for _, job := range []string{"run-a", "run-b"} {
-			create(mlperfJob(namespace, job, "training-share"))
-			exists(&corev1.ConfigMap{}, namespace, naming.BenchmarkResult(job))
-		}
 		var as client.Client
 		Eventually(func() error {
 			config, err := tokens.Account(ctx, admin, config, namespace, naming.Benchmark("run-a"))
