@@ -17,7 +17,7 @@ RUN set -eux; \
         sed -n 's/^\(deb .*\) trixie main.*/\1 trixie-backports main/p' /etc/apt/sources.list > /etc/apt/sources.list.d/backports.list; \
     fi; \
     apt-get update; \
-    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs; \
+    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs nfs-ganesha-ceph; \
     apt-get clean; \
     rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/*; \
     ln -sf /proc/self/mounts /etc/mtab; \
