@@ -51,12 +51,14 @@ func ShareExport(share *v1alpha1.FileShare, dataServer string) *internalv1.Share
 }
 
 // ownerOf is the owner reference of a share's objects. None can reach into another namespace, so there the
-// finalizer of the share sees to them.
+// finalizer of the share sees to them. It does not block: with --cascade=foreground a share would wait for the data servers that are away.
 func ownerOf(share *v1alpha1.FileShare) []metav1.OwnerReference {
 	if naming.IsForeign(share) {
 		return nil
 	}
-	return []metav1.OwnerReference{*metav1.NewControllerRef(share, v1alpha1.GroupVersion.WithKind("FileShare"))}
+	owner := metav1.NewControllerRef(share, v1alpha1.GroupVersion.WithKind("FileShare"))
+	owner.BlockOwnerDeletion = nil
+	return []metav1.OwnerReference{*owner}
 }
 
 // accessRules spells out every rule, so that a data server needs no default of its own.

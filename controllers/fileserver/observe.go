@@ -38,7 +38,10 @@ type observed struct {
 	door   *doorUse
 	claims map[string]corev1.PersistentVolumeClaim
 	// pinned are the data servers that do not answer and whose volumes one node alone can use.
-	pinned         map[string]bool
+	pinned map[string]bool
+	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
+	// of those that do not serve, and of those that are no more and left claims.
+	undone         map[string][]string
 	directories    map[string]int32
 	directoryPaths map[string][]string
 }
@@ -73,6 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
 		{"PersistentVolumeClaims", func() error { return o.readClaims(ctx, r.Client, in) }},
 		{"PersistentVolumes", func() error { return o.readPinned(ctx, r.Live) }},
+		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
 	}
 	for _, step := range steps {

@@ -31,7 +31,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/status,verbs=patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
-// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories;shareexports,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
@@ -147,6 +147,10 @@ func (r *Reconciler) release(ctx context.Context, o *observed) error {
 	if text := whatStays(o); text != "" {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "ClaimsRetained", "Delete", "%s", text)
 		ctrl.LoggerFrom(ctx).Info("FileServer deleted", "remains", text)
+	}
+	if text := whatWasNotRemoved(o); text != "" {
+		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeWarning, "DataNotRemoved", "Delete", "%s", text)
+		ctrl.LoggerFrom(ctx).Info("FileServer deleted before its data servers could remove data", "left", text)
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func reportServer(o *observed, name string) serverReport {
 	count := o.directories[name]
 	r.status.Directories = &count
 	r.status.State, r.waits = o.serverState(&pod, hasPod, &dataServer)
+	if undone := o.describeUndone(name); undone != "" {
+		r.waits += "; " + undone
+	}
 	if loaded := dataServer.Status.ObservedGeneration; loaded == nil {
 		r.config = "nothing loaded yet"
 	} else if *loaded != dataServer.Generation {

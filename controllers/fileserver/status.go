@@ -35,7 +35,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		storageCondition(o, d),
 		serversCondition(d, servers),
 		namespaceCondition(o),
-		configCondition(servers),
+		configCondition(servers, o.leftOnClaims()),
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
 	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
@@ -150,7 +150,7 @@ func namespaceCondition(o *observed) metav1.Condition {
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 }
 
-func configCondition(servers []serverReport) metav1.Condition {
+func configCondition(servers []serverReport, left string) metav1.Condition {
 	const conditionType = v1alpha1.FileServerConfigApplied
 	var behind []string
 	for _, s := range servers {
@@ -159,7 +159,11 @@ func configCondition(servers []serverReport) metav1.Condition {
 		}
 	}
 	if len(behind) == 0 && len(servers) > 0 {
-		return conditions.True(conditionType, v1alpha1.ReasonReady, "every data server has loaded its newest configuration")
+		message := "every data server has loaded its newest configuration"
+		if left != "" {
+			message += "; " + left
+		}
+		return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 	}
 	return conditions.False(conditionType, v1alpha1.ReasonConfigPending,
 		fmt.Sprintf("%d of %d data servers have not loaded their newest configuration: %s", len(behind), len(servers), conditions.List(behind, maxPaths)))

@@ -64,6 +64,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
 		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
+		Watches(&internalv1.ShareExport{}, delayed(byExport, directoryDelay), builder.WithPredicates(undoneChanged())).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.doors.changed, &handler.EnqueueRequestForObject{})).

@@ -181,7 +181,11 @@ func (r *Reconciler) isFinished(ctx context.Context, export *internalv1.ShareExp
 		return export.Status.ObservedGeneration != nil && *export.Status.ObservedGeneration == export.Generation, nil
 	}
 	exists, err := get(ctx, r.Client, types.NamespacedName{Namespace: export.Namespace, Name: export.Spec.DataServerRef.Name}, &internalv1.DataServer{})
-	return !exists, err
+	if err != nil || exists || export.Spec.DataPolicy != internalv1.DataDelete {
+		return err == nil && !exists, err
+	}
+	kept, err := r.hasClaims(ctx, export)
+	return err == nil && !kept, err
 }
 
 // changeExports does what a plan says.

@@ -49,6 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&internalv1.ShareExport{}, afterSettling()).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.waitingForClaim), builder.WithPredicates(claimGone)).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
@@ -172,17 +173,7 @@ func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Objec
 		return nil
 	}
 	requests := r.sharesThat(ctx, server.Namespace, server.Spec.FileServerRef.Name, func(*v1alpha1.FileShare) bool { return true })
-	var exports internalv1.ShareExportList
-	if err := r.Client.List(ctx, &exports, client.InNamespace(server.Namespace), index.OfDataServer(server.Name), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "listing ShareExports of a data server that changed", "dataServer", server.Name)
-		return requests
-	}
-	for i := range exports.Items {
-		if export := &exports.Items[i]; export.DeletionTimestamp != nil {
-			requests = append(requests, requestOf(export.Namespace, export.Spec.FileShareRef.Name))
-		}
-	}
-	return requests
+	return append(requests, r.endingExports(ctx, server.Namespace, server.Name)...)
 }
 
 // sharesThat are those of all Kubernetes namespaces that name a FileServer of this one.

@@ -85,6 +85,20 @@ func VolumeClaim(fileServer string, ordinal, volume int32) string {
 	return VolumeClaimTemplate(volume) + "-" + DataServer(fileServer, ordinal)
 }
 
+// ServerOfClaim reads the name of a volume's claim backwards; false if it is not that of one of the FileServer's data servers.
+func ServerOfClaim(fileServer, claim string) (string, bool) {
+	rest, ok := strings.CutPrefix(claim, "data-")
+	if !ok {
+		return "", false
+	}
+	volume, server, ok := strings.Cut(rest, "-")
+	if _, err := strconv.ParseUint(volume, 10, 31); err != nil || !ok {
+		return "", false
+	}
+	_, ok = DataServerOrdinal(fileServer, server)
+	return server, ok
+}
+
 // ShareClaim is the ready-made claim of a share, in the share's Kubernetes namespace.
 func ShareClaim(share string) string { return share }
 

@@ -43,3 +43,18 @@ func TestObjectsOfAShareCanHaveTheirNames(t *testing.T) {
 		}
 	}
 }
+
+func TestAClaimTellsItsDataServer(t *testing.T) {
+	for _, fileServer := range []string{"fs", "fs-1", "data-0-fs"} {
+		for volume := range int32(11) {
+			if server, ok := ServerOfClaim(fileServer, VolumeClaim(fileServer, 12, volume)); !ok || server != DataServer(fileServer, 12) {
+				t.Errorf("the claim %s is read as %q, %v", VolumeClaim(fileServer, 12, volume), server, ok)
+			}
+		}
+	}
+	for _, other := range []string{"", "fs", "fs-1", "data-fs-1", "data-0-fs", "data-0-fs-", "data-0-fs-x", "data-0-fs-01", "data-0-fs-1-1", "data-x-fs-1", "data--1-fs-1", "data-0-gs-1"} {
+		if server, ok := ServerOfClaim("fs", other); ok {
+			t.Errorf("%q is taken for a claim of %s", other, server)
+		}
+	}
+}

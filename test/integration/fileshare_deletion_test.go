@@ -3,9 +3,17 @@ package integration
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -206,13 +214,152 @@ var _ = Describe("Deleting a share", func() {
 // notes are the texts of the events of a share.
 func notes(namespace, share string) []string {
 	GinkgoHelper()
+	return notesOf(namespace, "FileShare", share)
+}
+
+func notesOf(namespace, kind, name string) []string {
+	GinkgoHelper()
 	var list corev1.EventList
 	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	var texts []string
 	for _, event := range list.Items {
-		if event.InvolvedObject.Kind == "FileShare" && event.InvolvedObject.Name == share {
+		if event.InvolvedObject.Kind == kind && event.InvolvedObject.Name == name {
 			texts = append(texts, event.Message)
 		}
 	}
 	return texts
+}
+
+var _ = Describe("Deleting a FileServer of which a data server is lost", func() {
+	// lost has a share deleted with its data while fs-1 is away, and the FileServer as well, and plays Kubernetes' garbage collector.
+	lost := func(namespace string) {
+		GinkgoHelper()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
+		readyShare(namespace, "s")
+		create(builders.FileShare(namespace, "kept", "fs").Path("/kept").Directories("d{0..3}").Build())
+		readyShare(namespace, "kept")
+		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
+
+		fileServer := exists(&v1alpha1.FileServer{}, namespace, "fs")
+		Expect(admin.Delete(ctx, fileServer)).To(Succeed())
+		for _, name := range []string{"s", "kept"} {
+			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, name))).To(Succeed())
+		}
+		Eventually(func() bool {
+			serveExports(namespace, "fs-0")
+			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "fs"}, &v1alpha1.FileServer{}))
+		}, patience, "100ms").Should(BeTrue(), func() string {
+			return fileServerCondition(namespace, "fs", v1alpha1.ConditionReady).Message + shareCondition(namespace, "s", v1alpha1.ConditionReady).Message
+		})
+		collectGarbage(namespace, fileServer.UID)
+		Eventually(func() bool { return exportsOf(namespace, "fs-1")["kept"] == nil }, patience).Should(BeTrue(), "nothing of that is to be remembered")
+	}
+
+	It("says in its status what the lost one has still to remove", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
+		readyShare(namespace, "s")
+		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		Eventually(func() string {
+			serveExports(namespace, "fs-0")
+			return fileServerCondition(namespace, "fs", v1alpha1.FileServerServersAvailable).Message
+		}, patience, "100ms").Should(ContainSubstring("; when it is back it removes the data of deleted shares, in these directories of its volumes: s"))
+
+		setUnreachable(namespace, "fs-1", "")
+		serveExports(namespace, "fs-1")
+		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		Eventually(func() int { return len(exportsOf(namespace, "fs-1")) }, patience).Should(BeZero())
+	})
+
+	It("ends, and a FileServer of the same name has the data removed before anything is exported there", func() {
+		namespace := newNamespace()
+		lost(namespace)
+		Eventually(func() []string { return notesOf(namespace, "FileServer", "fs") }, patience).Should(ContainElement(And(
+			ContainSubstring("data of deleted shares is still on the volumes of data servers that were away: fs-1 (directories s)"),
+			ContainSubstring("kubectl -n "+namespace+" delete pvc data-0-fs-1"))))
+		old := exportsOf(namespace, "fs-1")["s"]
+		Expect(old).NotTo(BeNil(), "it remembers")
+		Expect(old.Spec.DataPolicy).To(Equal(internalv1.DataDelete))
+		Consistently(func() bool { return exportsOf(namespace, "fs-1")["s"] != nil }, "2s").Should(BeTrue())
+
+		By("making both again, with the claims that stayed")
+		create(builders.FileServer(namespace, "fs").Replicas(2).Class(standardClass).Build())
+		runNamespaceServers(namespace, "fs")
+		startDataServers(namespace, "fs")
+		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
+		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
+		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, patience).Should(BeTrue())
+		Consistently(func() bool { return exportsOf(namespace, "fs-1")["s"].UID == old.UID }, "1s").Should(BeTrue())
+		readyShare(namespace, "s")
+		Expect(exportsOf(namespace, "fs-1")["s"].UID).NotTo(Equal(old.UID))
+		Expect(exportsOf(namespace, "fs-1")["s"].Spec.DataPolicy).To(Equal(internalv1.DataRetain))
+	})
+
+	It("forgets the data when its claim is deleted", func() {
+		namespace := newNamespace()
+		lost(namespace)
+		Expect(exportsOf(namespace, "fs-1")).To(HaveKey("s"))
+		Expect(admin.Delete(ctx, exists(&corev1.PersistentVolumeClaim{}, namespace, "data-0-fs-1"))).To(Succeed())
+		isNoMore(&corev1.PersistentVolumeClaim{}, namespace, "data-0-fs-1")
+		isNoMore(&internalv1.ShareExport{}, namespace, "s.fs-1")
+	})
+
+	It("and one that is scaled in keeps its memory, too, and says so", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
+		readyShare(namespace, "s")
+		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		Eventually(func() bool {
+			serveExports(namespace, "fs-0")
+			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, &v1alpha1.FileShare{}))
+		}, patience, "100ms").Should(BeTrue())
+		change(exists(&v1alpha1.FileServer{}, namespace, "fs"), func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
+		isGone(&internalv1.DataServer{}, namespace, "fs-1")
+		Eventually(func() string {
+			loadConfigurations(namespace, "fs")
+			return fileServerCondition(namespace, "fs", v1alpha1.FileServerConfigApplied).Message
+		}, patience, "100ms").Should(And(ContainSubstring("not removed by data servers that are scaled in: fs-1 (directories s)"),
+			HaveSuffix("kubectl -n "+namespace+" delete pvc data-0-fs-1")))
+		Expect(exportsOf(namespace, "fs-1")).To(HaveKey("s"))
+		Expect(fileServerCondition(namespace, "fs", v1alpha1.FileServerConfigApplied).Status).To(Equal(metav1.ConditionTrue))
+	})
+})
+
+// setUnreachable plays a namespace server that says that a data server does not answer, or that it does again: "".
+func setUnreachable(namespace, server, seenBy string) {
+	GinkgoHelper()
+	silent := exists(&internalv1.DataServer{}, namespace, server)
+	silent.Status.Unreachable = internalv1.Unreachable{}
+	if seenBy != "" {
+		silent.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: seenBy}
+	}
+	Expect(admin.Status().Update(ctx, silent)).To(Succeed())
+}
+
+// collectGarbage plays Kubernetes' garbage collector: what an object that is gone owned goes, and pods with it.
+func collectGarbage(namespace string, owner types.UID) {
+	GinkgoHelper()
+	for _, list := range []client.ObjectList{
+		&internalv1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
+		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}, &corev1.PodList{},
+	} {
+		Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		Expect(meta.EachListItem(list, func(object runtime.Object) error {
+			dependent := object.(client.Object)
+			_, isPod := object.(*corev1.Pod)
+			if of := metav1.GetControllerOf(dependent); !isPod && (of == nil || of.UID != owner) {
+				return nil
+			}
+			return client.IgnoreNotFound(admin.Delete(ctx, dependent, client.GracePeriodSeconds(0)))
+		})).To(Succeed())
+	}
 }
