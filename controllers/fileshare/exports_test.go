@@ -1,6 +1,7 @@
 package fileshare
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -238,4 +240,39 @@ func TestTheNewestOfTooManySharesIsRefused(t *testing.T) {
 			t.Errorf("%+v", found)
 		}
 	}
+}
+
+// The removal of a FileServer's last share is judged by its own export, at its own generation: there is no other share whose state
+// could stand for it, and what was said before the data was to go says nothing of the data.
+func TestTheLastShareIsDoneWhenItsDataServerSaysSo(t *testing.T) {
+	generation := func(n int64) *int64 { return &n }
+	removed := []metav1.Condition{{Type: internalv1.ExportRemoved, Status: metav1.ConditionTrue}}
+	for name, tc := range map[string]struct {
+		status internalv1.ShareExportStatus
+		want   bool
+	}{
+		"still served":                             {internalv1.ShareExportStatus{Conditions: builders.ServingConditions(), ObservedGeneration: generation(2)}, false},
+		"nothing was ever said":                    {internalv1.ShareExportStatus{}, false},
+		"removed before the data was to go":        {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(1)}, false},
+		"removed, nobody knows of what generation": {internalv1.ShareExportStatus{Conditions: removed}, false},
+		"removed": {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(2)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoServers()
+			export := o.exports["fs-0"]
+			deleted(export)
+			export.Generation, export.Spec.DataPolicy, export.Status = 2, internalv1.DataDelete, tc.status
+			r := &Reconciler{Client: withDataServers{}}
+			if done, err := r.isFinished(t.Context(), export); err != nil || done != tc.want {
+				t.Errorf("done: %v, %v", done, err)
+			}
+		})
+	}
+}
+
+// withDataServers is an API that has every object that it is asked for.
+type withDataServers struct{ client.Client }
+
+func (withDataServers) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
 }

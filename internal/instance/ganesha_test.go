@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -692,6 +693,15 @@ func removedDataGoes(t *testing.T) {
 	entries, err := os.ReadDir("/volumes/removed/1/going")
 	if err != nil || len(entries) != 0 {
 		t.Errorf("a share that is made anew has %v, %v", entries, err)
+	}
+
+	// The last ones: what is left is a configuration without exports.
+	s.apply(func(spec *wanted) { spec.Exports, spec.Removals = nil, []string{"going", "wanted"} })
+	if status := s.settle(); !slices.Equal(status.Removed, []string{"going", "wanted"}) {
+		t.Errorf("removed of the last shares: %v", status.Removed)
+	}
+	if _, err := os.Lstat("/volumes/removed/1/wanted"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the last share's data: %v", err)
 	}
 }
 
