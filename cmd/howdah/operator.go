@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -27,6 +28,7 @@ type operatorOptions struct {
 	images          desired.Images
 	watchNamespaces []string
 	metricsAddress  string
+	metricsSecure   bool
 	healthAddress   string
 	networkPolicies bool
 	metricsFrom     []string
@@ -49,6 +51,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringVar(&o.images.Howdah, "howdah-image", "", "image of the namespace servers and of benchmarks (howdah alone)")
 	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, those of shares and those of their FileServers, separated by commas; empty means all")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for whom the API server lets get it; 0 turns it off")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", true, "false gives /metrics by HTTP to whoever asks, on a loopback address only")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators act")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty means the pod's own")
@@ -60,12 +63,20 @@ func newOperatorCommand() *cobra.Command {
 }
 
 // metricsOptions serve HTTPS with a certificate made at the start, as kubebuilder's projects do: who reads proves who he
-// is, and what he reads is no secret to who is on the way. HTTP/2 stays off, which has been an easy way to keep a server busy.
-func metricsOptions(address string) metricsserver.Options {
+// is, and what he reads is no secret to who is on the way. HTTP/2 stays off, which has been an easy way to keep a server
+// busy. Without all that (for measurements) they are for the machine itself.
+func metricsOptions(address string, secure bool) (metricsserver.Options, error) {
+	if !secure {
+		host, _, err := net.SplitHostPort(address)
+		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+			return metricsserver.Options{}, fmt.Errorf("--metrics-secure=false needs a loopback address, such as 127.0.0.1:8080, in --metrics-bind-address, not %q", address)
+		}
+		return metricsserver.Options{BindAddress: address}, nil
+	}
 	return metricsserver.Options{
 		BindAddress: address, SecureServing: true, FilterProvider: metricsaccess.WithReviews,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
-	}
+	}, nil
 }
 
 func runOperator(o operatorOptions) error {
@@ -85,10 +96,14 @@ func runOperator(o operatorOptions) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := metricsOptions(o.metricsAddress, o.metricsSecure)
+	if err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
-		Metrics:                 metricsOptions(o.metricsAddress),
+		Metrics:                 metrics,
 		HealthProbeBindAddress:  o.healthAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,

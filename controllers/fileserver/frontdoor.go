@@ -48,8 +48,9 @@ type frontDoors struct {
 	unasked chan struct{}
 
 	mu sync.Mutex
-	// seen has the last answer of each pod, told what the passes of its FileServer were last asked to report.
-	seen map[types.UID]serverpod.Connections
+	// seen has the last answer of each pod, nil for one that was asked and did not answer yet: it waits for the next round.
+	// told has what the passes of its FileServer were last asked to report.
+	seen map[types.UID]*serverpod.Connections
 	told map[types.NamespacedName]doorUse
 }
 
@@ -69,7 +70,7 @@ func newFrontDoors(pods client.Reader, c clock.WithTicker) *frontDoors {
 			return list.Items, err
 		},
 		ask: askConnections, clock: c, changed: make(chan event.GenericEvent, 1), unasked: make(chan struct{}, 1),
-		seen: map[types.UID]serverpod.Connections{}, told: map[types.NamespacedName]doorUse{},
+		seen: map[types.UID]*serverpod.Connections{}, told: map[types.NamespacedName]doorUse{},
 	}
 }
 
@@ -88,6 +89,9 @@ func (f *frontDoors) of(pods []corev1.Pod) (use doorUse, known bool) {
 			case f.unasked <- struct{}{}:
 			default: // It is asked for already.
 			}
+			continue
+		}
+		if answer == nil {
 			continue
 		}
 		known = true
@@ -156,13 +160,14 @@ func (f *frontDoors) round(ctx context.Context) error {
 func (f *frontDoors) take(pods []corev1.Pod, answers []*serverpod.Connections) (changed []types.NamespacedName) {
 	servers := map[types.NamespacedName][]corev1.Pod{}
 	f.mu.Lock()
-	seen := make(map[types.UID]serverpod.Connections, len(pods))
+	seen := make(map[types.UID]*serverpod.Connections, len(pods))
 	for i := range pods {
 		pod := &pods[i]
-		if answers[i] != nil {
-			seen[pod.UID] = *answers[i]
-		} else if last, ok := f.seen[pod.UID]; ok {
-			seen[pod.UID] = last
+		switch {
+		case answers[i] != nil:
+			seen[pod.UID] = answers[i]
+		case isAsked(pod) || f.seen[pod.UID] != nil:
+			seen[pod.UID] = f.seen[pod.UID]
 		}
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.FileServerLabel]}
 		servers[name] = append(servers[name], *pod)

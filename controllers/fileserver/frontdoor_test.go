@@ -127,6 +127,28 @@ func TestAFrontDoorThatWasNotAskedYetIsAskedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAFrontDoorThatDoesNotAnswerIsAskedOnceInARound(t *testing.T) {
+	d := newDoor()
+	d.answers = nil // Ready, and out of the operator's reach: a NetworkPolicy, say.
+	if d.changes(t) {
+		t.Error("figures of nobody")
+	}
+	for range 3 {
+		if _, known := d.of(d.pods); known {
+			t.Error("figures of nobody")
+		}
+	}
+	select {
+	case <-d.unasked:
+		t.Error("asked for again before the next round, and so without an end")
+	default:
+	}
+	d.answers = map[string]serverpod.Connections{"a": {Used: 1, Limit: 10}}
+	if !d.changes(t) {
+		t.Error("what it says in a later round is not reported")
+	}
+}
+
 func TestTheOperatorAsksNamespaceServersAndTakesOnlyNumbers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body    string

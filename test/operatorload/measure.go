@@ -13,6 +13,9 @@ const quiet = 2500 * time.Millisecond
 // pollEvery is how often the operator is asked: answering costs it some milliseconds, too.
 const pollEvery = 500 * time.Millisecond
 
+// settleAllowance is how long the operator may go without a pass and still have something to do: what it waits for does not come.
+const settleAllowance = 5 * time.Minute
+
 // startAllowance is how long the operator may take until it answers.
 const startAllowance = 20 * time.Second
 
@@ -134,13 +137,18 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 func settle(ctx context.Context, operator *process, passes float64) (reading, error) {
 	var last reading
 	began := time.Now()
-	since := began
+	since, moved := began, began
 	for {
 		now, err := operator.read(ctx)
+		if err == nil && (now.passes != last.passes || now.writes != last.writes) {
+			moved = time.Now()
+		}
 		switch {
 		case err != nil && time.Since(began) > startAllowance:
 			return now, fmt.Errorf("the operator does not answer: %w", err)
 		case err != nil: // It is starting.
+		case time.Since(moved) > settleAllowance:
+			return now, fmt.Errorf("nothing happened for %s, with %.0f requests waiting, after %.0f passes of at least %.0f", settleAllowance, now.waiting, now.passes, passes)
 		case now.passes != last.passes || now.writes != last.writes || now.waiting > 0 || now.passes < passes:
 			since, last = time.Now(), now
 		case time.Since(since) >= quiet:

@@ -81,7 +81,7 @@ func startOperator(ctx context.Context, server *apiServer, binary, kubeconfig st
 	}
 	defer func() { _ = logs.Close() }()
 	command := exec.CommandContext(ctx, binary, "operator", "--server-image", "registry.invalid/server:load", "--howdah-image",
-		"registry.invalid/howdah:load", "--metrics-bind-address", address, "--health-probe-bind-address", "0")
+		"registry.invalid/howdah:load", "--metrics-bind-address", address, "--metrics-secure=false", "--health-probe-bind-address", "0")
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "GOMEMLIMIT="+memoryLimit)
 	command.Stdout, command.Stderr = logs, logs
 	if err := command.Start(); err != nil {
@@ -115,6 +115,9 @@ func (p *process) read(ctx context.Context) (reading, error) {
 		return reading{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return reading{}, fmt.Errorf("%s: %s", p.metrics, response.Status)
+	}
 	var r reading
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
