@@ -114,6 +114,11 @@ test-fresh: packages ## All tests of HEAD on a fresh Debian with empty caches, i
 build: ## bin/howdah
 	CGO_ENABLED=0 go build -trimpath -o bin/howdah ./cmd/howdah
 
+.PHONY: kubectl-howdah
+kubectl-howdah: ## bin/kubectl-howdah, a plugin of kubectl (docs/plugin.md); put bin/ into PATH
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/kubectl-howdah ./cmd/kubectl-howdah
+	install -m 0755 cmd/kubectl-howdah/kubectl_complete-howdah bin/kubectl_complete-howdah
+
 .PHONY: images
 images: packages ## Both images, as docker-archives in the cache; prints their paths
 	hack/lab/lab images

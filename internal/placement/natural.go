@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// compareNatural orders names as people number them: "train/2" before "train/10".
+// CompareNatural orders names as people number them: "train/2" before "train/10".
 // Neighbours in this order go to different servers, so that clients that take
 // consecutive numbers each reach all servers. It is a total order: only equal strings compare equal.
-func compareNatural(a, b string) int {
+func CompareNatural(a, b string) int {
 	left, right := a, b
 	for left != "" && right != "" {
 		if isDigit(left[0]) && isDigit(right[0]) {

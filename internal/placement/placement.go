@@ -102,7 +102,7 @@ func Plan(slots []Slot, current map[string]Owner, paths []string) ([]Assignment,
 	if err != nil {
 		return nil, err
 	}
-	ordered := slices.SortedFunc(slices.Values(paths), compareNatural)
+	ordered := slices.SortedFunc(slices.Values(paths), CompareNatural)
 	plan := make([]Assignment, 0, len(ordered))
 	for i, path := range ordered {
 		if i > 0 && ordered[i-1] == path {
@@ -159,7 +159,7 @@ type servers []*server
 // group sorts the slots and puts those of a server together.
 func group(slots []Slot) (servers, error) {
 	ordered := slices.SortedFunc(slices.Values(slots), func(a, b Slot) int {
-		return cmp.Or(compareNatural(a.Server, b.Server), cmp.Compare(a.Volume, b.Volume))
+		return cmp.Or(CompareNatural(a.Server, b.Server), cmp.Compare(a.Volume, b.Volume))
 	})
 	var all servers
 	for i, slot := range ordered {

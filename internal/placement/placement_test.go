@@ -325,8 +325,8 @@ func TestCompareNatural(t *testing.T) {
 	want := []string{"", "a", "a/0", "a/00", "a/01", "a/1", "a/2", "a/10", "a/10b", "b"}
 	for i, a := range want {
 		for j, b := range want {
-			if got := compareNatural(a, b); got != sign(i-j) {
-				t.Errorf("compareNatural(%q, %q) = %d", a, b, got)
+			if got := CompareNatural(a, b); got != sign(i-j) {
+				t.Errorf("CompareNatural(%q, %q) = %d", a, b, got)
 			}
 		}
 	}
@@ -338,13 +338,13 @@ func FuzzCompareNatural(f *testing.F) {
 	f.Add("train/2", "train/10", "train/02")
 	f.Add("", "0", "00a")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if compareNatural(a, b) != -compareNatural(b, a) {
+		if CompareNatural(a, b) != -CompareNatural(b, a) {
 			t.Errorf("%q and %q: not antisymmetric", a, b)
 		}
-		if (compareNatural(a, b) == 0) != (a == b) {
+		if (CompareNatural(a, b) == 0) != (a == b) {
 			t.Errorf("%q and %q: equal only if identical", a, b)
 		}
-		if compareNatural(a, b) <= 0 && compareNatural(b, c) <= 0 && compareNatural(a, c) > 0 {
+		if CompareNatural(a, b) <= 0 && CompareNatural(b, c) <= 0 && CompareNatural(a, c) > 0 {
 			t.Errorf("%q, %q, %q: not transitive", a, b, c)
 		}
 	})

@@ -1,0 +1,144 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/plugin/cluster"
+	"github.com/howdah/howdah/internal/plugin/view"
+)
+
+type flag = pflag.Flag
+
+// Kinds that commands take, by what people write.
+var kinds = map[string]string{
+	"fileserver": view.ResourceFileServers, "fileservers": view.ResourceFileServers, "fsrv": view.ResourceFileServers,
+	"fileshare": view.ResourceFileShares, "fileshares": view.ResourceFileShares, "fshare": view.ResourceFileShares,
+	"mlperfstoragejob": view.ResourceJobs, "mlperfstoragejobs": view.ResourceJobs, "mlps": view.ResourceJobs,
+	"dataserver": view.ResourceDataServers, "dataservers": view.ResourceDataServers, "dsrv": view.ResourceDataServers,
+}
+
+// object is one that a command was given.
+type object struct{ resource, name string }
+
+// parseObject reads KIND/NAME, or NAME alone: then the kind is "".
+func parseObject(argument string) (object, error) {
+	kind, name, found := strings.Cut(argument, "/")
+	if !found {
+		return object{"", argument}, nil
+	}
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+	resource := kinds[kind]
+	if resource == "" || name == "" {
+		return object{}, usageError("%q is no object: write fileserver/NAME, fileshare/NAME, mlperfstoragejob/NAME or dataserver/NAME", argument)
+	}
+	return object{resource, name}, nil
+}
+
+// shareName reads NAME or fileshare/NAME.
+func shareName(argument string) (string, error) {
+	of, err := parseObject(argument)
+	if err == nil && of.resource != "" && of.resource != view.ResourceFileShares {
+		err = usageError("%q is no FileShare", argument)
+	}
+	return of.name, err
+}
+
+// one is the namespace of a command about a single object.
+func one(namespace string) error {
+	if namespace == "" {
+		return usageError("-A does not go with the name of an object: say its namespace with -n")
+	}
+	return nil
+}
+
+// getShare reads a FileShare into the world.
+func getShare(ctx context.Context, c *cluster.Cluster, w *view.World, namespace, name string) (*v1alpha1.FileShare, error) {
+	if err := one(namespace); err != nil {
+		return nil, err
+	}
+	var share v1alpha1.FileShare
+	if err := get(ctx, c, view.ResourceFileShares, namespace, name, &share); err != nil {
+		return nil, err
+	}
+	w.FileShares = append(w.FileShares, share)
+	return &share, nil
+}
+
+// getFileServerOf reads a share's FileServer into the world if it may be read; nil if not.
+func getFileServerOf(ctx context.Context, c *cluster.Cluster, w *view.World, share *v1alpha1.FileShare) (*v1alpha1.FileServer, error) {
+	var fs v1alpha1.FileServer
+	namespace := naming.ServerNamespace(share)
+	err := c.Get(ctx, view.ResourceFileServers, namespace, share.Spec.FileServerRef.Name, &fs)
+	switch {
+	case apierrors.IsForbidden(err):
+		w.Hidden = append(w.Hidden, view.Hidden{Resource: view.ResourceFileServers, Namespace: namespace, Right: "get"})
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, cluster.Explain(err)
+	}
+	w.FileServers = append(w.FileServers, fs)
+	return &fs, nil
+}
+
+// reader is what get reads into.
+type reader interface {
+	*v1alpha1.FileServer | *v1alpha1.FileShare | *v1alpha1.MLPerfStorageJob | *internalv1.DataServer
+	kubeObject
+}
+
+func get[T reader](ctx context.Context, c *cluster.Cluster, resource, namespace, name string, into T) error {
+	err := c.Get(ctx, resource, namespace, name, into)
+	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "the server could not find the requested resource") {
+		plural, _, _ := strings.Cut(resource, ".")
+		return fmt.Errorf("there is no %s %q in namespace %s; kubectl get %s -A lists all", strings.TrimSuffix(plural, "s"), name, namespace, plural)
+	}
+	return cluster.Explain(err)
+}
+
+// complete offers the names of objects for the first argument.
+func (o *options) complete(resources ...string) cobra.CompletionFunc {
+	return func(command *cobra.Command, arguments []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(arguments) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c, namespace, err := o.connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		w := o.world(namespace)
+		if err := c.Read(command.Context(), w, namespace, resources...); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		kinded := func(kind, name string) string {
+			if len(resources) == 1 {
+				return name
+			}
+			return kind + "/" + name
+		}
+		var names []string
+		for i := range w.FileServers {
+			names = append(names, kinded("fileserver", w.FileServers[i].Name))
+		}
+		for i := range w.FileShares {
+			names = append(names, kinded("fileshare", w.FileShares[i].Name))
+		}
+		for i := range w.Jobs {
+			names = append(names, kinded("mlperfstoragejob", w.Jobs[i].Name))
+		}
+		slices.Sort(names)
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

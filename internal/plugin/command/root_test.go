@@ -1,0 +1,73 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run does what the arguments ask for, with a kubeconfig that leads nowhere.
+func run(t *testing.T, arguments ...string) (code int, out, errOut string) {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(kubeconfig, []byte(`
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u, namespace: team-a}}]
+current-context: x
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var o, e bytes.Buffer
+	root := New(strings.NewReader(""), &o, &e)
+	root.SetArgs(append(arguments, "--kubeconfig", kubeconfig))
+	return Run(context.Background(), root, &e), o.String(), e.String()
+}
+
+func TestWrongArgumentsEndWithCodeTwoAndSayWhereExamplesAre(t *testing.T) {
+	for said, arguments := range map[string][]string{
+		`unknown command "tidy"`:                 {"tidy"},
+		`unknown flag: --colour`:                 {"status", "--colour"},
+		`--output is "xml"`:                      {"status", "-o", "xml"},
+		`--color is "purple"`:                    {"status", "--color", "purple"},
+		`accepts 1 arg(s), received 0`:           {"explain"},
+		`"pod/x" is no object`:                   {"explain", "pod/x"},
+		`"fileserver/x" is no FileShare`:         {"mount", "fileserver/x"},
+		`--at is "mnt"`:                          {"mount", "x", "--at", "mnt"},
+		`-A does not go with the name of an obj`: {"explain", "fileshare/x", "-A"},
+	} {
+		code, out, errOut := run(t, arguments...)
+		if code != CodeUsage || !strings.Contains(errOut, said) || !strings.Contains(errOut, "--help has examples") || out != "" {
+			t.Errorf("%v: code %d\n%s%s", arguments, code, out, errOut)
+		}
+	}
+}
+
+func TestAnAPIServerThatDoesNotAnswerIsAnErrorThatSaysWhatToLookAt(t *testing.T) {
+	code, _, errOut := run(t, "status")
+	if code != CodeError || !strings.Contains(errOut, "the API server can't be reached: look at --context and the kubeconfig") {
+		t.Errorf("code %d: %s", code, errOut)
+	}
+}
+
+func TestEveryCommandHasHelpWithExamples(t *testing.T) {
+	for _, command := range New(nil, nil, nil).Commands() {
+		if len(command.Commands()) == 0 && command.Example == "" {
+			t.Errorf("%s has no example", command.Name())
+		}
+		for _, below := range command.Commands() {
+			if below.Example == "" {
+				t.Errorf("%s %s has no example", command.Name(), below.Name())
+			}
+		}
+		code, out, _ := run(t, command.Name(), "--help")
+		if code != CodeWell || !strings.Contains(out, "kubectl howdah "+command.Name()) {
+			t.Errorf("%s --help: code %d\n%s", command.Name(), code, out)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Style is how a word looks where there are colours. Nothing is said by a colour alone.
+type Style int
+
+// Styles.
+const (
+	Plain Style = iota
+	// Strong is for names and headings.
+	Strong
+	// Faint is for what explains.
+	Faint
+	// Good, Busy and Bad are for health.
+	Good
+	Busy
+	Bad
+)
+
+// escapes are SGR parameters (ECMA-48, section 8.3.117) of the 16 colours that every terminal has and lets its user choose.
+var escapes = map[Style]string{Strong: "1", Faint: "2", Good: "32", Busy: "33", Bad: "31"}
+
+// Span is text of one style.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// S is a span.
+func S(style Style, text string) Span { return Span{text, style} }
+
+// Page is where text is put.
+type Page struct {
+	// Width is how many columns there are; 0: as many as are needed.
+	Width int
+	// Colour says whether styles show.
+	Colour bool
+}
+
+// paint is a text in a style. What comes from a cluster must not steer a terminal: control characters are taken out.
+func (p Page) paint(s Span) string {
+	text := Clean(s.Text)
+	code := escapes[s.Style]
+	if !p.Colour || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Clean takes out control characters: names of directories are any that NFS clients may give, and must not steer a terminal.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n':
+			return ' '
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
+			return '?'
+		// Direction marks make a name look like another one.
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func width(text string) int { return utf8.RuneCountInString(text) }

@@ -1,0 +1,86 @@
+package view
+
+import (
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// advice is what to do about a reason. Where it is "" nothing is to be done but to wait, or the message says it all. Messages of
+// conditions name the field at fault; this says what they can't know. A test holds it to all reasons of the API.
+var advice = map[string]string{
+	v1alpha1.ReasonReady:       "",
+	v1alpha1.ReasonPending:     "",
+	v1alpha1.ReasonProgressing: "",
+	v1alpha1.ReasonPaused: "The object has the annotation howdah.io/paused: the operator changes nothing of it. To go on: " +
+		"kubectl annotate OBJECT howdah.io/paused-",
+	v1alpha1.ReasonDeleting:    "",
+	v1alpha1.ReasonApplyFailed: "The API server refuses an object that the operator makes; the message quotes it. A quota, an admission policy or Pod Security is the usual reason: change that, or what the object asks for. The operator tries again by itself.",
+	v1alpha1.ReasonNameTaken:   "An object of that name exists and is not Howdah's. Delete or rename it, or choose another name.",
+	v1alpha1.ReasonInvalidSpec: "Correct the field that the message names.",
+
+	v1alpha1.ReasonServersNotReady:      "",
+	v1alpha1.ReasonFrontDoorNotReady:    "Clients that have mounted wait until a namespace server is back; look at the pods above.",
+	v1alpha1.ReasonStorageClassNotFound: "Create the StorageClass, or make the FileServer again with one that exists (kubectl get storageclass); the class can't be changed.",
+	v1alpha1.ReasonClaimsPending:        "A claim waits for its volume: kubectl describe pvc names the provisioner's reason. With volumeBindingMode WaitForFirstConsumer it waits for the pod first.",
+	v1alpha1.ReasonExpansionRefused:     "Set spec.storage.volumes.size back, or allow expansion in the StorageClass (allowVolumeExpansion: true) if its provisioner can.",
+	v1alpha1.ReasonVolumeRefused: "Give the data server volumes that are file systems of their own (a CSI driver for disks). For a trial on local-path volumes, " +
+		"and only with clients that you trust: spec.storage.volumes.sharedFileSystemPolicy: Allow. See docs/security.md#file-handles.",
+	v1alpha1.ReasonSharedFileSystems:    "Fine for trials with clients that you trust; see docs/security.md#file-handles.",
+	v1alpha1.ReasonConfigPending:        "",
+	v1alpha1.ReasonTooFewNodes:          "Add nodes, uncordon them, loosen spec.placement, or lower spec.replicas.",
+	v1alpha1.ReasonServersShareNodes:    "Add nodes, uncordon them or loosen spec.placement: two data servers on one node share its network and fall together.",
+	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (of the front door: spec.frontDoor.resources), or mount with a smaller nconnect. kubectl howdah clients shows who has them.",
+	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty those that the message names (rmdir), or set spec.replicas back.",
+	v1alpha1.ReasonInUse:                "Delete the FileShares that use it first; until then everything goes on as before.",
+
+	v1alpha1.ReasonFileServerNotFound:     "Create the FileServer. A share's fileServerRef can't be changed: if the name is wrong make the share again.",
+	v1alpha1.ReasonNamespaceNotAllowed:    "Whoever keeps the FileServer must allow this namespace in its spec.allowedNamespaces; or the name is wrong: then make the share again.",
+	v1alpha1.ReasonFileServerNotReady:     "",
+	v1alpha1.ReasonPathConflict:           "Paths can't be changed: make this share again with another spec.path, or delete the other share.",
+	v1alpha1.ReasonTooManyShares:          "Delete a share of the FileServer, or make this one on another FileServer.",
+	v1alpha1.ReasonInvalidDirectories:     "Correct spec.directories as the message says.",
+	v1alpha1.ReasonDirectoryInUse:         "List the directory again, or empty it and remove it with rmdir.",
+	v1alpha1.ReasonTooManyDirectories:     "Raise spec.maxDirectories, or remove directories.",
+	v1alpha1.ReasonDataServersUnavailable: "Directories of those data servers wait, nothing of them is lost; clients with hard mounts go on by themselves.",
+	v1alpha1.ReasonInventoryPending:       "If a data server never comes back, give up its data of this share by spec.ignoreDataOn.",
+	v1alpha1.ReasonDataMisplaced:          "Clients don't see those copies. Look at them on the data server, keep what is needed, and remove them there.",
+	v1alpha1.ReasonDataInSeveralPlaces:    "Decide which data server's data counts, and name the others in spec.ignoreDataOn.",
+	v1alpha1.ReasonExportsPending:         "",
+	v1alpha1.ReasonDirectoriesPending:     "",
+
+	v1alpha1.ReasonFileShareNotFound:    "Create the FileShare. A job's spec can't be changed: if the name is wrong make the job again.",
+	v1alpha1.ReasonWaitingForShare:      "",
+	v1alpha1.ReasonPreparing:            "",
+	v1alpha1.ReasonSuspended:            "To go on: kubectl patch the job with spec.execution: Active.",
+	v1alpha1.ReasonDeadlineExceeded:     "Make the job again with a longer spec.activeDeadlineSeconds, or a smaller dataset.",
+	v1alpha1.ReasonGeneratingDataset:    "",
+	v1alpha1.ReasonDatasetReady:         "",
+	v1alpha1.ReasonRunning:              "",
+	v1alpha1.ReasonCompleted:            "",
+	v1alpha1.ReasonUtilizationTooLow:    "kubectl howdah bench report shows which client or server was slow; docs/benchmark.md says what to look at.",
+	v1alpha1.ReasonMeasurementInvalid:   "Clients were short of CPU: give them more, run fewer accelerators for each client, or use idle nodes; then make a new job.",
+	v1alpha1.ReasonClientFailed:         "The client's log says why: kubectl logs of the pod that the message names. Then make a new job.",
+	internalv1.ReasonStarting:           "",
+	internalv1.ReasonStopping:           "",
+	internalv1.ReasonServerDown:         "It is started again by itself. If it keeps ending: kubectl logs of the pod, and kubectl howdah support-bundle.",
+	internalv1.ReasonExportIDsExhausted: "The data server has as many exports as NFS allows: delete shares, or make this one on another FileServer.",
+	internalv1.ReasonExportsFailing:     "",
+	internalv1.ReasonCertificateInvalid: "Clients are served. For new certificates raise the FileServer's spec.keyGeneration by one.",
+	internalv1.ReasonHandleKeyMissing:   "The pod has no key to sign file handles with. Delete the pod; if that does not help raise the FileServer's spec.keyGeneration by one.",
+	internalv1.ReasonHandlesUnsigned:    "The server image does not fit: its ganesha signs no file handles. Use the image of the same release as the operator.",
+	internalv1.ReasonReloadFailed:       "It goes on with the exports it had. The pod's log says what ganesha refused: kubectl logs.",
+}
+
+// podAdvice is what to do about a pod, by the reason of the scheduler or the kubelet.
+var podAdvice = map[string]string{
+	"Unschedulable":              "No node fits; the message counts why for each. Free resources, add or uncordon nodes, or loosen spec.placement. A volume that is bound to a node needs that node.",
+	"ErrImagePull":               "The node can't get the image: look at its name (the chart's image values), the registry and spec.pods.imagePullSecrets.",
+	"ImagePullBackOff":           "The node can't get the image: look at its name (the chart's image values), the registry and spec.pods.imagePullSecrets.",
+	"ErrImageNeverPull":          "The image is not on the node, and the pull policy is Never: load it there.",
+	"InvalidImageName":           "Correct the image's name in the chart's values.",
+	"CrashLoopBackOff":           "The container ends again and again: kubectl logs --previous of the pod says why.",
+	"OOMKilled":                  "It needs more memory: raise it in spec.resources (of namespace servers: spec.frontDoor.resources).",
+	"CreateContainerConfigError": "Something that the pod mounts is missing; the message names it.",
+	"CreateContainerError":       "The container runtime refuses the container; the message says why.",
+	"Evicted":                    "The node was short of something; the message says of what.",
+}

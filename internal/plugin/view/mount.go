@@ -1,0 +1,152 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/plugin/text"
+)
+
+// Mount tells how to mount a share.
+type Mount struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Condition
+	Address string   `json:"address"`
+	Path    string   `json:"path"`
+	Options []string `json:"options"`
+	Command string   `json:"command"`
+	// Fstab is a line for /etc/fstab.
+	Fstab string `json:"fstab"`
+	// Claim is the ready-made claim in the share's Kubernetes namespace; "" if there is none.
+	Claim string `json:"claim,omitempty"`
+	// Access are the share's rules, in words; empty: everybody may read and write.
+	Access []string `json:"access,omitempty"`
+}
+
+// defaultMountPoint is where the command mounts unless told otherwise; it is what status.mount.command has.
+const defaultMountPoint = "/mnt"
+
+// NewMount tells how to mount a share at a directory.
+func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
+	is := summary(share.Status.Conditions, v1alpha1.ConditionReady)
+	told := share.Status.Mount
+	if told.Address == "" {
+		return Mount{}, fmt.Errorf("FileShare %s/%s can't be mounted yet (%s: %s); kubectl howdah explain fileshare/%s -n %s says why",
+			share.Namespace, share.Name, cmp.Or(is.Reason, "no status"), is.Message, share.Name, share.Namespace)
+	}
+	host := told.Address
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	m := Mount{
+		Namespace: share.Namespace, Name: share.Name, Condition: is, Address: told.Address, Path: told.Path, Options: told.Options, Claim: told.ClaimName,
+		Command: strings.TrimSuffix(told.Command, " "+defaultMountPoint) + " " + at,
+		Fstab:   fmt.Sprintf("%s:%s %s nfs4 %s,_netdev 0 0", host, told.Path, at, strings.Join(told.Options, ",")),
+	}
+	for _, rule := range share.Spec.Access {
+		m.Access = append(m.Access, strings.Join(rule.Clients, ", ")+": "+cmp.Or(string(rule.AccessType), string(v1alpha1.AccessReadWrite)))
+	}
+	return m, nil
+}
+
+// Text tells it for people.
+func (m Mount) Text(page text.Page) string {
+	var b strings.Builder
+	heading := func(said string) { b.WriteString("\n" + page.Paragraph("", "", text.S(text.Strong, said))) }
+	if m.Health != Well {
+		b.WriteString(page.Paragraph("", "  ", append([]text.Span{text.S(text.Strong, "FileShare "+m.Namespace+"/"+m.Name)}, m.words()...)...))
+	}
+	heading("On a machine (as root, with mount.nfs4: package nfs-common or nfs-utils)")
+	// What is to be copied is not broken.
+	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Command))
+	heading("For /etc/fstab")
+	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Fstab))
+	if m.Claim != "" {
+		heading("In a pod of namespace " + m.Namespace)
+		fmt.Fprintf(&b, "  volumes:\n  - name: data\n    persistentVolumeClaim: {claimName: %s}\n", text.Clean(m.Claim))
+	}
+	heading("In a pod of another namespace")
+	fmt.Fprintf(&b, "  kubectl howdah mount %s -n %s --manifest-for NAMESPACE | kubectl apply -f -\n", m.Name, m.Namespace)
+	if len(m.Access) > 0 {
+		heading("Who may (the first rule with the client's address counts; pods have that of their node)")
+		for _, rule := range m.Access {
+			b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, rule)))
+		}
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// unknownSize is what a volume shows while nobody knows how large the FileServer is.
+var unknownSize = resource.MustParse("1Ti")
+
+// Manifest is a PersistentVolume with its claim for pods of another Kubernetes namespace, or of another cluster.
+// capacity is the FileServer's in bytes; 0: not known.
+func (m Mount) Manifest(namespace string, capacity int64) (string, error) {
+	size := unknownSize
+	if capacity > 0 {
+		size = *resource.NewQuantity(capacity, resource.BinarySI)
+	}
+	claim := m.Name
+	if namespace == m.Namespace {
+		claim += "-by-hand" // The operator's own has the share's name.
+	}
+	volumeName := naming.ShareVolume(m.Namespace+"/"+namespace, m.Name)
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	labels := map[string]string{v1alpha1.FileShareLabel: m.Name, v1alpha1.FileShareNamespaceLabel: m.Namespace}
+	volume := corev1.PersistentVolume{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
+		ObjectMeta: metav1.ObjectMeta{Name: volumeName, Labels: labels},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: size},
+			AccessModes: modes, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, MountOptions: slices.Clone(m.Options),
+			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: m.Address, Path: m.Path}},
+			ClaimRef:               &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim},
+		},
+	}
+	pvc := corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: namespace, Labels: labels},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, StorageClassName: ptr.To(""), VolumeName: volumeName,
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+		},
+	}
+	var b strings.Builder
+	for _, object := range []any{volume, pvc} {
+		document, err := withoutStatus(object)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("---\n" + document)
+	}
+	return b.String(), nil
+}
+
+// withoutStatus is an object in YAML without the empty fields that its type always has.
+func withoutStatus(object any) (string, error) {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return "", err
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(text, &content); err != nil {
+		return "", err
+	}
+	delete(content, "status")
+	if meta, ok := content["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+	}
+	text, err = yaml.Marshal(content)
+	return string(text), err
+}

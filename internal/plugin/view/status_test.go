@@ -1,0 +1,84 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/plugin/text"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func TestStatusIsATreeThatPeopleRead(t *testing.T) {
+	foreign := wellWorld()
+	foreign.Attachments = []internalv1.ShareAttachment{{Spec: internalv1.ShareAttachmentSpec{
+		FileServerRef: internalv1.FileServerReference{Name: "training"}, FileShareRef: internalv1.FileShareReference{Name: "team-a.data"}, Path: "/team-a",
+	}}}
+	foreign.Attachments[0].Namespace = "default"
+	foreign.FileShares = append(foreign.FileShares, *builders.FileShare("default", "far", "other").OnNamespace("infra").Build())
+	for name, test := range map[string]struct {
+		world *World
+		page  text.Page
+		all   bool
+		well  bool
+	}{
+		"well":            {wellWorld(), text.Page{}, false, true},
+		"all-directories": {wellWorld(), text.Page{}, true, true},
+		"broken":          {brokenWorld(), text.Page{}, false, false},
+		"narrow":          {brokenWorld(), text.Page{Width: 60}, false, false},
+		"colours":         {brokenWorld(), text.Page{Width: 100, Colour: true}, false, false},
+		"viewer":          {viewersWorld(brokenWorld()), text.Page{Width: 100}, false, false},
+		"other-namespace": {foreign, text.Page{}, false, false},
+		"nothing":         {&World{Now: now}, text.Page{}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := NewStatus(test.world, test.all)
+			said := status.Text(test.page, test.all)
+			golden(t, "status-"+name+".txt", said)
+			if status.IsWell() != test.well {
+				t.Errorf("IsWell is %v", status.IsWell())
+			}
+			if strings.Contains(said, "\x1b") != test.page.Colour {
+				t.Error("colours are for pages that have them, and only those")
+			}
+			for _, line := range strings.Split(said, "\n") {
+				if n := len([]rune(line)); test.page.Width > 0 && !test.page.Colour && n > test.page.Width && !strings.Contains(line, "howdah.io") {
+					t.Errorf("a line has %d columns of %d: %s", n, test.page.Width, line)
+				}
+			}
+		})
+	}
+	encoded, err := Encode(NewStatus(brokenWorld(), false), "yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "status-broken.yaml", encoded)
+}
+
+func TestTenThousandDirectoriesAreCounted(t *testing.T) {
+	w := wellWorld()
+	w.Directories = nil
+	for i := range 10_000 {
+		d := builders.ShareDirectory("default", "training", "unet3d", fmt.Sprintf("train/%d", i), naming.DataServer("training", int32(i%3)))
+		if i < 30 {
+			d.Status.State = internalv1.DirectoryCreating
+		}
+		w.Directories = append(w.Directories, *d)
+	}
+	said := NewStatus(w, false).Text(text.Page{}, false)
+	golden(t, "status-ten-thousand.txt", said)
+	if lines := strings.Count(NewStatus(w, true).Text(text.Page{}, true), "\n"); lines < 10_000 {
+		t.Errorf("all directories take %d lines", lines)
+	}
+}
+
+func TestNamesOfDirectoriesDoNotSteerTheTerminal(t *testing.T) {
+	w := wellWorld()
+	w.Directories[0].Spec.Path = "train/\x1b]0;gotcha\a\u202e\u009b31m"
+	said := NewStatus(w, true).Text(text.Page{Colour: false}, true)
+	if strings.ContainsAny(said, "\x1b\a\u202e\u009b") || !strings.Contains(said, "gotcha") {
+		t.Errorf("%q", said)
+	}
+}

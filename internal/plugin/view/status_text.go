@@ -1,0 +1,149 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/plugin/text"
+)
+
+// maxUnready is how many directories of a share on a server are named that are not Ready, unless all are asked for.
+const maxUnready = 5
+
+// Text draws the tree.
+func (s Status) Text(page text.Page, all bool) string {
+	var b strings.Builder
+	if len(s.FileServers) == 0 {
+		b.WriteString(page.Paragraph("", "", text.S(text.Plain,
+			"There is no FileServer and no FileShare here. kubectl howdah status -A looks into all namespaces; config/samples has first ones to apply.")))
+	}
+	for i := range s.FileServers {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(page.Tree(s.FileServers[i].line(all)))
+	}
+	b.WriteString(hiddenText(page, s.Hidden))
+	return b.String()
+}
+
+func (fs *FileServer) line(all bool) *text.Line {
+	name := text.S(text.Strong, "FileServer "+fs.Namespace+"/"+fs.Name)
+	if fs.Elsewhere {
+		root := text.NewLine(name, text.S(text.Faint, "not looked at: it is not there, or you may not read it; its shares here:"))
+		fs.addShares(root)
+		return root
+	}
+	root := text.NewLine(name)
+	facts := some(fmt.Sprintf("%d of %d servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
+	root.Spans = append(root.Spans, slices.Insert(fs.words(), 1, facts...)...)
+	door := root.Add(text.S(text.Strong, "front door"))
+	door.Spans = append(door.Spans, fs.FrontDoor.words()...)
+	door.Spans = append(door.Spans, some(fs.FrontDoor.Connections.words())...)
+	for i := range fs.Servers {
+		fs.Servers[i].add(root, all)
+	}
+	if len(fs.Shares) > 0 {
+		fs.addShares(root.Add(text.S(text.Strong, "shares")))
+	}
+	return root
+}
+
+func (s *DataServer) add(root *text.Line, all bool) {
+	style := text.Busy
+	switch v1alpha1.ServerState(s.State) {
+	case v1alpha1.ServerServing:
+		style = text.Good
+	case v1alpha1.ServerUnavailable:
+		style = text.Bad
+	}
+	line := root.Add(text.S(text.Strong, s.Name), text.S(style, s.State))
+	space := ""
+	if s.Space != nil {
+		space = s.Space.words()
+	}
+	line.Spans = append(line.Spans, some(s.Node, s.Address, space, s.Connections.words(), s.Message)...)
+	for _, part := range s.Shares {
+		what := plural(part.Count, "directory")
+		if part.Single {
+			what = "the whole share"
+		}
+		below := line.Add(text.S(text.Plain, part.Share), text.S(text.Faint, what))
+		shown := part.Directories
+		if !all {
+			shown = shown[:min(len(shown), maxUnready)]
+		}
+		for _, d := range shown {
+			l := below.Add(text.S(text.Plain, d.Path))
+			if d.State != "Ready" {
+				l.Spans = append(l.Spans, text.S(text.Busy, d.State))
+			}
+			if d.Volume > 0 {
+				l.Spans = append(l.Spans, text.S(text.Faint, fmt.Sprintf("volume %d", d.Volume)))
+			}
+		}
+		if more := len(part.Directories) - len(shown); more > 0 {
+			below.Add(text.S(text.Faint, fmt.Sprintf("and %d more that are not Ready", more)))
+		}
+	}
+}
+
+func (fs *FileServer) addShares(to *text.Line) {
+	for _, share := range fs.Shares {
+		name := share.Name
+		if share.Namespace != fs.Namespace {
+			name = share.Namespace + "/" + name
+		}
+		line := to.Add(text.S(text.Strong, name), text.S(text.Plain, share.Path))
+		if share.Attached {
+			line.Spans = append(line.Spans, text.S(text.Faint, "of another namespace"))
+			continue
+		}
+		directories := plural(int(share.Directories), "directory")
+		if share.NotReady > 0 {
+			directories += fmt.Sprintf(" (%d not Ready)", share.NotReady)
+		}
+		if share.Layout == string(v1alpha1.LayoutSingle) {
+			directories = share.Layout
+		}
+		line.Spans = append(line.Spans, text.S(text.Plain, directories))
+		line.Spans = append(line.Spans, share.words()...)
+	}
+}
+
+// hiddenText says in a line what is not shown, and what it takes.
+func hiddenText(page text.Page, hidden []Hidden) string {
+	if len(hidden) == 0 {
+		return ""
+	}
+	var said, others []string
+	var order []string
+	rights, internal := map[string][]string{}, false
+	for _, h := range hidden {
+		where := h.Right + " them anywhere"
+		if h.Namespace != "" {
+			where = h.Right + " them in " + h.Namespace
+		}
+		if h.Right == "" {
+			others = append(others, h.Resource+" ("+h.Message+")")
+			continue
+		}
+		internal = internal || strings.HasSuffix(h.Resource, ".internal.howdah.io")
+		if rights[where] == nil {
+			order = append(order, where)
+		}
+		rights[where] = append(rights[where], h.Resource)
+	}
+	for _, where := range order {
+		said = append(said, strings.Join(rights[where], ", ")+": you may not "+where)
+	}
+	if internal {
+		said[len(said)-1] += " (ClusterRole howdah-support has the internal kinds)"
+	}
+	if len(others) > 0 {
+		said = append(said, "could not read "+strings.Join(others, ", "))
+	}
+	return page.Paragraph("Hidden: ", "  ", text.S(text.Faint, strings.Join(said, "; ")))
+}

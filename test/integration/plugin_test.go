@@ -1,0 +1,146 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/plugin/command"
+	"github.com/howdah/howdah/internal/plugin/view"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var _ = Describe("kubectl howdah", Ordered, func() {
+	var namespace, kubeconfig string
+
+	// howdah runs the plugin as kubectl does.
+	howdah := func(arguments ...string) (code int, out string) {
+		GinkgoHelper()
+		var o, e bytes.Buffer
+		root := command.New(strings.NewReader(""), &o, &e)
+		root.SetArgs(slices.Insert(arguments, 1, "--kubeconfig", kubeconfig))
+		code = command.Run(ctx, root, &e)
+		return code, o.String() + e.String()
+	}
+	// bindTo gives a user the rules of ClusterRoles in the story's namespace.
+	bindTo := func(user string, rules ...rbacv1.PolicyRule) {
+		GinkgoHelper()
+		create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: rules})
+		create(&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		})
+	}
+
+	BeforeAll(func() {
+		namespace = newNamespace()
+		kubeconfig = filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+		access := clientcmdapi.NewConfig()
+		access.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+		access.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+		access.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
+		access.CurrentContext = "x"
+		Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
+
+		servingFileServer(namespace, "training", 2)
+		create(builders.FileShare(namespace, "unet3d", "training").Path("/" + namespace).Depth(2).Directories("train/{0..3}").Build())
+		readyShare(namespace, "unet3d")
+
+		var ofKubernetes rbacv1.ClusterRole
+		Expect(admin.Get(ctx, client.ObjectKey{Name: "system:aggregate-to-view"}, &ofKubernetes)).To(Succeed())
+		bindTo("plugin-viewer", append(ofKubernetes.Rules, peopleRoles()["howdah-view"].Rules...)...)
+		bindTo("plugin-nobody", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
+	})
+
+	It("shows the tree of what there is, and ends with 0 when all is well", func() {
+		code, out := howdah("status", "training", "--directories")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(
+			ContainSubstring("FileServer "+namespace+"/training  Ready  2 of 2 servers"),
+			ContainSubstring("unet3d  2 directories"), ContainSubstring("train/3"), Not(ContainSubstring("Hidden")), Not(ContainSubstring("\x1b")),
+		))
+		code, out = howdah("status", "-o", "json")
+		Expect(code).To(Equal(command.CodeWell), out)
+		var status view.Status
+		Expect(json.Unmarshal([]byte(out), &status)).To(Succeed())
+		Expect(status.FileServers).To(HaveLen(1))
+		Expect(status.FileServers[0].Servers).To(HaveLen(2))
+		code, out = howdah("explain", "unet3d")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(ContainSubstring("FileShare " + namespace + "/unet3d  Ready"))
+	})
+
+	It("shows viewers what the status of their objects has, and says which right is missing", func() {
+		code, out := howdah("status", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(
+			ContainSubstring("unet3d  2 directories"), ContainSubstring("training-1  Serving"),
+			ContainSubstring("Hidden: dataservers.internal.howdah.io, sharedirectories.internal.howdah.io, shareattachments.internal.howdah.io: "+
+				"you may not list them in "+namespace+" (ClusterRole howdah-support has the internal kinds)"),
+		))
+		code, out = howdah("explain", "fileshare/unet3d", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeWell), out)
+		code, out = howdah("status", "--as", "plugin-nobody")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(ContainSubstring("fileservers.howdah.io"), ContainSubstring("you may not list them in "+namespace)))
+	})
+
+	It("gives a mount command and manifests that the API server takes", func() {
+		code, out := howdah("mount", "unet3d")
+		Expect(code).To(Equal(command.CodeWell), out)
+		var share v1alpha1.FileShare
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "unet3d"}, &share)).To(Succeed())
+		Expect(out).To(ContainSubstring(share.Status.Mount.Command))
+		other := newNamespace()
+		code, out = howdah("mount", "unet3d", "--manifest-for", other)
+		Expect(code).To(Equal(command.CodeWell), out)
+		documents := strings.Split(strings.TrimPrefix(out, "---\n"), "---\n")
+		Expect(documents).To(HaveLen(2))
+		createFrom(documents[0], &corev1.PersistentVolume{})
+		createFrom(documents[1], &corev1.PersistentVolumeClaim{})
+		exists(&corev1.PersistentVolumeClaim{}, other, "unet3d")
+		code, out = howdah("mount", "nothing")
+		Expect(code).To(Equal(command.CodeError))
+		Expect(out).To(ContainSubstring(`there is no fileshare "nothing" in namespace ` + namespace))
+	})
+
+	It("explains why something is not Ready, and ends with 4", func() {
+		create(builders.FileShare(namespace, "lost", "absent").Path("/lost").Build())
+		Eventually(func() string {
+			code, out := howdah("explain", "fileshare/lost")
+			Expect(code).To(Equal(command.CodeNotWell), out)
+			return out
+		}, patience, "200ms").Should(And(ContainSubstring("Placed: FileServerNotFound"), ContainSubstring("Create the FileServer")))
+		code, out := howdah("status")
+		Expect(code).To(Equal(command.CodeNotWell), out)
+		code, out = howdah("explain", "fileserver/absent")
+		Expect(code).To(Equal(command.CodeError), out)
+	})
+
+	It("completes names", func() {
+		code, out := howdah("__complete", "mount", "")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(ContainSubstring("unet3d\n"))
+	})
+})
+
+// createFrom creates an object from its text.
+func createFrom(document string, into client.Object) {
+	GinkgoHelper()
+	Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
+	create(into)
+}
