@@ -14,9 +14,10 @@ demo: packages ## Three-node lab, Howdah, the samples, and a unet3d verdict (sta
 	hack/demo.sh
 
 .PHONY: lab-up
-lab-up: packages ## A real Kubernetes on this machine, NODES=3 NAME=howdah, with Howdah installed
-	hack/lab/lab up --name $(NAME) --nodes $(NODES)
+lab-up: packages ## A real Kubernetes on this machine, NODES=3 NAME=howdah, with Howdah installed; CEPH=yes: with a Ceph, too
+	hack/lab/lab up --name $(NAME) --nodes $(NODES) $(if $(filter yes,$(CEPH)),--memory 2500M)
 	eval "$$(hack/lab/lab env --name $(NAME))"; hack/install.sh --lab $(NAME)
+	$(if $(filter yes,$(CEPH)),eval "$$(hack/lab/lab env --name $(NAME))"; hack/ceph.sh --lab $(NAME))
 	@echo; echo "For kubectl: eval \"\$$(hack/lab/lab env --name $(NAME))\""
 
 .PHONY: lab-down
