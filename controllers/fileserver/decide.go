@@ -16,10 +16,8 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
 )
-
-// maxReplicas is the schema's limit of spec.replicas; nodes can be more.
-const maxReplicas = 64
 
 // decision is what a pass wants, and what it has to say about it.
 type decision struct {
@@ -54,10 +52,7 @@ func decide(o *observed, images desired.Images) decision {
 // namedPerOwner is how many of a server's directories a refusal names.
 const namedPerOwner = 2
 
-// decideReplicas is the effective number of data servers. It never takes one
-// away that owns directories: their data is on its volumes, and nowhere else.
-// If the specification leaves it open it follows the nodes up, and not down:
-// a node that is gone for an hour must not cost a server.
+// decideReplicas is the effective number of data servers (placement.Replicas), with what there is to say if it is not the one asked for.
 func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 	existing := int32(0)
 	if o.statefulSet != nil && o.statefulSet.Spec.Replicas != nil {
@@ -65,16 +60,14 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 	}
 	needed := o.ownersNeed()
 	wanted := o.fileServer.Spec.Replicas
-	switch {
-	case wanted == 0:
-		return min(max(eligible, existing, needed), maxReplicas), nil
-	case wanted >= needed:
-		return wanted, nil
+	replicas, isRefused := placement.Replicas(wanted, existing, eligible, needed)
+	if !isRefused {
+		return replicas, nil
 	}
 	refused := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonScaleInRefused,
 		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories: %s; remove the directories, or set spec.replicas to %d or more",
 			wanted, o.describeOwners(wanted), needed))
-	return max(existing, needed), &refused
+	return replicas, &refused
 }
 
 // ownersNeed is the lowest number of replicas that keeps every server that owns directories.

@@ -131,6 +131,45 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		Expect(code).To(Equal(command.CodeError), out)
 	})
 
+	It("shows who owns what of a share, and what placement would do with more, by the code that does it", func() {
+		code, out := howdah("tree", "unet3d")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(MatchRegexp(`training-1 +Serving +2 `), MatchRegexp(`0  training-[01]`), ContainSubstring("/"+namespace+"\n└─ train/\n")))
+		code, out = howdah("tree", "unet3d", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(MatchRegexp(`training-1 +Serving +2 `), ContainSubstring("Hidden: sharedirectories.internal.howdah.io")))
+
+		code, out = howdah("plan", "mkdir", "unet3d", "train/4", "train/5", "-o", "json")
+		Expect(code).To(Equal(command.CodeWell), out)
+		var plan view.Plan
+		Expect(json.Unmarshal([]byte(out), &plan)).To(Succeed())
+		change(exists(&v1alpha1.FileShare{}, namespace, "unet3d"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"train/{0..5}"} })
+		readyShare(namespace, "unet3d")
+		made := directoriesOf(namespace, "unet3d")
+		Expect(plan.Directories).To(HaveLen(2))
+		for _, d := range plan.Directories {
+			Expect(made[d.Path].Spec.DataServerRef.Name).To(Equal(d.Server), "what was planned for %s is what came of it", d.Path)
+		}
+		code, out = howdah("plan", "scale", "training", "--replicas", "1")
+		Expect(code).To(Equal(command.CodeNotWell), out)
+		Expect(out).To(ContainSubstring("Refused"))
+		code, out = howdah("plan", "mkdir", "unet3d", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeError), out)
+		Expect(out).To(ContainSubstring("ask for the ClusterRole howdah-support"))
+	})
+
+	It("makes benchmarks, and reports what came of them", func() {
+		code, out := howdah("bench", "run", "unet3d", "--accelerators", "2", "--clients", "2", "--samples", "168", "--sample-size", "400k", "--wait=false")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(MatchRegexp(`mlperfstoragejob/unet3d-\w{5} made`))
+		code, out = howdah("bench", "run", "unet3d", "--accelerators", "3", "--clients", "2")
+		Expect(code).To(Equal(command.CodeError), out)
+		Expect(out).To(ContainSubstring("accelerator.count must be a multiple of clients"))
+		code, out = howdah("bench", "report", "--share", "unet3d")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(ContainSubstring("unet3d with 2 A100, 2 clients"))
+	})
+
 	It("completes names", func() {
 		code, out := howdah("__complete", "mount", "")
 		Expect(code).To(Equal(command.CodeWell), out)

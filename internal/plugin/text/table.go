@@ -17,6 +17,9 @@ func (p Page) Table(heading []string, rows [][]Span) string {
 	}
 	var b strings.Builder
 	for _, row := range all {
+		for len(row) > 0 && row[len(row)-1].Text == "" {
+			row = row[:len(row)-1]
+		}
 		used := 0
 		for i, cell := range row {
 			text := Clean(cell.Text)

@@ -1,0 +1,277 @@
+package view
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+	"github.com/howdah/howdah/internal/plugin/text"
+)
+
+// Plan is what would come of a change. Nothing is changed.
+type Plan struct {
+	FileServer string `json:"fileServer"`
+	Share      string `json:"share,omitempty"`
+	// Replicas is the number of data servers before and after, where that is what is planned.
+	Replicas *Change `json:"replicas,omitempty"`
+	// Refused is why it would not be done; "" if it would.
+	Refused string `json:"refused,omitempty"`
+	// Directories are where the given ones would be made, or are.
+	Directories []Planned `json:"directories,omitempty"`
+	Servers     []Load    `json:"servers,omitempty"`
+	Notes       []string  `json:"notes,omitempty"`
+}
+
+// Change is a number before and after.
+type Change struct {
+	Before int32 `json:"before"`
+	After  int32 `json:"after"`
+}
+
+// Planned is where a directory would be made.
+type Planned struct {
+	Path   string `json:"path"`
+	Server string `json:"server,omitempty"`
+	Volume int32  `json:"volume"`
+	// Exists: it is there already. In is the directory that it would be in, if that has an owner.
+	Exists bool   `json:"exists,omitempty"`
+	In     string `json:"in,omitempty"`
+}
+
+// Load is how many directories of the share a data server owns, before and after.
+type Load struct {
+	Name   string `json:"name"`
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+	// Ready: it takes new directories.
+	Ready bool `json:"ready"`
+	// Change is New or Removed where the number of servers changes.
+	Change string `json:"change,omitempty"`
+}
+
+// slotsOf are the volumes that new directories of a share may go to, as its namespace servers see them: it is their own code.
+func slotsOf(w *World, namespace, fileServer, key string) []placement.Slot {
+	t := tree.New(fileServer)
+	unreachable := map[string]bool{}
+	for i := range w.DataServers {
+		if d := &w.DataServers[i]; d.Namespace == namespace {
+			t.SetServer(d)
+			unreachable[d.Name] = d.Status.Unreachable.SeenBy != ""
+		}
+	}
+	for i := range w.Exports {
+		if w.Exports[i].Namespace == namespace {
+			t.SetExport(&w.Exports[i])
+		}
+	}
+	for i := range w.Directories {
+		if d := &w.Directories[i]; d.Namespace == namespace && d.Labels[v1alpha1.RetainedLabel] != v1alpha1.RetainedTrue {
+			t.SetDirectory(d)
+		}
+	}
+	slots := t.Slots(key)
+	for i := range slots {
+		slots[i].Ready = slots[i].Ready && !unreachable[slots[i].Server]
+	}
+	return slots
+}
+
+// anonymous is the path of the nth directory without a name.
+func anonymous(n int) string { return fmt.Sprintf("directory %d", n) }
+
+// PlanMkdir is where directories of a share would be made: those of the paths, and more without names.
+func PlanMkdir(w *World, share *v1alpha1.FileShare, paths []string, more int) (Plan, error) {
+	namespace, fileServer, key := naming.ServerNamespace(share), share.Spec.FileServerRef.Name, naming.KeyOf(share)
+	plan := Plan{FileServer: namespace + "/" + fileServer, Share: share.Namespace + "/" + share.Name}
+	if share.Spec.Layout == v1alpha1.LayoutSingle {
+		for _, d := range w.directoriesOf(namespace, fileServer, key) {
+			plan.Notes = append(plan.Notes, "the layout is Single: everything in the share is on "+d.Spec.DataServerRef.Name)
+		}
+		return plan, nil
+	}
+	current, asked := map[string]placement.Owner{}, []string{}
+	for _, d := range w.directoriesOf(namespace, fileServer, key) {
+		current[d.Spec.Path] = placement.Owner{Server: d.Spec.DataServerRef.Name, Volume: ptr.Deref(d.Spec.Volume, 0)}
+	}
+	depth := int(share.Spec.Depth)
+	for _, given := range paths {
+		clean := strings.Trim(path.Clean("/"+given), "/")
+		elements := strings.Split(clean, "/")
+		switch {
+		case clean == "":
+			return Plan{}, fmt.Errorf("%q is no path below the share: write it without the share's own path, for example train/7", given)
+		case len(elements) < depth:
+			plan.Directories = append(plan.Directories, Planned{Path: clean})
+		case len(elements) > depth:
+			in := strings.Join(elements[:depth], "/")
+			plan.Directories = append(plan.Directories, Planned{Path: clean, In: in})
+			asked = append(asked, in)
+		default:
+			asked = append(asked, clean)
+		}
+	}
+	for n := range more {
+		asked = append(asked, anonymous(n+1))
+	}
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	fresh := 0
+	for _, p := range asked {
+		if _, exists := current[p]; !exists {
+			fresh++
+		}
+	}
+	if room := int(share.Spec.MaxDirectories) - int(ptr.Deref(share.Status.Directories.Count, 0)); share.Spec.MaxDirectories > 0 && fresh > room {
+		plan.Refused = fmt.Sprintf("spec.maxDirectories is %d, and there is room for %d more: mkdir would say \"Disk quota exceeded\"; raise it first",
+			share.Spec.MaxDirectories, max(0, room))
+	}
+	slots := slotsOf(w, namespace, fileServer, key)
+	assignments, err := placement.Plan(slots, current, asked)
+	if err != nil {
+		plan.Refused = err.Error()
+		plan.Servers = loads(slots, nil)
+		return plan, nil
+	}
+	owners := map[string]placement.Owner{}
+	for _, a := range assignments {
+		owners[a.Path] = a.Owner
+		if len(a.Path) > 0 && !(more > maxListed && strings.HasPrefix(a.Path, "directory ")) {
+			plan.Directories = append(plan.Directories, Planned{Path: a.Path, Server: a.Owner.Server, Volume: a.Owner.Volume, Exists: !a.New})
+		}
+	}
+	for i := range plan.Directories {
+		if d := &plan.Directories[i]; d.In != "" {
+			d.Server, d.Volume = owners[d.In].Server, owners[d.In].Volume
+		}
+	}
+	plan.Servers = loads(slots, assignments)
+	plan.Notes = append(plan.Notes, "as things are at present: mkdirs of clients meanwhile change it")
+	return plan, nil
+}
+
+// loads are the data servers with what the assignments add.
+func loads(slots []placement.Slot, assignments []placement.Assignment) (servers []Load) {
+	by := map[string]*Load{}
+	for _, s := range slots {
+		if by[s.Server] == nil {
+			by[s.Server] = &Load{Name: s.Server}
+		}
+		by[s.Server].Before += s.ShareDirectories
+		by[s.Server].After += s.ShareDirectories
+		by[s.Server].Ready = by[s.Server].Ready || s.Ready
+	}
+	for _, a := range assignments {
+		if l := by[a.Owner.Server]; l != nil && a.New {
+			l.After++
+		}
+	}
+	for _, l := range by {
+		servers = append(servers, *l)
+	}
+	slices.SortFunc(servers, func(a, b Load) int { return placement.CompareNatural(a.Name, b.Name) })
+	return servers
+}
+
+// PlanScale is what would come of spec.replicas.
+func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
+	before := ptr.Deref(fs.Status.Replicas, 0)
+	plan := Plan{FileServer: fs.Namespace + "/" + fs.Name}
+	counts, needed := map[string]int{}, int32(0)
+	for i := range w.Directories {
+		d := &w.Directories[i]
+		ordinal, ours := naming.DataServerOrdinal(fs.Name, d.Spec.DataServerRef.Name)
+		if d.Namespace != fs.Namespace || d.Spec.FileServerRef.Name != fs.Name || !ours {
+			continue
+		}
+		counts[d.Spec.DataServerRef.Name]++
+		needed = max(needed, ordinal+1)
+	}
+	after, refused := placement.Replicas(replicas, before, 0, needed)
+	plan.Replicas = &Change{Before: before, After: after}
+	if refused {
+		plan.Refused = fmt.Sprintf("data servers from number %d on own directories, which can't move: at least %s; remove those directories first (kubectl howdah tree lists them)",
+			replicas, plural(int(needed), "server"))
+	}
+	for ordinal := range max(before, after) {
+		l := Load{Name: naming.DataServer(fs.Name, ordinal), Ready: ordinal < after}
+		l.Before, l.After = counts[l.Name], counts[l.Name]
+		switch {
+		case ordinal >= before:
+			l.Change = "New"
+		case ordinal >= after:
+			l.Change = "Removed"
+		}
+		plan.Servers = append(plan.Servers, l)
+	}
+	switch {
+	case after > before:
+		plan.Notes = append(plan.Notes, "directories that exist stay where they are; new ones go to the new servers until each share has as many there as elsewhere",
+			"whether the nodes have room for the pods is not looked at")
+	case after < before:
+		plan.Notes = append(plan.Notes, "the claims of removed servers stay, with what is on them; kubectl get pvc lists them")
+	}
+	return plan
+}
+
+// Text tells it.
+func (p Plan) Text(page text.Page) string {
+	var b strings.Builder
+	title := "FileServer " + p.FileServer
+	if p.Share != "" {
+		title = "FileShare " + p.Share
+	}
+	head := []text.Span{text.S(text.Strong, title)}
+	if p.Replicas != nil {
+		head = append(head, some(fmt.Sprintf("%d servers now, %d then", p.Replicas.Before, p.Replicas.After))...)
+	}
+	if p.Refused != "" {
+		head = append(head, text.S(text.Bad, "Refused"), text.S(text.Plain, p.Refused))
+	}
+	b.WriteString(page.Paragraph("", "  ", head...))
+	if len(p.Directories) > 0 {
+		rows := [][]text.Span{}
+		for _, d := range p.Directories {
+			server, how := d.Server, "would be made"
+			switch {
+			case d.Exists:
+				how = "is there"
+			case d.In != "":
+				how = "goes where " + d.In + " is"
+			case server == "":
+				server, how = "-", "above the share's depth: in the namespace only"
+			}
+			if d.Volume > 0 {
+				server += fmt.Sprintf(", volume %d", d.Volume)
+			}
+			rows = append(rows, []text.Span{text.S(text.Plain, d.Path), text.S(text.Strong, server), text.S(text.Faint, how)})
+		}
+		b.WriteString("\n" + page.Table([]string{"DIRECTORY", "SERVER", ""}, rows))
+	}
+	if len(p.Servers) > 0 {
+		rows := [][]text.Span{}
+		for _, l := range p.Servers {
+			said := l.Change
+			if said == "" && !l.Ready {
+				said = "takes none at present"
+			}
+			rows = append(rows, []text.Span{
+				text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After)), text.S(text.Busy, said),
+			})
+		}
+		b.WriteString("\n" + page.Table([]string{"SERVER", "DIRECTORIES", "THEN", ""}, rows))
+	}
+	for i, note := range p.Notes {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(page.Paragraph("", "  ", text.S(text.Faint, note)))
+	}
+	return b.String()
+}
