@@ -1,8 +1,6 @@
 package desired
 
 import (
-	"cmp"
-
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -18,16 +16,12 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithServerScope(string(in.FileServer.UID)).
 		WithLeaseSeconds(in.FileServer.Spec.NFS.LeaseSeconds).
 		WithGraceSeconds(in.FileServer.Spec.NFS.GraceSeconds).
-		WithMaxConnections(MaxConnections(in.FileServer)).
-		WithVolumes(in.perServer()).
-		WithSharedFileSystemPolicy(sharedFileSystemPolicy(in.FileServer))
+		WithMaxConnections(MaxConnections(in.FileServer))
+	if in.Storage.Describe != nil {
+		in.Storage.Describe(spec)
+	}
 	if address := in.Addresses[name]; address != "" {
 		spec.WithAddress(address)
 	}
 	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
-}
-
-// sharedFileSystemPolicy is never left to a default of another kind: what isn't known must forbid.
-func sharedFileSystemPolicy(fs *v1alpha1.FileServer) v1alpha1.SharedFileSystemPolicy {
-	return cmp.Or(fs.Spec.Storage.Volumes.SharedFileSystemPolicy, v1alpha1.SharedFileSystemForbid)
 }

@@ -4,10 +4,10 @@ import (
 	"maps"
 	"net/netip"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -31,11 +31,8 @@ type FileServerInput struct {
 	Images     Images
 	// Replicas is the number of data servers, decided.
 	Replicas int32
-	// StorageClassName and TemplateSize are those of the claim templates: of the
-	// StatefulSet that exists, because Kubernetes refuses to change them, else of the specification.
-	// Without a StorageClassName there is no StatefulSet: its pods could only wait.
-	StorageClassName string
-	TemplateSize     resource.Quantity
+	// Storage is what data servers get from the storage back end.
+	Storage contract.ServerStorage
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
@@ -62,7 +59,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 		// Before the pods that they are for.
 		children = append(children, networkPolicies(in)...)
 	}
-	if in.StorageClassName != "" {
+	if !in.Storage.Missing {
 		children = append(children, DataServers(in))
 	}
 	return append(children, NamespaceServers(in))
@@ -82,17 +79,9 @@ func labels(selector map[string]string) map[string]string {
 func (in FileServerInput) name() string      { return in.FileServer.Name }
 func (in FileServerInput) namespace() string { return in.FileServer.Namespace }
 
-func (in FileServerInput) perServer() int32 { return PerServer(in.FileServer) }
-
-// PerServer is the number of volumes of each data server.
-func PerServer(fs *v1alpha1.FileServer) int32 { return fs.Spec.Storage.Volumes.PerServer }
-
-// VolumeSize is the size of each volume.
-func VolumeSize(fs *v1alpha1.FileServer) resource.Quantity {
-	if size := fs.Spec.Storage.Volumes.Size; size != nil {
-		return *size
-	}
-	return resource.Quantity{} // The schema requires it.
+// DataServerLabels are those of what belongs to a FileServer's data servers.
+func DataServerLabels(fs *v1alpha1.FileServer) map[string]string {
+	return labels(naming.SelectDataServers(fs.Name))
 }
 
 // NamespaceReplicas is the number of namespace servers.

@@ -15,6 +15,7 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -24,18 +25,19 @@ var (
 )
 
 func TestFileServerChildren(t *testing.T) {
+	// By name, and the StorageClass of the claims, whose templates keep the size that the StatefulSet was made with.
+	classes := map[string]string{"fileserver-smallest": "local", "fileserver-everything": "fast"}
 	tests := map[string]FileServerInput{
 		"fileserver-smallest": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
-			Images:     images, Replicas: 1, StorageClassName: "local", TemplateSize: resource.MustParse("1Gi"),
+			Images:     images, Replicas: 1,
 		},
 		"fileserver-everything": {
 			FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(2).PerServer(2).Size("4Gi").
 				NFS(15, 45).Resources("2", "4Gi").NodeSelector("disk", "nvme").NamespaceReplicas(3).
 				Tolerate(corev1.Toleration{Key: "storage", Operator: corev1.TolerationOpEqual, Value: "yes", Effect: corev1.TaintEffectNoSchedule}).
 				Build(),
-			// The template keeps the size that the StatefulSet was made with.
-			Images: images, Replicas: 2, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
+			Images: images, Replicas: 2,
 			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
@@ -46,8 +48,14 @@ func TestFileServerChildren(t *testing.T) {
 		},
 	}
 	for name, input := range tests {
+		withClaims(&input, classes[name])
 		t.Run(name, func(t *testing.T) { golden(t, name, FileServer(input)) })
 	}
+}
+
+// withClaims gives data servers claims of 1 GiB of a class; "" is a class that is not found.
+func withClaims(in *FileServerInput, class string) {
+	in.Storage = volumes.Servers(in.FileServer, DataServerLabels(in.FileServer), class, resource.MustParse("1Gi"))
 }
 
 func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
@@ -116,14 +124,10 @@ func TestPodsGetWhatTheUserSets(t *testing.T) {
 				NodeSelector: map[string]string{"edge": "yes"},
 				Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}},
 			}).Build(),
-		Images: images, Replicas: 1, StorageClassName: "fast", TemplateSize: resource.MustParse("1Gi"),
+		Images: images, Replicas: 1,
 	}
+	withClaims(&in, "fast")
 	golden(t, "fileserver-pods", []any{DataServers(in), NamespaceServers(in)})
-}
-
-func TestGrownClaimSaysTheSizeAndNothingElse(t *testing.T) {
-	in := FileServerInput{FileServer: builders.FileServer("ml", "training").Size("4Gi").Build()}
-	golden(t, "grown-claim", []any{GrownClaim(in, "data-0-training-0")})
 }
 
 func TestShareExport(t *testing.T) {
@@ -138,7 +142,7 @@ func TestShareExport(t *testing.T) {
 
 func TestMaxShares(t *testing.T) {
 	for volumes, want := range map[int32]int{1: 4096, 15: 4096, 16: 4095} {
-		if got := MaxShares(builders.FileServer("ml", "training").PerServer(volumes).Build()); got != want {
+		if got := MaxShares(volumes); got != want {
 			t.Errorf("with %d volumes %d, not %d", volumes, got, want)
 		}
 	}

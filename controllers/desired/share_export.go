@@ -131,5 +131,5 @@ func LiveShares(shares []v1alpha1.FileShare) []*v1alpha1.FileShare {
 	return live
 }
 
-// MaxShares is how many shares a FileServer may have.
-func MaxShares(fs *v1alpha1.FileServer) int { return min(maxShares, maxExportIDs/int(PerServer(fs))) }
+// MaxShares is how many shares a FileServer may have whose data servers have so many exports of each.
+func MaxShares(exportsPerShare int32) int { return min(maxShares, maxExportIDs/int(exportsPerShare)) }

@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"path"
 	"strconv"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -32,9 +30,7 @@ func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 			WithWhenDeleted(appsv1.RetainPersistentVolumeClaimRetentionPolicyType).
 			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType)).
 		WithTemplate(podTemplate(selector, in.FileServer.Spec.Pods, dataServerPod(in, selector)))
-	for volume := range in.perServer() {
-		spec.WithVolumeClaimTemplates(claimTemplate(in, selector, volume))
-	}
+	spec.WithVolumeClaimTemplates(in.Storage.ClaimTemplates...)
 	return appsv1ac.StatefulSet(naming.DataServers(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
 		WithSpec(spec)
@@ -52,6 +48,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	for i := range serverpod.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
 	}
+	pod.WithVolumes(in.Storage.Volumes...)
 	withHandleKeys(in, pod, container)
 	withDataServerCertificates(in, pod, container)
 	return pod.WithContainers(container)
@@ -82,39 +79,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 	for i, dir := range serverpod.WritableDirs {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
 	}
-	for volume := range in.perServer() {
-		container.WithVolumeMounts(corev1ac.VolumeMount().
-			WithName(naming.VolumeClaimTemplate(volume)).
-			WithMountPath(path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))))
-	}
-	return container
+	return container.WithVolumeMounts(in.Storage.Mounts...)
 }
 
 func writableName(i int) string { return "writable-" + strconv.Itoa(i) }
-
-// claimTemplate marks the claims as ours by annotation, since they carry no owner
-// reference: a FileServer that is made again under its old name finds them.
-func claimTemplate(in FileServerInput, selector map[string]string, volume int32) *corev1ac.PersistentVolumeClaimApplyConfiguration {
-	// The constructor of the apply configuration wants a namespace, and a template has none.
-	claim := &corev1ac.PersistentVolumeClaimApplyConfiguration{}
-	return claim.
-		WithName(naming.VolumeClaimTemplate(volume)).
-		WithLabels(labels(selector)).
-		WithAnnotations(map[string]string{
-			v1alpha1.OwnerAnnotation: naming.Owner("FileServer", in.namespace(), in.name()),
-		}).
-		WithSpec(corev1ac.PersistentVolumeClaimSpec().
-			WithAccessModes(corev1.ReadWriteOnce).
-			WithStorageClassName(in.StorageClassName).
-			WithResources(corev1ac.VolumeResourceRequirements().
-				WithRequests(corev1.ResourceList{corev1.ResourceStorage: in.TemplateSize})))
-}
-
-// GrownClaim is an existing claim of a FileServer with its size raised; it says
-// nothing else about the claim. It is not to be owned.
-func GrownClaim(in FileServerInput, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
-	return corev1ac.PersistentVolumeClaim(name, in.namespace()).
-		WithSpec(corev1ac.PersistentVolumeClaimSpec().
-			WithResources(corev1ac.VolumeResourceRequirements().
-				WithRequests(corev1.ResourceList{corev1.ResourceStorage: VolumeSize(in.FileServer)})))
-}

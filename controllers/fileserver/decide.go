@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
@@ -24,10 +25,8 @@ type decision struct {
 	input desired.FileServerInput
 	// eligible is the number of nodes that data servers may run on.
 	eligible int32
-	// growClaims are the claims to raise to the size in the specification, sorted.
-	growClaims []string
-	// storage is nil unless storage is at fault, by the specification or the cluster.
-	storage *metav1.Condition
+	// storage is what the back end wants.
+	storage contract.Decision
 	// refused is nil unless something that the specification asks for is not done.
 	refused *metav1.Condition
 }
@@ -35,16 +34,14 @@ type decision struct {
 func decide(o *observed, images desired.Images) decision {
 	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
 	replicas, refused := decideReplicas(o, d.eligible)
-	storage := decideStorage(o)
-	d.refused, d.storage, d.growClaims = refused, storage.fault, storage.grow
+	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
 	d.input = desired.FileServerInput{
-		FileServer:       o.fileServer,
-		Images:           images,
-		Replicas:         replicas,
-		StorageClassName: storage.className,
-		TemplateSize:     storage.templateSize,
-		Addresses:        o.addresses(),
-		Clients:          desired.ClientNetworks(o.shares),
+		FileServer: o.fileServer,
+		Images:     images,
+		Replicas:   replicas,
+		Storage:    d.storage.Servers,
+		Addresses:  o.addresses(),
+		Clients:    desired.ClientNetworks(o.shares),
 	}
 	return d
 }

@@ -34,13 +34,3 @@ func inUseCondition(o *observed) *metav1.Condition {
 			conditions.List(names, maxPaths)))
 	return &c
 }
-
-// whatStays tells what a deleted FileServer leaves behind; "" if nothing.
-func whatStays(o *observed) string {
-	names := claimNames(o.claims)
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("its data stays in %d claims: %s; to delete it for good: kubectl -n %s delete pvc -l %s=%s",
-		len(names), conditions.List(names, maxPaths), o.fileServer.Namespace, v1alpha1.FileServerLabel, o.fileServer.Name)
-}

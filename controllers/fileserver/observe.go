@@ -8,12 +8,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -24,9 +25,8 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// shares are the FileShares of the FileServer under their keys, sorted, those being deleted included. A share of another namespace is
 	// among them once it is attached.
-	shares  []v1alpha1.FileShare
-	nodes   []corev1.Node
-	classes []storagev1.StorageClass
+	shares []v1alpha1.FileShare
+	nodes  []corev1.Node
 	// statefulSet is nil if there is none.
 	statefulSet *appsv1.StatefulSet
 	services    map[string]corev1.Service
@@ -35,10 +35,9 @@ type observed struct {
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
 	// door is what is known of the namespace servers' connections; nil: nothing yet.
-	door   *doorUse
-	claims map[string]corev1.PersistentVolumeClaim
-	// pinned are the data servers that do not answer and whose volumes one node alone can use.
-	pinned map[string]bool
+	door *doorUse
+	// storage is what the back end knows.
+	storage contract.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
 	// of those that do not serve, and of those that are no more and left claims.
 	undone         map[string][]string
@@ -63,19 +62,15 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 			o.nodes = list.Items
 			return err
 		}},
-		{"StorageClasses", func() error {
-			var list storagev1.StorageClassList
-			err := r.List(ctx, &list, client.UnsafeDisableDeepCopy)
-			o.classes = list.Items
-			slices.SortFunc(o.classes, func(a, b storagev1.StorageClass) int { return strings.Compare(a.Name, b.Name) })
-			return err
-		}},
 		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
-		{"PersistentVolumeClaims", func() error { return o.readClaims(ctx, r.Client, in) }},
-		{"PersistentVolumes", func() error { return o.readPinned(ctx, r.Live) }},
+		{"the storage", func() (err error) {
+			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live},
+				contract.Seen{FileServer: fs, StatefulSet: o.statefulSet, DataServers: o.dataServers})
+			return err
+		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
 	}
@@ -147,13 +142,6 @@ func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNa
 	o.namespacePods = list.Items
 	slices.SortFunc(o.namespacePods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return nil
-}
-
-func (o *observed) readClaims(ctx context.Context, c client.Client, in client.InNamespace) error {
-	var list corev1.PersistentVolumeClaimList
-	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name)))
-	o.claims = byName(list.Items, func(p *corev1.PersistentVolumeClaim) string { return p.Name })
-	return err
 }
 
 // readDirectories counts the directories of each data server. There can be tens

@@ -122,16 +122,16 @@ func prunable() []client.ObjectList {
 // error: what is missing may be missing because of it.
 func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 	children := apply.AllOwned(desired.FileServer(d.input)...)
-	claims := make([]apply.Object, 0, len(d.growClaims))
-	for _, name := range d.growClaims {
-		claims = append(claims, apply.Unowned(desired.GrownClaim(d.input, name)))
+	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(children))
+	for _, object := range d.storage.Unowned {
+		all = append(all, apply.Unowned(object))
 	}
-	if err := r.Applier.Apply(ctx, o.fileServer, append(claims, children...)...); err != nil {
+	if err := r.Applier.Apply(ctx, o.fileServer, append(all, children...)...); err != nil {
 		return err
 	}
 	keep := children
-	if o.statefulSet != nil && d.input.StorageClassName == "" {
-		// Without a class there is no StatefulSet to keep, but one that exists has data behind it.
+	if o.statefulSet != nil && d.input.Storage.Missing {
+		// Without storage there is no StatefulSet to keep, but one that exists has data behind it.
 		return nil
 	}
 	_, err := r.Applier.Prune(ctx, o.fileServer, keep, prunable(), index.OfFileServer(o.fileServer.Name))
@@ -144,7 +144,7 @@ func (r *Reconciler) release(ctx context.Context, o *observed) error {
 	if err != nil || !removed {
 		return err
 	}
-	if text := whatStays(o); text != "" {
+	if text := o.storage.Remains(); text != "" {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "ClaimsRetained", "Delete", "%s", text)
 		ctrl.LoggerFrom(ctx).Info("FileServer deleted", "remains", text)
 	}

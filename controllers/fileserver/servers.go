@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
@@ -68,7 +68,7 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *interna
 		if waits := podWaits(pod, hasPod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
 			return v1alpha1.ServerUnavailable, waits
 		}
-		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.pinned[dataServer.Name])
+		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(dataServer.Name))
 	}
 	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {
 		return v1alpha1.ServerServing, ""
@@ -80,7 +80,7 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *interna
 		if said != nil && said.Message != "" && (!saysReady || said.Reason == internalv1.ReasonCertificateInvalid) {
 			waits = said.Message
 		}
-		if refusal(dataServer) != "" {
+		if contract.Refusal(dataServer) != "" {
 			waits = "it refuses a volume: see " + v1alpha1.FileServerStorageAvailable
 		}
 	}
@@ -156,22 +156,12 @@ func servingCount(reports []serverReport) int32 {
 	return count
 }
 
-// capacity sums up the volumes of the servers; empty if none has reported.
-func capacity(o *observed, reports []serverReport) v1alpha1.FileServerCapacity {
-	var total, used int64
-	known := false
+func names(reports []serverReport) []string {
+	names := make([]string, 0, len(reports))
 	for _, r := range reports {
-		dataServer := o.dataServers[r.status.Name]
-		for _, volume := range dataServer.Status.Volumes {
-			known = true
-			total += ptr.Deref(volume.TotalBytes, 0)
-			used += ptr.Deref(volume.UsedBytes, 0)
-		}
+		names = append(names, r.status.Name)
 	}
-	if !known {
-		return v1alpha1.FileServerCapacity{}
-	}
-	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
+	return names
 }
 
 // namespaceReady counts the namespace servers that are ready, and tells what the others wait for.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -23,7 +22,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	replicas, ready := d.input.Replicas, servingCount(servers)
 	status.Replicas, status.ReadyReplicas = &replicas, &ready
 	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
-	status.Capacity = capacity(o, servers)
+	status.Capacity = o.storage.Capacity(names(servers))
 	if o.door != nil {
 		status.FrontDoor.Connections = doorConnections(status.FrontDoor.Connections, o.door)
 	}
@@ -32,7 +31,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		status.Servers = append(status.Servers, s.status)
 	}
 	parts := []metav1.Condition{
-		storageCondition(o, d),
+		o.storage.Condition(d.input.Replicas, d.storage),
 		serversCondition(d, servers),
 		namespaceCondition(o),
 		configCondition(servers, o.leftOnClaims()),
@@ -167,14 +166,4 @@ func configCondition(servers []serverReport, left string) metav1.Condition {
 	}
 	return conditions.False(conditionType, v1alpha1.ReasonConfigPending,
 		fmt.Sprintf("%d of %d data servers have not loaded their newest configuration: %s", len(behind), len(servers), conditions.List(behind, maxPaths)))
-}
-
-// claimNames are the claims of a FileServer that exist, sorted.
-func claimNames(claims map[string]corev1.PersistentVolumeClaim) []string {
-	names := make([]string, 0, len(claims))
-	for name := range claims {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

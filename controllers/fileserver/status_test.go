@@ -11,12 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/test/builders"
@@ -99,6 +102,20 @@ func TestServerState(t *testing.T) {
 	}
 }
 
+// boundClaim is a claim of 1 GiB that has its volume.
+func boundClaim() corev1.PersistentVolumeClaim {
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	return corev1.PersistentVolumeClaim{
+		Spec:   corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{Requests: size}},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: size},
+	}
+}
+
+// claimsOf are those that the storage of a world has.
+func claimsOf(o *observed) map[string]corev1.PersistentVolumeClaim {
+	return o.storage.(*volumes.Storage).All
+}
+
 // world is a FileServer of two servers in which everything is well.
 func world() (*observed, decision) {
 	o := &observed{
@@ -109,12 +126,12 @@ func world() (*observed, decision) {
 		},
 		pods:          map[string]corev1.Pod{"fs-0": *pod(corev1.PodRunning, true), "fs-1": *pod(corev1.PodRunning, true)},
 		namespacePods: []corev1.Pod{*pod(corev1.PodRunning, true), *pod(corev1.PodRunning, true)},
-		claims: map[string]corev1.PersistentVolumeClaim{
-			"data-0-fs-0": claim("data-0-fs-0", "1Gi", "1Gi", corev1.ClaimBound),
-			"data-0-fs-1": claim("data-0-fs-1", "1Gi", "1Gi", corev1.ClaimBound),
-		},
 	}
 	o.fileServer.Generation = 7
+	o.storage = &volumes.Storage{
+		Seen: contract.Seen{FileServer: o.fileServer, DataServers: o.dataServers},
+		All:  map[string]corev1.PersistentVolumeClaim{"data-0-fs-0": boundClaim(), "data-0-fs-1": boundClaim()},
+	}
 	return o, decision{eligible: 2, input: desired.FileServerInput{FileServer: o.fileServer, Replicas: 2}}
 }
 
@@ -128,7 +145,7 @@ func TestReady(t *testing.T) {
 	}{
 		"everything is well": {nil, nil, v1alpha1.ReasonReady, "everything that was asked for is there"},
 		"a claim waits": {
-			func(o *observed, _ *decision) { delete(o.claims, "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
+			func(o *observed, _ *decision) { delete(claimsOf(o), "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
 			"StorageAvailable: 1 of 2 claims are not bound: data-0-fs-1 (not made yet)",
 		},
 		"a server waits": {
@@ -234,17 +251,5 @@ func TestAReportOfTheSameFactsIsTheSame(t *testing.T) {
 	second := report(o, d, nil, noon.Add(time.Hour))
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("an hour later (-first +second):\n%s", diff)
-	}
-}
-
-func TestWhatStays(t *testing.T) {
-	o, _ := world()
-	want := "its data stays in 2 claims: data-0-fs-0, data-0-fs-1; to delete it for good: kubectl -n ns delete pvc -l howdah.io/file-server=fs"
-	if got := whatStays(o); got != want {
-		t.Errorf("got %q\nwant %q", got, want)
-	}
-	o.claims = nil
-	if got := whatStays(o); got != "" {
-		t.Errorf("without claims: %q", got)
 	}
 }

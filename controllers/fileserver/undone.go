@@ -25,10 +25,8 @@ import (
 func (o *observed) readUndone(ctx context.Context, c client.Client, in client.InNamespace) error {
 	o.undone = map[string][]string{}
 	suspects := map[string]bool{}
-	for claim := range o.claims {
-		if server, ok := naming.ServerOfClaim(o.fileServer.Name, claim); ok {
-			suspects[server] = true
-		}
+	for server := range o.storage.Claims() {
+		suspects[server] = true
 	}
 	for name := range o.dataServers {
 		pod, hasPod := o.pods[name]
@@ -87,11 +85,7 @@ func (o *observed) undoneOn(servers []string) string {
 	var left, claims []string
 	for _, server := range servers {
 		left = append(left, fmt.Sprintf("%s (directories %s)", server, conditions.List(o.undone[server], maxPaths)))
-		for _, claim := range claimNames(o.claims) {
-			if of, ok := naming.ServerOfClaim(o.fileServer.Name, claim); ok && of == server {
-				claims = append(claims, claim)
-			}
-		}
+		claims = append(claims, o.storage.Claims()[server]...)
 	}
 	text := conditions.List(left, maxPaths)
 	if len(claims) == 0 {

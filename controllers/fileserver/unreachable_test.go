@@ -9,6 +9,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/volumes"
 )
 
 func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *testing.T) {
@@ -37,24 +38,24 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		want string
 	}{
 		"and the kubelet has said nothing yet": {
-			observed{nodes: node(corev1.ConditionTrue)},
+			observed{nodes: node(corev1.ConditionTrue), storage: &volumes.Storage{}},
 			running(),
 			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network",
 		},
-		"and its pod is being stopped on a node that lives": {observed{nodes: node(corev1.ConditionTrue)}, running(deleted), "its pod is being stopped"},
+		"and its pod is being stopped on a node that lives": {observed{nodes: node(corev1.ConditionTrue), storage: &volumes.Storage{}}, running(deleted), "its pod is being stopped"},
 		"on a lost node that has its volumes": {
-			observed{nodes: node(corev1.ConditionUnknown), pinned: map[string]bool{"fs-1": true}},
+			observed{nodes: node(corev1.ConditionUnknown), storage: &volumes.Storage{Pinned: map[string]bool{"fs-1": true}}},
 			running(deleted),
 			since + "; node n2 is not ready, and its volumes are on that node: it waits for node n2 to come back",
 		},
 		"on a lost node, and its volumes can be elsewhere": {
-			observed{nodes: node(corev1.ConditionUnknown)},
+			observed{nodes: node(corev1.ConditionUnknown), storage: &volumes.Storage{}},
 			running(deleted),
 			since + "; node n2 is not ready: it waits for that node, or, once the machine is known to be off, for you to let it start elsewhere: " +
 				"kubectl taint node n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
 		},
 		"on a node that was removed": {
-			observed{pinned: map[string]bool{"fs-1": true}},
+			observed{storage: &volumes.Storage{Pinned: map[string]bool{"fs-1": true}}},
 			running(),
 			since + "; node n2 is gone, and its volumes are on that node: it waits for node n2 to come back",
 		},
@@ -65,28 +66,5 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 				t.Errorf("got %s %q\nwant Unavailable %q", state, waits, tc.want)
 			}
 		})
-	}
-}
-
-func TestAVolumeIsPinnedIfItsNodeAffinityNamesOneNode(t *testing.T) {
-	volume := func(terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
-		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
-	}
-	by := func(key string, values ...string) corev1.NodeSelectorTerm {
-		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
-	}
-	for name, tc := range map[string]struct {
-		pv   *corev1.PersistentVolume
-		want bool
-	}{
-		"no affinity": {&corev1.PersistentVolume{}, false},
-		"a host name": {volume(by(corev1.LabelHostname, "n2")), true},
-		"two hosts":   {volume(by(corev1.LabelHostname, "n2", "n3")), false},
-		"a zone":      {volume(by(corev1.LabelTopologyZone, "z1")), false},
-		"either":      {volume(by(corev1.LabelHostname, "n2"), by(corev1.LabelTopologyZone, "z1")), false},
-	} {
-		if got := isPinned(tc.pv); got != tc.want {
-			t.Errorf("%s: pinned %v", name, got)
-		}
 	}
 }

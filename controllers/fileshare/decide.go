@@ -12,6 +12,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -81,14 +82,14 @@ func findBlock(o *observed) *finding {
 		return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf("attaching the share to FileServer %s of namespace %s", share.Spec.FileServerRef.Name, o.namespace())}
 	}
 	// Every pass comes here, and there can be thousands of shares: they are put in order only if the order counts.
-	if len(o.shares) <= desired.MaxShares(o.fileServer) && desired.IsLive(asAttached(o), o.shares) {
+	if len(o.shares) <= maxShares(o) && desired.IsLive(asAttached(o), o.shares) {
 		return nil
 	}
 	live := desired.LiveShares(o.shares)
-	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == o.key() }); at >= desired.MaxShares(o.fileServer) {
+	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == o.key() }); at >= maxShares(o) {
 		return &finding{v1alpha1.ReasonTooManyShares, fmt.Sprintf(
 			"FileServer %s can have %d shares and has that many older ones; delete one of them, or delete this share and make it on another FileServer",
-			o.fileServer.Name, desired.MaxShares(o.fileServer))}
+			o.fileServer.Name, maxShares(o))}
 	} else if at >= 0 {
 		return nil
 	}
@@ -165,7 +166,7 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 		}
 		present++
 		if !isLeaving(o.fileServer, server.Name) && !isIgnored(o, server.Name) {
-			slots = append(slots, slotsOf(server, canServe(o, server))...)
+			slots = append(slots, backend.Of(o.fileServer).Slots(server, canServe(o, server))...)
 		}
 	}
 	if wanted == nil || *wanted == 0 || present < int(*wanted) {
@@ -185,18 +186,9 @@ func wait(number string, wanted *int32) string {
 	return "all data servers known: " + number + " so far"
 }
 
-func slotsOf(server *internalv1.DataServer, ready bool) []placement.Slot {
-	slots := make([]placement.Slot, 0, server.Spec.Volumes)
-	for volume := range server.Spec.Volumes {
-		slot := placement.Slot{Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready}
-		for _, usage := range server.Status.Volumes {
-			if usage.Index != nil && *usage.Index == volume && usage.TotalBytes != nil && usage.UsedBytes != nil {
-				slot.TotalBytes, slot.UsedBytes = *usage.TotalBytes, *usage.UsedBytes
-			}
-		}
-		slots = append(slots, slot)
-	}
-	return slots
+// maxShares is how many shares the FileServer may have.
+func maxShares(o *observed) int {
+	return desired.MaxShares(backend.Of(o.fileServer).ExportsPerShare(o.fileServer))
 }
 
 // readinessLag is how long after a data server's own word the kubelet may take to call its pod ready, on a busy node, too.

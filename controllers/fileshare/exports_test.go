@@ -225,7 +225,7 @@ func TestARestartIsLookedAtAgain(t *testing.T) {
 // Of one share more than fit, only the newest is refused, whatever it is called.
 func TestTheNewestOfTooManySharesIsRefused(t *testing.T) {
 	o := twoServers()
-	most := desired.MaxShares(o.fileServer)
+	most := maxShares(o)
 	o.shares = nil
 	for i := range most + 1 {
 		o.shares = append(o.shares, *builders.FileShare("ns", fmt.Sprintf("s%d", (i*7919)%(most+1)), "fs").Created(noon.Add(time.Duration(i) * time.Second)).Build())

@@ -17,6 +17,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/backend"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -109,7 +110,7 @@ func TestTheDataServerInTheAPI(t *testing.T) {
 		t.Fatalf("heard %+v", heard)
 	}
 	seen.generation, seen.loaded, seen.ready, seen.reason, seen.message = 2, true, true, v1alpha1.ReasonReady, "all is served"
-	seen.usage = []volumeUsage{{total: 6400, used: 150}, {total: 6400, used: 0}}
+	seen.usage = []backend.Usage{{Total: 6400, Used: 150}, {Total: 6400, Used: 0}}
 	report()
 	whole := stored()
 	if *whole.Status.ObservedGeneration != 2 || len(whole.Status.Volumes) != 2 {

@@ -13,6 +13,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/durable"
+	"github.com/howdah/howdah/internal/instance/exportids"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -24,19 +26,19 @@ type fault struct {
 
 func (f *fault) Error() string { return f.err.Error() }
 
-// apply brings the volumes and ganesha to what the DataServer asks for. The order is what
-// keeps data safe: whether a volume may be exported at all, whose volumes they are, then the ids on them, then the
+// apply brings the storage and ganesha to what the DataServer asks for. The order is what
+// keeps data safe: whether the storage may be exported at all, whose it is, then the ids in it, then the
 // directories, then the exports, and removals only when nothing exports them any more.
 func (m *manager) apply(ctx, supervised context.Context) *fault {
-	failure := m.judgeVolumes()
-	if m.refused = failure != nil; m.refused {
-		return m.refuse(ctx, supervised, failure)
+	err := m.storage.Judge(ctx, m.dataServer)
+	if m.refused = err != nil; m.refused {
+		return m.refuse(ctx, supervised, &fault{internalv1.ReasonVolumeRefused, err})
 	}
-	config, failure := m.prepare()
+	config, failure := m.prepare(ctx)
 	if failure != nil {
 		return failure
 	}
-	if err := m.tellShares(ctx); err != nil {
+	if err = m.tellShares(ctx); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
 	text, err := ganesha.Render(config)
@@ -44,7 +46,7 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
 	m.expected.set(config.ServerOwner, config.ServerScope)
-	if err := writeDurably(m.configFile, []byte(text)); err != nil {
+	if err = durable.Write(m.configFile, []byte(text)); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
 	if failure := m.load(ctx, supervised, text); failure != nil {
@@ -56,39 +58,37 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if failure := m.refuseForgeries(ctx, config); failure != nil {
 		return failure
 	}
-	m.remove(supervised)
+	m.remove(ctx, supervised)
 	return nil
 }
 
-// prepare does everything on the volumes that exports need. What is wrong with one share keeps out that share alone.
-func (m *manager) prepare() (ganesha.Config, *fault) {
-	if m.dataServer.Spec.Volumes < 1 {
+// prepare does everything in the storage that exports need. What is wrong with one share keeps out that share alone.
+func (m *manager) prepare(ctx context.Context) (ganesha.Config, *fault) {
+	if m.storage.Parts(m.dataServer) < 1 {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1")}
 	}
 	if err := m.keys.check(); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonHandleKeyMissing, err}
 	}
-	for index := range m.dataServer.Spec.Volumes {
-		if err := claimVolume(m.where, m.dataServer, index, m.log); err != nil {
-			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
-		}
+	if err := m.storage.Claim(ctx, m.dataServer); err != nil {
+		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	if m.memory == nil || len(m.memory.volumes) != int(m.dataServer.Spec.Volumes) {
-		memory, err := readExportIDs(m.where, m.dataServer.Spec.Volumes)
+	if m.memory == nil || len(m.memory.Parts) != int(m.storage.Parts(m.dataServer)) {
+		memory, err := m.storage.ReadIDs(ctx, m.dataServer)
 		if err != nil {
 			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 		}
 		m.memory = memory
 	}
 	m.failing = map[string]*fault{}
-	exports, err := m.allocate()
+	exports, err := m.allocate(ctx)
 	if err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	if exports, err = m.prepareRoots(exports); err != nil {
+	if exports, err = m.prepareRoots(ctx, exports); err != nil {
 		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
 	}
-	config, err := desiredConfig(m.dataServer, exports, m.memory, m.where, m.own)
+	config, err := desiredConfig(m.dataServer, exports, m.memory, m.storage, m.own)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
@@ -97,14 +97,14 @@ func (m *manager) prepare() (ganesha.Config, *fault) {
 
 // allocate gives every share its ids, the oldest first, and returns the exports that have them. Of more than fit, the newest
 // are left out.
-func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
-	next := m.memory.clone()
-	next.raise(ptr.Deref(m.dataServer.Status.LastExportNumber, 0))
+func (m *manager) allocate(ctx context.Context) ([]*internalv1.ShareExport, error) {
+	next := m.memory.Clone()
+	next.Raise(ptr.Deref(m.dataServer.Status.LastExportNumber, 0))
 	inUse := map[string]bool{}
 	for _, export := range m.exports {
 		inUse[shareOf(export)] = true
 		for _, id := range export.Status.ExportIDs {
-			next.raise(int64(id)) // All that there was before DataServers told.
+			next.Raise(int64(id)) // All that there was before DataServers told.
 		}
 	}
 	for path := range m.serving {
@@ -118,18 +118,18 @@ func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
 		share := shareOf(export)
 		if _, err := clientRules(export.Spec.Access); err != nil {
 			m.failing[share] = &fault{v1alpha1.ReasonInvalidSpec, err}
-		} else if err := next.allocate(share, inUse); err != nil {
+		} else if err := next.Allocate(share, inUse); err != nil {
 			m.failing[share] = &fault{internalv1.ReasonExportIDsExhausted, err}
 		} else {
 			exports = append(exports, export)
 		}
 	}
 	// An id is durable before ganesha, and so any client, sees it.
-	if err := next.write(m.where); err != nil {
+	if err := m.storage.WriteIDs(ctx, next); err != nil {
 		return nil, err
 	}
 	// Nor does it see a reused one before handles of its earlier exports are refused.
-	if err := m.ganesha.setRounds(next.rounds()); err != nil {
+	if err := m.ganesha.setRounds(next.Rounds()); err != nil {
 		return nil, err
 	}
 	m.memory = next
@@ -138,11 +138,11 @@ func (m *manager) allocate() ([]*internalv1.ShareExport, error) {
 
 // prepareRoots makes the exports' directories and returns the exports that can be served. One that is served
 // already stays: taking it away from its clients would make a small fault a big one.
-func (m *manager) prepareRoots(exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
-	next := m.memory.clone()
+func (m *manager) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
+	next := m.memory.Clone()
 	var ready []*internalv1.ShareExport
 	for _, export := range exports {
-		failure := m.prepareRootsOf(export, next)
+		failure := m.prepareRootsOf(ctx, export, next)
 		if failure != nil {
 			m.failing[shareOf(export)] = failure
 		}
@@ -150,23 +150,23 @@ func (m *manager) prepareRoots(exports []*internalv1.ShareExport) ([]*internalv1
 			ready = append(ready, export)
 		}
 	}
-	if err := next.write(m.where); err != nil {
+	if err := m.storage.WriteIDs(ctx, next); err != nil {
 		return nil, err
 	}
 	m.memory = next
 	return ready, nil
 }
 
-func (m *manager) prepareRootsOf(export *internalv1.ShareExport, next *exportIDTable) *fault {
+func (m *manager) prepareRootsOf(ctx context.Context, export *internalv1.ShareExport, next *exportids.Table) *fault {
 	share := shareOf(export)
 	wanted, err := attributesOf(export.Spec)
 	if err != nil {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
-	for volume, shares := range next.volumes {
+	for part, shares := range next.Parts {
 		known := shares[share]
-		if err := prepareRoot(m.where.share(share, int32(volume)), wanted, known.Applied); err != nil {
-			return &fault{internalv1.ReasonVolumeRefused, fmt.Errorf("volume %d: %w", volume, err)}
+		if err := m.storage.PrepareRoot(ctx, share, int32(part), wanted, known.Applied); err != nil {
+			return &fault{internalv1.ReasonVolumeRefused, err}
 		}
 		known.Applied = &wanted
 		shares[share] = known
@@ -272,7 +272,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 func (m *manager) toBeGone(wanted map[string]fileSystem) []string {
 	paths := maps.Clone(m.leaving)
 	for _, export := range m.exports {
-		for volume := range m.memory.volumes {
+		for volume := range m.memory.Parts {
 			paths[naming.ExportPseudo(shareOf(export), int32(volume))] = true
 		}
 	}
@@ -293,7 +293,7 @@ func (m *manager) fail(pseudo string, err error) {
 // remembered are the pseudo paths of everything in the export ID table.
 func (m *manager) remembered() map[string]bool {
 	paths := map[string]bool{}
-	for volume, shares := range m.memory.volumes {
+	for volume, shares := range m.memory.Parts {
 		for share := range shares {
 			paths[naming.ExportPseudo(share, int32(volume))] = true
 		}
@@ -305,7 +305,7 @@ func (m *manager) servesShare(share string) bool {
 	if m.memory == nil {
 		return false
 	}
-	for volume := range m.memory.volumes {
+	for volume := range m.memory.Parts {
 		if _, served := m.serving[naming.ExportPseudo(share, int32(volume))]; !served {
 			return false
 		}
@@ -314,7 +314,7 @@ func (m *manager) servesShare(share string) bool {
 }
 
 // remove ends exports that are being deleted: ganesha has dropped them, so their data may go where that is asked for.
-func (m *manager) remove(supervised context.Context) {
+func (m *manager) remove(ctx, supervised context.Context) {
 	removed := map[types.UID]bool{}
 	for _, export := range m.exports {
 		share := shareOf(export)
@@ -322,7 +322,7 @@ func (m *manager) remove(supervised context.Context) {
 			continue
 		}
 		if export.Spec.DataPolicy == internalv1.DataDelete {
-			if err := m.discard(share); err != nil {
+			if err := m.storage.Discard(ctx, m.dataServer, share, m.now()); err != nil {
 				m.failing[share] = &fault{v1alpha1.ReasonApplyFailed, err}
 				continue
 			}
@@ -333,23 +333,14 @@ func (m *manager) remove(supervised context.Context) {
 		removed[export.UID] = true
 	}
 	if !maps.Equal(removed, m.removed) || m.removed == nil {
-		m.trash.empty(supervised, &m.group, m.where, m.dataServer.Spec.Volumes, m.log)
+		m.trash.empty(supervised, &m.group, m.storage, m.dataServer)
 	}
 	m.removed = removed
 }
 
-func (m *manager) discard(share string) error {
-	for index := range m.dataServer.Spec.Volumes {
-		if err := discard(m.where, share, index, m.now()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lingers: ganesha may still serve the share.
 func (m *manager) lingers(share string) bool {
-	for volume := range m.memory.volumes {
+	for volume := range m.memory.Parts {
 		if m.leaving[naming.ExportPseudo(share, int32(volume))] {
 			return true
 		}

@@ -8,6 +8,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/exportids"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -29,8 +31,9 @@ func ownAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, random[0], random[1], random[2]})
 }
 
-// desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the exports.
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportIDTable, where layout, own netip.Addr) (ganesha.Config, error) {
+// desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
+// exports; what is particular to the storage is the back end's to say.
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -38,24 +41,25 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 	config := ganesha.Config{
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
-		RecoveryRoot: where.recovery(),
 		LeaseSeconds: server.Spec.LeaseSeconds, MaxConnections: uint32(server.Spec.MaxConnections),
 		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}
+	storage.CompleteConfig(&config)
 	for _, export := range exports {
 		share := shareOf(export)
 		rules, err := clientRules(export.Spec.Access)
 		if err != nil {
 			return ganesha.Config{}, fmt.Errorf("share %s: %w", share, err)
 		}
-		for volume := range ids.volumes {
-			config.Exports = append(config.Exports, ganesha.Export{
-				ID:      ids.volumes[volume][share].ExportID.id(),
-				Path:    where.share(share, int32(volume)),
-				Pseudo:  naming.ExportPseudo(share, int32(volume)),
+		for part := range ids.Parts {
+			wanted := ganesha.Export{
+				ID:      ids.Parts[part][share].ExportID.ID(),
+				Pseudo:  naming.ExportPseudo(share, int32(part)),
 				Clients: append(loopbackClients(own), rules...),
-			})
+			}
+			storage.CompleteExport(&wanted, share, int32(part))
+			config.Exports = append(config.Exports, wanted)
 		}
 	}
 	return config, nil

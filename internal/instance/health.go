@@ -169,7 +169,7 @@ func (m *metrics) observe(seen observation, state ganeshaState) {
 	m.starts.Set(float64(state.Starts))
 	m.exports.Set(float64(seen.shares))
 	for i, volume := range seen.usage {
-		m.total.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.total))
-		m.used.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.used))
+		m.total.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Total))
+		m.used.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Used))
 	}
 }

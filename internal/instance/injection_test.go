@@ -16,6 +16,8 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
+	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/instance/volumes"
 )
 
 // schemaRule is what the schema asks of a string.
@@ -116,11 +118,11 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 		if _, err := attributesOf(export.Spec); err != nil {
 			t.Fatalf("an accepted mode is refused: %v", err)
 		}
-		ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}, {}}}
-		if err := ids.allocate(name, nil); err != nil {
+		ids := &exportids.Table{Parts: []map[string]exportids.Entry{{}, {}}}
+		if err := ids.Allocate(name, nil); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, layout{"/volumes"}, ownAddress())
+		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, volumes.New("/volumes", quiet), ownAddress())
 		if err != nil {
 			t.Fatalf("an accepted DataServer is refused: %v", err)
 		}

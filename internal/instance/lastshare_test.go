@@ -13,6 +13,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/instance/volumes"
 )
 
 // seen is a ganesha that serves what it serves, whatever it was told.
@@ -49,13 +51,13 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 		"ganesha served it until now": func(m *manager) { m.serving = map[string]fileSystem{"/last/0": {1, 1}} },
 		"ganesha was started anew":    func(m *manager) { m.leaving = m.remembered() },
 		"the pod was started anew":    func(*manager) {},
-		"nobody remembers it":         func(m *manager) { delete(m.memory.volumes[0], "last") },
+		"nobody remembers it":         func(m *manager) { delete(m.memory.Parts[0], "last") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			where := emptyVolumes(t, 1)
-			server := sampleServer(1)
-			mustWork(t, "claim", claimVolume(where, server, 0, quiet))
-			data := filepath.Join(where.share("last", 0), "file")
+			root, server := emptyVolume(t), sampleServer(1)
+			storage := volumes.New(root, quiet)
+			mustWork(t, "claim", storage.Claim(t.Context(), server))
+			data := filepath.Join(root, "0", "last", "file")
 			mustWork(t, "make", os.MkdirAll(filepath.Dir(data), 0o755))
 			mustWork(t, "write", os.WriteFile(data, []byte("data"), 0o644))
 			export := newExport(shareSpec("last"))
@@ -63,8 +65,8 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 			supervised, stop := context.WithCancel(t.Context())
 			look := &seen{owner: "o", scope: "s", serves: map[string]fileSystem{"/last/0": {1, 1}}}
 			m := &manager{
-				where: where, dataServer: server, exports: []*internalv1.ShareExport{export}, log: quiet, now: time.Now, prober: look,
-				memory:  &exportIDTable{volumes: []map[string]exportIDEntry{{"last": {ExportID: 1}}}},
+				storage: storage, dataServer: server, exports: []*internalv1.ShareExport{export}, log: quiet, now: time.Now, prober: look,
+				memory:  &exportids.Table{Parts: []map[string]exportids.Entry{{"last": {ExportID: 1}}}},
 				failing: map[string]*fault{}, serving: map[string]fileSystem{}, leaving: map[string]bool{},
 			}
 			defer m.group.Wait()
@@ -80,7 +82,7 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 				if failure := m.verify(t.Context(), empty); failure != nil {
 					return failure
 				}
-				m.remove(supervised)
+				m.remove(t.Context(), supervised)
 				return nil
 			}
 			kept := func(when string) {

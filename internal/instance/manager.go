@@ -14,10 +14,12 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/exportids"
 )
 
 const (
-	// usageEvery is how often the volumes are measured.
+	// usageEvery is how often the storage is measured.
 	usageEvery = time.Minute
 	// retryFirst to retryMost is the wait before a failed pass is tried again.
 	retryFirst = 250 * time.Millisecond
@@ -36,8 +38,8 @@ type reporter interface {
 
 // manager brings ganesha to what the DataServer asks for, and reports.
 type manager struct {
-	where           layout
-	hostname        string
+	// volumesRoot is where volumes are mounted.
+	volumesRoot     string
 	nodeName, podIP string
 	configFile      string
 	keys            handleKeys
@@ -57,28 +59,28 @@ type manager struct {
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer
 	exports    []*internalv1.ShareExport
-	memory     *exportIDTable
-	started    bool
-	loaded     string                // The configuration that ganesha has.
-	proven     int                   // The start of ganesha that was seen to refuse a forged handle.
-	starts     int                   // The start of ganesha that loaded and serving are about.
-	verified   string                // The configuration that ganesha was last looked at with.
-	serving    map[string]fileSystem // Pseudo paths that serve, as far as was looked.
-	leaving    map[string]bool       // Pseudo paths that it may still serve.
-	stranger   *fault                // Why namespace servers can't know this one; nil if they can.
-	failing    map[string]*fault     // What is wrong with single shares, by their names.
-	removed    map[types.UID]bool    // Exports being deleted that are gone.
-	usage      []volumeUsage
-	usedAt     time.Time
-	shares     *string // The digest of the shares on the volumes; nil if they are too many.
+	// storage is the back end, nil until the first DataServer names it.
+	storage  backend.Backend
+	memory   *exportids.Table
+	started  bool
+	loaded   string                // The configuration that ganesha has.
+	proven   int                   // The start of ganesha that was seen to refuse a forged handle.
+	starts   int                   // The start of ganesha that loaded and serving are about.
+	verified string                // The configuration that ganesha was last looked at with.
+	serving  map[string]fileSystem // Pseudo paths that serve, as far as was looked.
+	leaving  map[string]bool       // Pseudo paths that it may still serve.
+	stranger *fault                // Why namespace servers can't know this one; nil if they can.
+	failing  map[string]*fault     // What is wrong with single shares, by their names.
+	removed  map[types.UID]bool    // Exports being deleted that are gone.
+	usage    []backend.Usage
+	usedAt   time.Time
+	shares   *string // The digest of the shares that the storage has; nil if they are too many.
 	// connections are those of clients when they were counted last.
 	connections int32
 	trash       trashCan
 	group       sync.WaitGroup
 	expected    expectation
-	// shared tells of each volume what else is on its file system, "" for nothing.
-	shared []string
-	// refused: the last pass refused the volumes, and looked at all exports for it.
+	// refused: the last pass refused the storage, and looked at all exports for it.
 	refused bool
 }
 
@@ -95,6 +97,9 @@ func (m *manager) run(ctx context.Context) error {
 			return nil
 		case next := <-m.wishes:
 			m.dataServer, m.exports = next.server, next.exports
+			if m.storage == nil {
+				m.storage = m.storageOf(next.server)
+			}
 			wait = retryFirst
 		case <-m.wake:
 		case <-retry.C:
@@ -135,7 +140,7 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 		return false
 	}
 	if m.now().Sub(m.usedAt) >= usageEvery {
-		m.measure()
+		m.measure(ctx)
 	}
 	if n, err := readConnections(); err != nil {
 		m.log.Error("the clients' connections were not counted", "err", err)
@@ -195,7 +200,7 @@ func (m *manager) reportExports(ctx context.Context) error {
 		share := shareOf(known)
 		return exportStatusFrom(export.Status, exportSight{
 			generation: known.Generation, deleting: known.DeletionTimestamp != nil, data: known.Spec.DataPolicy,
-			ids: m.memory.ids(share), serves: m.servesShare(share), removed: m.removed[known.UID], fault: m.failing[share],
+			ids: m.memory.IDs(share), serves: m.servesShare(share), removed: m.removed[known.UID], fault: m.failing[share],
 		}, now)
 	})
 }
@@ -223,19 +228,12 @@ func (m *manager) write(ctx context.Context, seen observation) error {
 	})
 }
 
-// measure looks how full the volumes are. A volume that can't be measured keeps the last report.
-func (m *manager) measure() {
-	usage := make([]volumeUsage, 0, m.dataServer.Spec.Volumes)
-	for index := range m.dataServer.Spec.Volumes {
-		volume, err := readUsage(m.where.volume(index))
-		if err != nil {
-			m.log.Error("measuring a volume", "volume", index, "err", err)
-			return
-		}
-		if int(index) < len(m.shared) {
-			volume.shared = m.shared[index]
-		}
-		usage = append(usage, volume)
+// measure looks how full the storage is. If it can't be measured the last report stays.
+func (m *manager) measure(ctx context.Context) {
+	usage, err := m.storage.Measure(ctx, m.dataServer)
+	if err != nil {
+		m.log.Error("measuring the storage", "err", err)
+		return
 	}
 	m.usage, m.usedAt = usage, m.now()
 }

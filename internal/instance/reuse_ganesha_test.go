@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
+	"github.com/howdah/howdah/internal/instance/exportids"
 )
 
 // reusedIDsHaveOtherHandles: all Export_Ids were spent, and a new share gets the first again. What clients hold of the share that had
@@ -31,12 +32,12 @@ func reusedIDsHaveOtherHandles(t *testing.T) {
 	s.stop()
 
 	// As if 65,535 shares had come and gone.
-	path := s.manager.where.meta(0, exportIDsFile)
+	path := idsFile(s.manager.volumesRoot)
 	text, err := os.ReadFile(path)
 	mustWork(t, "read the table", err)
-	var table exportIDsOnVolume
+	var table map[string]any
 	mustWork(t, "read the table", json.Unmarshal(text, &table))
-	table.HighWater = maxExportID
+	table["highWater"] = exportids.MaxID
 	text, err = json.Marshal(table)
 	mustWork(t, "write the table", err)
 	mustWork(t, "write the table", os.WriteFile(path, text, 0o600))

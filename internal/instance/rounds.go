@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/howdah/howdah/internal/instance/durable"
 )
 
 // setRounds tells the library in front of ganesha how often each Export_Id was used before. It has the file mapped, so the file is
@@ -16,7 +18,7 @@ func (s *supervisor) setRounds(rounds []byte) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("reading how often Export_Ids were used: %w", err)
 	case err != nil || len(known) != len(rounds):
-		return writeDurably(s.roundsFile, rounds) // Ganesha does not run yet, or has another file.
+		return durable.Write(s.roundsFile, rounds) // Ganesha does not run yet, or has another file.
 	case bytes.Equal(known, rounds):
 		return nil
 	}

@@ -123,7 +123,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 			"hostname", hostname, "dataServer", options.DataServer)
 	}
 	m := &manager{
-		where: layout{options.VolumesRoot}, hostname: hostname, nodeName: options.NodeName, podIP: options.PodIP,
+		volumesRoot: options.VolumesRoot, nodeName: options.NodeName, podIP: options.PodIP,
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
 		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
@@ -134,12 +134,9 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		binary: options.GaneshaBinary, configFile: m.configFile,
 		pidFile: filepath.Join(options.RunDir, "ganesha.pid"), roundsFile: filepath.Join(options.RunDir, "export-rounds"),
 		log: options.Log.With("process", "ganesha"), keys: m.keys,
-		beforeStart: func() {
-			if err := forgetOwnClients(m.where.recovery(), hostname); err != nil {
-				m.log.Warn("forgetting namespace servers in the recovery records", "err", err)
-			}
-			if err := pruneRecovery(m.where.recovery(), hostname); err != nil {
-				m.log.Warn("pruning recovery records", "err", err)
+		beforeStart: func(ctx context.Context) {
+			if err := m.storage.BeforeStart(ctx, hostname); err != nil {
+				m.log.Warn("putting the recovery records in order", "err", err)
 			}
 		},
 		changed: func() {

@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/backend"
 )
 
 // maxMessage is the largest message of a condition, in bytes (metav1.Condition).
@@ -31,7 +32,7 @@ type observation struct {
 	reason, message string
 	// shares is the number of shares that serve on every volume.
 	shares int
-	usage  []volumeUsage
+	usage  []backend.Usage
 	// held is the digest of the shares that have a directory on the volumes, nil if that is not known.
 	held *string
 	// connections are those of clients, and maxConnections how many there may be; 0: not known.
@@ -124,11 +125,11 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	return status
 }
 
-func reportUsage(earlier []internalv1.VolumeUsage, seen []volumeUsage) []internalv1.VolumeUsage {
-	reported := map[int32]volumeUsage{}
+func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []internalv1.VolumeUsage {
+	reported := map[int32]backend.Usage{}
 	for _, volume := range earlier {
 		if volume.Index != nil && volume.TotalBytes != nil && volume.UsedBytes != nil {
-			reported[*volume.Index] = volumeUsage{total: *volume.TotalBytes, used: *volume.UsedBytes}
+			reported[*volume.Index] = backend.Usage{Total: *volume.TotalBytes, Used: *volume.UsedBytes}
 		}
 	}
 	volumes := make([]internalv1.VolumeUsage, 0, len(seen))
@@ -136,7 +137,7 @@ func reportUsage(earlier []internalv1.VolumeUsage, seen []volumeUsage) []interna
 		index := int32(i)
 		rounded := coarse(real, reported[index])
 		volumes = append(volumes, internalv1.VolumeUsage{
-			Index: &index, TotalBytes: &rounded.total, UsedBytes: &rounded.used, SharedFileSystem: truncate(real.shared, maxSharedFileSystem),
+			Index: &index, TotalBytes: &rounded.Total, UsedBytes: &rounded.Used, SharedFileSystem: truncate(real.Shared, maxSharedFileSystem),
 		})
 	}
 	return volumes

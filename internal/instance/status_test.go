@@ -12,29 +12,32 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/instance/volumes"
 )
 
 func TestUsageIsReportedInStepsThatDoNotFlap(t *testing.T) {
 	const step = 1 << 20
-	at := func(used int64) volumeUsage { return volumeUsage{total: 64 * step, used: used} }
+	at := func(used int64) backend.Usage { return backend.Usage{Total: 64 * step, Used: used} }
 	tests := map[string]struct {
-		real, reported volumeUsage
+		real, reported backend.Usage
 		want           int64
 	}{
-		"an empty volume":                    {at(0), volumeUsage{}, 0},
-		"one byte":                           {at(1), volumeUsage{}, step},
-		"a full volume":                      {at(64 * step), volumeUsage{}, 64 * step},
+		"an empty volume":                    {at(0), backend.Usage{}, 0},
+		"one byte":                           {at(1), backend.Usage{}, step},
+		"a full volume":                      {at(64 * step), backend.Usage{}, 64 * step},
 		"within the reported step":           {at(5*step - 1), at(5 * step), 5 * step},
 		"a little above the reported step":   {at(5*step + 1), at(5 * step), 6 * step},
 		"a little below the reported step":   {at(4*step - 1), at(5 * step), 5 * step},
 		"well below the reported step":       {at(4*step - step/2), at(5 * step), 4 * step},
 		"all removed":                        {at(0), at(5 * step), 0},
-		"a volume that grew":                 {volumeUsage{total: 128 * step, used: step}, at(5 * step), 2 * step},
-		"a volume of fewer bytes than steps": {volumeUsage{total: 10, used: 3}, volumeUsage{}, 3},
+		"a volume that grew":                 {backend.Usage{Total: 128 * step, Used: step}, at(5 * step), 2 * step},
+		"a volume of fewer bytes than steps": {backend.Usage{Total: 10, Used: 3}, backend.Usage{}, 3},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := coarse(tc.real, tc.reported); got.used != tc.want || got.total != tc.real.total {
+			if got := coarse(tc.real, tc.reported); got.Used != tc.want || got.Total != tc.real.Total {
 				t.Errorf("%+v, not %d", got, tc.want)
 			}
 		})
@@ -45,7 +48,7 @@ func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	now := metav1.Now()
 	seen := observation{
 		nodeName: "node1", podIP: "10.0.0.1", generation: 4, loaded: true, ready: true, reason: v1alpha1.ReasonReady, message: "all",
-		usage: []volumeUsage{{total: 6400, used: 150}},
+		usage: []backend.Usage{{Total: 6400, Used: 150}},
 	}
 	good := statusFrom(internalv1.DataServerStatus{}, seen, now)
 	if *good.ObservedGeneration != 4 || *good.Volumes[0].UsedBytes != 200 {
@@ -164,10 +167,10 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 		"a squash":      {Clients: []string{"10.0.0.0/8"}, Squash: "Some"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ids := &exportIDTable{volumes: []map[string]exportIDEntry{{}}}
-			mustWork(t, "allocate", ids.allocate("a", nil))
+			ids := &exportids.Table{Parts: []map[string]exportids.Entry{{}}}
+			mustWork(t, "allocate", ids.Allocate("a", nil))
 			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
-			if config, err := desiredConfig(sampleServer(1), exports, ids, layout{"/volumes"}, ownAddress()); err == nil {
+			if config, err := desiredConfig(sampleServer(1), exports, ids, volumes.New("/volumes", quiet), ownAddress()); err == nil {
 				t.Errorf("%+v", config)
 			}
 		})

@@ -37,7 +37,7 @@ type supervisor struct {
 	roundsFile string
 	keys       handleKeys
 	// beforeStart runs before each start, while ganesha is not running.
-	beforeStart func()
+	beforeStart func(ctx context.Context)
 	// changed is called whenever state changes; it must not block.
 	changed func()
 	log     *slog.Logger
@@ -81,7 +81,7 @@ func (s *supervisor) update(change func(*ganeshaState)) {
 func (s *supervisor) run(ctx context.Context) {
 	backoff := time.Duration(0)
 	for ctx.Err() == nil {
-		s.beforeStart()
+		s.beforeStart(ctx)
 		began := time.Now()
 		err := s.once(ctx)
 		if ctx.Err() != nil {

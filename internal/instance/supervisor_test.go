@@ -18,12 +18,12 @@ import (
 )
 
 func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
-	where := emptyVolumes(t, 1)
+	root := emptyVolume(t)
 	key := filepath.Join(t.TempDir(), "key")
 	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
 	wishes, status := make(chan wish, 1), &memorySource{}
 	manager, err := newManager(Options{
-		DataServer: "training-0", VolumesRoot: where.root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
+		DataServer: "training-0", VolumesRoot: root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
 	}, wishes, status, newNFSProber("training-0", ownAddress()))
 	mustWork(t, "manager", err)
 	ctx, cancel := context.WithCancel(t.Context())

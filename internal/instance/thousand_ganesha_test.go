@@ -18,6 +18,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/instance/volumes"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -113,27 +115,27 @@ func thousandShares(t *testing.T) {
 
 // If all ids are those of exports that are served, these go on, and only the newest share is refused.
 func TestOnlyTheNewestShareIsRefusedWhenIDsEnd(t *testing.T) {
-	where := emptyVolumes(t, 1)
-	m := &manager{where: where, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet, serving: map[string]fileSystem{}}
+	storage := volumes.New(emptyVolume(t), quiet)
+	m := &manager{storage: storage, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet, serving: map[string]fileSystem{}}
 	m.ganesha = &supervisor{roundsFile: filepath.Join(t.TempDir(), "rounds")}
-	mustWork(t, "claim", claimVolume(where, m.dataServer, 0, quiet))
-	served := map[string]exportIDEntry{}
-	for number := exportNumber(1); number <= maxExportID-2; number++ {
+	mustWork(t, "claim", storage.Claim(t.Context(), m.dataServer))
+	served := map[string]exportids.Entry{}
+	for number := exportids.Number(1); number <= exportids.MaxID-2; number++ {
 		share := fmt.Sprintf("served-%d", number)
-		served[share] = exportIDEntry{ExportID: number}
+		served[share] = exportids.Entry{ExportID: number}
 		m.serving[naming.ExportPseudo(share, 0)] = fileSystem{}
 	}
-	m.memory = &exportIDTable{highWater: maxExportID - 2, volumes: []map[string]exportIDEntry{served}}
+	m.memory = &exportids.Table{HighWater: exportids.MaxID - 2, Parts: []map[string]exportids.Entry{served}}
 	for _, name := range []string{"oldest", "older", "newest"} {
 		m.exports = append(m.exports, newExport(shareSpec(name)))
 	}
-	exports, err := m.allocate()
+	exports, err := m.allocate(t.Context())
 	mustWork(t, "allocate", err)
 	if len(exports) != 2 || shareOf(exports[0]) != "oldest" || shareOf(exports[1]) != "older" {
 		t.Errorf("%v are exported", exports)
 	}
 	if failure := m.failing["newest"]; len(m.failing) != 1 || failure == nil || failure.reason != internalv1.ReasonExportIDsExhausted ||
-		!errors.Is(failure.err, errExportIDsExhausted) {
+		!errors.Is(failure.err, exportids.ErrExhausted) {
 		t.Errorf("failing: %v", m.failing)
 	}
 }

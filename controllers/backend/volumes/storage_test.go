@@ -1,4 +1,4 @@
-package fileserver
+package volumes
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -72,14 +72,14 @@ func TestStorage(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{fileServer: tc.fileServer.Build(), statefulSet: tc.set, claims: map[string]corev1.PersistentVolumeClaim{}}
+			o := &Storage{Seen: contract.Seen{FileServer: tc.fileServer.Build(), StatefulSet: tc.set}, All: map[string]corev1.PersistentVolumeClaim{}}
 			for _, class := range tc.classes {
-				o.classes = append(o.classes, *class)
+				o.Classes = append(o.Classes, *class)
 			}
 			for _, c := range tc.claims {
-				o.claims[c.Name] = c
+				o.All[c.Name] = c
 			}
-			got := decideStorage(o)
+			got := o.choose()
 			if got.className != tc.wantClass || got.templateSize.String() != tc.wantSize {
 				t.Errorf("template %q of %s, want %q of %s", got.className, got.templateSize.String(), tc.wantClass, tc.wantSize)
 			}
@@ -107,11 +107,11 @@ func TestStorageCondition(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{fileServer: builders.FileServer("n", "fs").Build(), claims: map[string]corev1.PersistentVolumeClaim{}}
+			o := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("n", "fs").Build()}, All: map[string]corev1.PersistentVolumeClaim{}}
 			for _, c := range tc.claims {
-				o.claims[c.Name] = c
+				o.All[c.Name] = c
 			}
-			got := storageCondition(o, decision{input: desired.FileServerInput{Replicas: 2}})
+			got := o.Condition(2, contract.Decision{})
 			if got.Reason != tc.reason || got.Message != tc.message {
 				t.Errorf("got %s %q, want %s %q", got.Reason, got.Message, tc.reason, tc.message)
 			}

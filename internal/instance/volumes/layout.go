@@ -1,4 +1,4 @@
-package instance
+package volumes
 
 import (
 	"path/filepath"
@@ -18,6 +18,8 @@ const (
 	RecoveryDir = "ganesha"
 	// TrashDir is the part of MetaDir to which the data of removed shares is moved before it is deleted.
 	TrashDir = "trash"
+	// exportIDsFile is the part of MetaDir that remembers Export_Ids and the attributes last given to export roots.
+	exportIDsFile = "exports.json"
 )
 
 // layout is where things are on the volumes.

@@ -1,4 +1,4 @@
-package instance
+package volumes
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"os"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/durable"
 )
 
 // markerFile is the part of MetaDir that tells whose the volume is.
@@ -72,7 +73,7 @@ func claimVolume(where layout, server *internalv1.DataServer, index int32, log *
 	if err != nil {
 		return fmt.Errorf("encoding the marker of volume %d: %w", index, err)
 	}
-	return writeDurably(path, append(text, '\n'))
+	return durable.Write(path, append(text, '\n'))
 }
 
 func readMarker(path string) (*marker, error) {

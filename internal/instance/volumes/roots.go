@@ -1,4 +1,4 @@
-package instance
+package volumes
 
 import (
 	"errors"
@@ -8,24 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/durable"
+	"github.com/howdah/howdah/internal/instance/exportids"
 )
-
-// attributesOf are what an export's root should have.
-func attributesOf(export internalv1.ShareExportSpec) (rootAttributes, error) {
-	mode, err := strconv.ParseUint(export.Mode, 8, 12)
-	if err != nil {
-		return rootAttributes{}, fmt.Errorf("mode %q is not octal permission bits: %w", export.Mode, err)
-	}
-	if export.UID == nil || export.GID == nil {
-		return rootAttributes{}, errors.New("owner and group must be set")
-	}
-	return rootAttributes{Owner: *export.UID, Group: *export.GID, Mode: strconv.FormatUint(mode, 8)}, nil
-}
 
 // prepareRoot makes the directory of a share on a volume, and gives it the
 // attributes if it is new or if they are others than those it was last given.
-func prepareRoot(path string, wanted rootAttributes, applied *rootAttributes) error {
+func prepareRoot(path string, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	err := os.Mkdir(path, 0o700)
 	made := err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -54,7 +43,7 @@ func prepareRoot(path string, wanted rootAttributes, applied *rootAttributes) er
 	if err := os.Chmod(path, fileMode(uint32(mode))); err != nil {
 		return fmt.Errorf("giving the export's root its mode: %w", err)
 	}
-	return syncDirectory(filepath.Dir(path))
+	return durable.SyncDirectory(filepath.Dir(path))
 }
 
 // fileMode turns permission bits as chmod(2) has them into Go's.

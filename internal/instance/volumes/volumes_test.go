@@ -1,9 +1,7 @@
-package instance
+package volumes
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -15,9 +13,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/exportids"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -119,9 +119,9 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		mustWork(t, "claim", claimVolume(where, server, index, quiet))
 	}
 	owners := map[int32]string{}
-	read := func() *exportIDTable {
+	read := func() *exportids.Table {
 		t.Helper()
-		memory, err := readExportIDs(where, 3)
+		memory, err := New(where.root, quiet).ReadIDs(t.Context(), sampleServer(3))
 		mustWork(t, "read", err)
 		return memory
 	}
@@ -129,11 +129,11 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		t.Helper()
 		memory := read()
 		for _, name := range names {
-			mustWork(t, "allocate", memory.allocate(name, nil))
+			mustWork(t, "allocate", memory.Allocate(name, nil))
 		}
-		mustWork(t, "write", memory.write(where))
+		mustWork(t, "write", New(where.root, quiet).WriteIDs(t.Context(), memory))
 		for _, name := range names {
-			for volume, id := range memory.ids(name) {
+			for volume, id := range memory.IDs(name) {
 				here := where.share(name, int32(volume))
 				if other, used := owners[id]; id == 0 || (used && other != here) {
 					t.Errorf("id %d is for %s and was for %q", id, here, other)
@@ -143,22 +143,22 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 		}
 	}
 	use("a", "b")
-	first := read().ids("a")
+	first := read().IDs("a")
 	use("c")
 	use("a", "d")
-	if !slices.Equal(first, read().ids("a")) {
-		t.Errorf("a had %v and has %v", first, read().ids("a"))
+	if !slices.Equal(first, read().IDs("a")) {
+		t.Errorf("a had %v and has %v", first, read().IDs("a"))
 	}
 	// The volume with the newest ids is lost and made anew: the others remember how far ids went.
-	high := read().highWater
+	high := read().HighWater
 	mustWork(t, "lose a volume", os.RemoveAll(where.meta(2)))
 	mustWork(t, "claim", claimVolume(where, server, 2, quiet))
-	if read().highWater != high {
-		t.Errorf("high water %d became %d", high, read().highWater)
+	if read().HighWater != high {
+		t.Errorf("high water %d became %d", high, read().HighWater)
 	}
 	memory := read()
-	mustWork(t, "allocate", memory.allocate("e", nil))
-	for _, id := range memory.ids("e") {
+	mustWork(t, "allocate", memory.Allocate("e", nil))
+	for _, id := range memory.IDs("e") {
 		if owner, used := owners[id]; used {
 			t.Errorf("id %d of %s came back", id, owner)
 		}
@@ -170,18 +170,18 @@ func TestADataServerTellsWhichSharesItsVolumesHave(t *testing.T) {
 	for index := range int32(2) {
 		mustWork(t, "claim", claimVolume(where, sampleServer(2), index, quiet))
 	}
-	told := func() string {
+	told := func() []string {
 		t.Helper()
-		digest, err := sharesOnVolumes(where, 2)
+		names, err := sharesOnVolumes(where, 2)
 		mustWork(t, "look", err)
-		return *digest
+		return names
 	}
-	if digest := told(); digest != "" {
-		t.Errorf("empty volumes have %q", digest)
+	if names := told(); len(names) != 0 {
+		t.Errorf("empty volumes have %q", names)
 	}
 	mustWork(t, "a share on one volume", os.Mkdir(where.share("kept", 1), 0o755))
-	if digest := told(); !naming.DigestMayHave(digest, naming.ShareDirectoryName("kept")) || naming.DigestMayHave(digest, naming.ShareDirectoryName("other")) {
-		t.Errorf("volumes with one share have %q", digest)
+	if names := told(); !slices.Equal(names, []string{"kept"}) {
+		t.Errorf("volumes with one share have %q", names)
 	}
 	mustWork(t, "unmount", os.RemoveAll(where.volume(1)))
 	if _, err := sharesOnVolumes(where, 2); err == nil {
@@ -210,146 +210,10 @@ func TestAnExportIDTableThatCannotBeTrustedIsRefused(t *testing.T) {
 					mustWork(t, "write", os.WriteFile(where.meta(int32(index), exportIDsFile), []byte(text), 0o600))
 				}
 			}
-			if _, err := readExportIDs(where, 2); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := New(where.root, quiet).ReadIDs(t.Context(), sampleServer(2)); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v does not say %q", err, tc.want)
 			}
 		})
-	}
-}
-
-// Exports that came and went don't use up the ids: they go round, past those that are in use.
-func TestExportIDsGoRound(t *testing.T) {
-	table := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{
-		{"old": {ExportID: 1}, "used": {ExportID: 2}, "forgotten": {ExportID: 3}},
-	}}
-	inUse := map[string]bool{"used": true}
-	allocate := func(share string) exportNumber {
-		t.Helper()
-		mustWork(t, "allocate", table.allocate(share, inUse))
-		inUse[share] = true
-		return table.volumes[0][share].ExportID
-	}
-	if last := allocate("last"); last != maxExportID || last.round() != 0 {
-		t.Errorf("the last of the first round is %d", last)
-	}
-	if n := allocate("next"); n.id() != 1 || n.round() != 1 {
-		t.Errorf("after the last id comes %d in round %d", n.id(), n.round())
-	}
-	if _, known := table.volumes[0]["old"]; known {
-		t.Error("two shares have id 1")
-	}
-	if n := allocate("more"); n.id() != 3 || n.round() != 1 {
-		t.Errorf("id 2 is in use, and the next one is %d in round %d", n.id(), n.round())
-	}
-	rounds := table.rounds()
-	for id, want := range map[int]uint16{1: 1, 2: 0, 3: 1, maxExportID: 0} {
-		if got := binary.NativeEndian.Uint16(rounds[2*id:]); got != want {
-			t.Errorf("id %d is of round %d, not %d", id, got, want)
-		}
-	}
-	where := emptyVolumes(t, 1)
-	mustWork(t, "mkdir", os.Mkdir(where.meta(0), 0o700))
-	mustWork(t, "write", table.write(where))
-	again, err := readExportIDs(where, 1)
-	mustWork(t, "read", err)
-	if diff := cmp.Diff(table.volumes, again.volumes); diff != "" || again.highWater != table.highWater {
-		t.Errorf("what was written is not what is read: %s, %d", diff, again.highWater)
-	}
-}
-
-// A data server in its third round gives no number, and no pair of id and round, a second time, whatever comes and goes.
-func TestNoExportNumberComesBack(t *testing.T) {
-	table := &exportIDTable{volumes: []map[string]exportIDEntry{{}, {}}}
-	given, inUse := map[exportNumber]bool{}, map[string]bool{}
-	for i := range 3000 {
-		if i%1000 == 999 {
-			table.highWater = table.highWater - exportNumber(table.highWater.id()) + maxExportID - 100 // Near the end of the round.
-		}
-		share := fmt.Sprintf("share-%d", i)
-		if i%100 == 0 {
-			inUse[share] = true // It stays for ever.
-		}
-		mustWork(t, "allocate", table.allocate(share, inUse))
-		for volume := range table.volumes {
-			number := table.volumes[volume][share].ExportID
-			if given[number] || number.id() == 0 {
-				t.Fatalf("number %d (id %d, round %d) was given before", number, number.id(), number.round())
-			}
-			given[number] = true
-		}
-	}
-	ids := map[uint16]string{}
-	for volume, shares := range table.volumes {
-		for share, entry := range shares {
-			if other, taken := ids[entry.ExportID.id()]; taken {
-				t.Fatalf("id %d is that of %s and of %s", entry.ExportID.id(), other, share)
-			}
-			ids[entry.ExportID.id()] = fmt.Sprintf("%s on %d", share, volume)
-		}
-	}
-	if round := table.highWater.round(); round < 2 {
-		t.Errorf("only %d rounds", round)
-	}
-}
-
-func TestIDsEnd(t *testing.T) {
-	full, inUse := map[string]exportIDEntry{}, map[string]bool{}
-	for id := range exportNumber(maxExportID - 1) {
-		share := fmt.Sprintf("share-%d", id)
-		full[share], inUse[share] = exportIDEntry{ExportID: id + 1}, true
-	}
-	table := &exportIDTable{highWater: maxExportID - 1, volumes: []map[string]exportIDEntry{full, {}}}
-	// A share of two volumes for which there is one id takes none.
-	if err := table.allocate("pair", inUse); !errors.Is(err, errExportIDsExhausted) || table.highWater != maxExportID-1 {
-		t.Errorf("%v, high water %d", err, table.highWater)
-	}
-	delete(inUse, "share-0")
-	mustWork(t, "with one share less", table.allocate("pair", inUse))
-	if got := table.ids("pair"); !slices.Equal(got, []int32{maxExportID, 1}) {
-		t.Errorf("ids %v", got)
-	}
-}
-
-// The volumes are those of an hour ago: shares have come, and one has gone, that they don't know of.
-func TestNoIDComesBackWithAnOlderCopyOfTheVolumes(t *testing.T) {
-	where := emptyVolumes(t, 1)
-	server := sampleServer(1)
-	mustWork(t, "claim", claimVolume(where, server, 0, quiet))
-	m := &manager{where: where, dataServer: server, log: quiet, ganesha: &supervisor{roundsFile: filepath.Join(t.TempDir(), "rounds")}, reporter: &memorySource{}}
-	export := func(names ...string) {
-		t.Helper()
-		memory, err := readExportIDs(where, 1)
-		mustWork(t, "read", err)
-		m.memory, m.failing, m.exports = memory, map[string]*fault{}, nil
-		for _, name := range names {
-			m.exports = append(m.exports, newExport(shareSpec(name)))
-		}
-		_, err = m.allocate()
-		mustWork(t, "allocate", err)
-		mustWork(t, "tell", m.tellShares(t.Context()))
-		m.dataServer.Status = m.reporter.(*memorySource).status
-	}
-	export("a", "b")
-	older, err := os.ReadFile(where.meta(0, exportIDsFile))
-	mustWork(t, "keep a copy", err)
-	export("a", "b", "gone")
-	gone := m.memory.ids("gone")[0]
-	export("a", "b")
-	mustWork(t, "restore the copy", os.WriteFile(where.meta(0, exportIDsFile), older, 0o600))
-	export("a", "b", "new")
-	if id := m.memory.ids("new")[0]; id <= gone {
-		t.Errorf("a share that is gone had id %d, and a new one has %d", gone, id)
-	}
-}
-
-func TestReportedIDsCountAsUsed(t *testing.T) {
-	memory := &exportIDTable{highWater: 3, volumes: []map[string]exportIDEntry{{}}}
-	for _, number := range []int64{7, 2, 0, -1, 1 << 40} {
-		memory.raise(number)
-	}
-	mustWork(t, "allocate", memory.allocate("a", nil))
-	if id := memory.ids("a")[0]; id != 8 {
-		t.Errorf("id %d", id)
 	}
 }
 
@@ -358,7 +222,7 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 		t.Skip("chown needs root")
 	}
 	path := filepath.Join(t.TempDir(), "share")
-	wanted := rootAttributes{Owner: 1000, Group: 2000, Mode: "2750"}
+	wanted := exportids.RootAttributes{Owner: 1000, Group: 2000, Mode: "2750"}
 	mode := func() fs.FileMode {
 		t.Helper()
 		info, err := os.Stat(path)
@@ -374,7 +238,7 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 	if mode() != fs.ModeDir|0o711 {
 		t.Errorf("the user's mode became %v", mode())
 	}
-	changed := rootAttributes{Owner: 1000, Group: 2000, Mode: "1777"}
+	changed := exportids.RootAttributes{Owner: 1000, Group: 2000, Mode: "1777"}
 	mustWork(t, "other attributes", prepareRoot(path, changed, &wanted))
 	if want := fs.ModeDir | fs.ModeSticky | 0o777; mode() != want {
 		t.Errorf("mode %v, not %v", mode(), want)
@@ -442,17 +306,21 @@ func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 	mustWork(t, "a volume without recovery records", pruneRecovery(t.TempDir(), "training-0"))
 }
 
-func TestAFileIsReplacedAsAWhole(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	mustWork(t, "write", writeDurably(path, []byte("one")))
-	before, err := os.Stat(path)
-	mustWork(t, "stat", err)
-	mustWork(t, "the same text", writeDurably(path, []byte("one")))
-	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
-		t.Errorf("the same text made another file: %v", err)
+func mustWork(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	mustWork(t, "another text", writeDurably(path, []byte("two")))
-	if got := tree(t, filepath.Dir(path)); len(got) != 2 || got[path] != "two" {
-		t.Errorf("%v", got)
+}
+
+func sampleServer(volumes int32) *internalv1.DataServer {
+	return &internalv1.DataServer{
+		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
+		Spec: internalv1.DataServerSpec{
+			FileServerRef: internalv1.FileServerReference{Name: "training"}, ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
+			LeaseSeconds: 10, GraceSeconds: 20, Volumes: volumes,
+			// The volumes of most tests are folders.
+			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow,
+		},
 	}
 }

@@ -1,4 +1,5 @@
-package instance
+// Package durable replaces files so that a crash leaves the old text or the new one. It imports nothing of Howdah's.
+package durable
 
 import (
 	"bytes"
@@ -7,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// writeDurably replaces a file by one with the text: after a crash at any moment
+// Write replaces a file by one with the text: after a crash at any moment
 // the file has either the old text or the new one. It does nothing if the file has the text already.
-func writeDurably(path string, text []byte) error {
+func Write(path string, text []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return nil
 	}
@@ -29,7 +30,7 @@ func writeDurably(path string, text []byte) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err == nil {
-		err = syncDirectory(filepath.Dir(path))
+		err = SyncDirectory(filepath.Dir(path))
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -37,8 +38,8 @@ func writeDurably(path string, text []byte) error {
 	return nil
 }
 
-// syncDirectory makes renames and new entries of a directory durable.
-func syncDirectory(path string) error {
+// SyncDirectory makes renames and new entries of a directory durable.
+func SyncDirectory(path string) error {
 	directory, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,17 +1,18 @@
-package fileserver
+package volumes
 
 import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
-	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -21,45 +22,62 @@ const classField = "spec.storage.volumes.storageClassName"
 // defaultClassAnnotation marks the cluster's default StorageClass.
 const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
-type storageDecision struct {
-	className    string
-	templateSize resource.Quantity
-	grow         []string
-	fault        *metav1.Condition
+// maxNamed bounds how many things a message names.
+const maxNamed = 5
+
+// Storage is what was observed of the volumes of a FileServer. The maps and slices hold what is in the cache; nothing in them is changed.
+type Storage struct {
+	contract.Seen
+	Classes []storagev1.StorageClass
+	// All are the claims of the data servers, by name.
+	All map[string]corev1.PersistentVolumeClaim
+	// Pinned are the data servers that do not answer and whose volumes one node alone can use.
+	Pinned map[string]bool
 }
 
-// decideStorage chooses the class and the size of the claim templates, and the
+var _ contract.Storage = (*Storage)(nil)
+
+// choice is what is decided about the claims.
+type choice struct {
+	className    string
+	templateSize resource.Quantity
+	// grow are the claims to raise to the size in the specification, sorted.
+	grow  []string
+	fault *metav1.Condition
+}
+
+// choose chooses the class and the size of the claim templates, and the
 // claims to grow. Templates can't be changed (the API server refuses it), so an existing StatefulSet keeps
 // its own; the class that was the default when it was made stays the class of later servers.
-func decideStorage(o *observed) storageDecision {
-	size := desired.VolumeSize(o.fileServer)
-	s := storageDecision{templateSize: size}
-	if existing, class, ok := existingTemplate(o); ok {
-		s.templateSize, s.className = existing, class
-	} else if s.className, s.fault = chooseClass(o.fileServer.Spec.Storage.Volumes.StorageClassName, o.classes); s.fault != nil {
-		return s
+func (s *Storage) choose() choice {
+	size := volumeSize(s.FileServer)
+	c := choice{templateSize: size}
+	if existing, class, ok := existingTemplate(s.StatefulSet); ok {
+		c.templateSize, c.className = existing, class
+	} else if c.className, c.fault = chooseClass(s.FileServer.Spec.Storage.Volumes.StorageClassName, s.Classes); c.fault != nil {
+		return c
 	}
-	small := o.claimsBelow(size)
+	small := s.claimsBelow(size)
 	if len(small) == 0 {
-		return s
+		return c
 	}
-	at := slices.IndexFunc(o.classes, func(c storagev1.StorageClass) bool { return c.Name == s.className })
-	if at >= 0 && o.classes[at].AllowVolumeExpansion != nil && *o.classes[at].AllowVolumeExpansion {
-		s.grow = small
-		return s
+	at := slices.IndexFunc(s.Classes, func(class storagev1.StorageClass) bool { return class.Name == c.className })
+	if at >= 0 && s.Classes[at].AllowVolumeExpansion != nil && *s.Classes[at].AllowVolumeExpansion {
+		c.grow = small
+		return c
 	}
 	fault := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonExpansionRefused,
 		fmt.Sprintf("spec.storage.volumes.size is %s, but StorageClass %q does not allow volumes to grow (allowVolumeExpansion); "+
-			"the claims keep their size: %s", size.String(), s.className, conditions.List(small, maxPaths)))
-	s.fault = &fault
-	return s
+			"the claims keep their size: %s", size.String(), c.className, conditions.List(small, maxNamed)))
+	c.fault = &fault
+	return c
 }
 
-func existingTemplate(o *observed) (resource.Quantity, string, bool) {
-	if o.statefulSet == nil || len(o.statefulSet.Spec.VolumeClaimTemplates) == 0 {
+func existingTemplate(set *appsv1.StatefulSet) (resource.Quantity, string, bool) {
+	if set == nil || len(set.Spec.VolumeClaimTemplates) == 0 {
 		return resource.Quantity{}, "", false
 	}
-	spec := o.statefulSet.Spec.VolumeClaimTemplates[0].Spec
+	spec := set.Spec.VolumeClaimTemplates[0].Spec
 	if spec.StorageClassName == nil {
 		return resource.Quantity{}, "", false
 	}
@@ -92,7 +110,7 @@ func chooseClass(name string, classes []storagev1.StorageClass) (string, *metav1
 	if len(names) == 0 {
 		message += "; the cluster has no StorageClass at all"
 	} else {
-		message += "; there are: " + conditions.List(names, maxPaths)
+		message += "; there are: " + conditions.List(names, maxNamed)
 	}
 	fault := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonStorageClassNotFound, message)
 	return "", &fault
@@ -100,9 +118,9 @@ func chooseClass(name string, classes []storagev1.StorageClass) (string, *metav1
 
 // claimsBelow are the claims that ask for less than size, sorted by name. A
 // claim that a user has made larger stays as it is.
-func (o *observed) claimsBelow(size resource.Quantity) []string {
+func (s *Storage) claimsBelow(size resource.Quantity) []string {
 	var names []string
-	for name, claim := range o.claims {
+	for name, claim := range s.All {
 		request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 		if claim.DeletionTimestamp == nil && request.Cmp(size) < 0 {
 			names = append(names, name)
@@ -112,20 +130,20 @@ func (o *observed) claimsBelow(size resource.Quantity) []string {
 	return names
 }
 
-// storageCondition tells whether every claim of every data server is bound, used and large enough.
-func storageCondition(o *observed, d decision) metav1.Condition {
+// Condition tells whether every claim of every data server is bound, used and large enough.
+func (s *Storage) Condition(replicas int32, decided contract.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
-	if d.storage != nil {
-		return *d.storage
+	if decided.Fault != nil {
+		return *decided.Fault
 	}
-	size := desired.VolumeSize(o.fileServer)
+	size := volumeSize(s.FileServer)
 	var pending, growing []string
 	total := 0
-	for ordinal := range d.input.Replicas {
-		for volume := range desired.PerServer(o.fileServer) {
+	for ordinal := range replicas {
+		for volume := range perServer(s.FileServer) {
 			total++
-			name := naming.VolumeClaim(o.fileServer.Name, ordinal, volume)
-			claim, ok := o.claims[name]
+			name := naming.VolumeClaim(s.FileServer.Name, ordinal, volume)
+			claim, ok := s.All[name]
 			capacity := claim.Status.Capacity[corev1.ResourceStorage]
 			switch {
 			case !ok:
@@ -139,17 +157,17 @@ func storageCondition(o *observed, d decision) metav1.Condition {
 	}
 	if len(pending) > 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonClaimsPending,
-			fmt.Sprintf("%d of %d claims are not bound: %s", len(pending), total, conditions.List(pending, maxPaths)))
+			fmt.Sprintf("%d of %d claims are not bound: %s", len(pending), total, conditions.List(pending, maxNamed)))
 	}
-	if refused := refusedVolumes(o, d); refused != nil {
+	if refused := s.refused(replicas); refused != nil {
 		return *refused
 	}
 	if len(growing) > 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonProgressing,
-			fmt.Sprintf("%d of %d claims are growing to %s: %s", len(growing), total, size.String(), conditions.List(growing, maxPaths)))
+			fmt.Sprintf("%d of %d claims are growing to %s: %s", len(growing), total, size.String(), conditions.List(growing, maxNamed)))
 	}
 	bound := fmt.Sprintf("%d of %d claims are bound", total, total)
-	if shared := o.sharedVolumes(d); len(shared) > 0 {
+	if shared := s.sharedFileSystems(replicas); len(shared) > 0 {
 		return conditions.True(conditionType, v1alpha1.ReasonSharedFileSystems, fmt.Sprintf("%s, and spec.storage.volumes.sharedFileSystemPolicy is Allow: "+
 			"nothing but the signatures of file handles keeps clients from the rest of these file systems, and size and free space are those of all of "+
 			"them; claim %s", bound, conditions.List(shared, maxSharedNamed)))

@@ -1,0 +1,95 @@
+// Package contract is what the operator asks of a storage back end: what data servers' pods are given, whether the storage is there,
+// how much of it there is, and where directories may go. controllers/backend says which back end a FileServer has.
+//
+// It must not import a back end, nor a controller.
+package contract
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// Backend is a kind of storage. It holds nothing.
+type Backend interface {
+	// Observe reads what a FileServer's storage is made of, beside what is seen already.
+	Observe(ctx context.Context, from Readers, seen Seen) (Storage, error)
+	// ExportsPerShare is how many exports a data server has of each share: Export_Ids are limited.
+	ExportsPerShare(fs *v1alpha1.FileServer) int32
+	// Slots are the places of a data server that new directories may go to.
+	Slots(server *internalv1.DataServer, ready bool) []placement.Slot
+}
+
+// Readers read the API.
+type Readers struct {
+	// Cached reads the operator's cache, Live past it.
+	Cached, Live client.Reader
+}
+
+// Seen is what a pass over a FileServer knows when it comes to the storage.
+type Seen struct {
+	FileServer *v1alpha1.FileServer
+	// StatefulSet is that of the data servers, nil if there is none.
+	StatefulSet *appsv1.StatefulSet
+	// DataServers are by name.
+	DataServers map[string]internalv1.DataServer
+}
+
+// Storage is the storage of one FileServer as it was observed. It decides and reports; it neither reads nor writes.
+type Storage interface {
+	// Decide is what the data servers get. Labels are those of the FileServer's data servers.
+	Decide(labels map[string]string) Decision
+	// Condition tells whether the storage of so many data servers is there (StorageAvailable).
+	Condition(replicas int32, decided Decision) metav1.Condition
+	// Capacity sums up the storage of the data servers of these names; empty if none has reported.
+	Capacity(servers []string) v1alpha1.FileServerCapacity
+	// IsPinned: what a data server needs is on one node alone, so that it can't start on another.
+	IsPinned(server string) bool
+	// Claims are those that hold the data of one data server, sorted, by data servers, those that are no more included; empty where
+	// storage is not a server's own.
+	Claims() map[string][]string
+	// Remains tells what a deleted FileServer leaves behind; "" if nothing.
+	Remains() string
+}
+
+// Decision is what a back end wants.
+type Decision struct {
+	// Servers is what the data servers' pods and objects get.
+	Servers ServerStorage
+	// Unowned are objects to apply that the FileServer does not own.
+	Unowned []runtime.ApplyConfiguration
+	// Fault is the condition StorageAvailable if storage is at fault, by the specification or the cluster; else nil.
+	Fault *metav1.Condition
+}
+
+// ServerStorage is what each data server gets.
+type ServerStorage struct {
+	// Missing: pods could only wait, so no StatefulSet is made. One that exists stays.
+	Missing bool
+	// ClaimTemplates are those of the StatefulSet.
+	ClaimTemplates []*corev1ac.PersistentVolumeClaimApplyConfiguration
+	// Volumes and Mounts are those of the pod and of its container, besides what every server has.
+	Volumes []*corev1ac.VolumeApplyConfiguration
+	Mounts  []*corev1ac.VolumeMountApplyConfiguration
+	// Describe writes the storage's part of a DataServer's specification.
+	Describe func(spec *internalv1ac.DataServerSpecApplyConfiguration)
+}
+
+// Refusal is what a data server says of storage that it refuses, "" if it refuses none.
+func Refusal(server *internalv1.DataServer) string {
+	for _, c := range server.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue && c.Reason == v1alpha1.ReasonVolumeRefused {
+			return c.Message
+		}
+	}
+	return ""
+}

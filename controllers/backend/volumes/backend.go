@@ -1,0 +1,157 @@
+package volumes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// Backend is storage.volumes.
+type Backend struct{}
+
+var _ contract.Backend = Backend{}
+
+// ExportsPerShare is the number of volumes: each has an export of each share.
+func (Backend) ExportsPerShare(fs *v1alpha1.FileServer) int32 { return perServer(fs) }
+
+// Slots are the volumes.
+func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot {
+	slots := make([]placement.Slot, 0, server.Spec.Volumes)
+	for volume := range server.Spec.Volumes {
+		slot := placement.Slot{Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready}
+		for _, usage := range server.Status.Volumes {
+			if usage.Index != nil && *usage.Index == volume && usage.TotalBytes != nil && usage.UsedBytes != nil {
+				slot.TotalBytes, slot.UsedBytes = *usage.TotalBytes, *usage.UsedBytes
+			}
+		}
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+// perServer is the number of volumes of each data server.
+func perServer(fs *v1alpha1.FileServer) int32 { return fs.Spec.Storage.Volumes.PerServer }
+
+// volumeSize is the size of each volume.
+func volumeSize(fs *v1alpha1.FileServer) resource.Quantity {
+	if size := fs.Spec.Storage.Volumes.Size; size != nil {
+		return *size
+	}
+	return resource.Quantity{} // The schema requires it.
+}
+
+// Decide gives each data server claims of its own.
+func (s *Storage) Decide(labels map[string]string) contract.Decision {
+	chosen := s.choose()
+	decision := contract.Decision{Fault: chosen.fault, Servers: Servers(s.FileServer, labels, chosen.className, chosen.templateSize)}
+	for _, name := range chosen.grow {
+		decision.Unowned = append(decision.Unowned, grownClaim(s.FileServer, name))
+	}
+	return decision
+}
+
+// Servers is what data servers get, with claims of a class and size. Without a class there are no pods: they could only wait.
+func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) contract.ServerStorage {
+	servers := contract.ServerStorage{
+		Missing: className == "",
+		Describe: func(spec *internalv1ac.DataServerSpecApplyConfiguration) {
+			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs))
+		},
+	}
+	for volume := range perServer(fs) {
+		name := naming.VolumeClaimTemplate(volume)
+		servers.ClaimTemplates = append(servers.ClaimTemplates, claimTemplate(fs, labels, name, className, size))
+		servers.Mounts = append(servers.Mounts, corev1ac.VolumeMount().WithName(name).
+			WithMountPath(path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))))
+	}
+	return servers
+}
+
+// sharedFileSystemPolicy is never left to a default of another kind: what isn't known must forbid.
+func sharedFileSystemPolicy(fs *v1alpha1.FileServer) v1alpha1.SharedFileSystemPolicy {
+	return cmp.Or(fs.Spec.Storage.Volumes.SharedFileSystemPolicy, v1alpha1.SharedFileSystemForbid)
+}
+
+// claimTemplate marks the claims as ours by annotation, since they carry no owner
+// reference: a FileServer that is made again under its old name finds them.
+func claimTemplate(fs *v1alpha1.FileServer, labels map[string]string, name, className string, size resource.Quantity) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	// The constructor of the apply configuration wants a namespace, and a template has none.
+	claim := &corev1ac.PersistentVolumeClaimApplyConfiguration{}
+	return claim.
+		WithName(name).
+		WithLabels(labels).
+		WithAnnotations(map[string]string{
+			v1alpha1.OwnerAnnotation: naming.Owner("FileServer", fs.Namespace, fs.Name),
+		}).
+		WithSpec(corev1ac.PersistentVolumeClaimSpec().
+			WithAccessModes(corev1.ReadWriteOnce).
+			WithStorageClassName(className).
+			WithResources(corev1ac.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: size})))
+}
+
+// grownClaim is an existing claim of a FileServer with its size raised; it says
+// nothing else about the claim. It is not to be owned.
+func grownClaim(fs *v1alpha1.FileServer, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	return corev1ac.PersistentVolumeClaim(name, fs.Namespace).
+		WithSpec(corev1ac.PersistentVolumeClaimSpec().
+			WithResources(corev1ac.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: volumeSize(fs)})))
+}
+
+// Capacity sums up the volumes.
+func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
+	var total, used int64
+	known := false
+	for _, name := range servers {
+		for _, volume := range s.DataServers[name].Status.Volumes {
+			known = true
+			total += ptr.Deref(volume.TotalBytes, 0)
+			used += ptr.Deref(volume.UsedBytes, 0)
+		}
+	}
+	if !known {
+		return v1alpha1.FileServerCapacity{}
+	}
+	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
+}
+
+// IsPinned tells it of a data server that does not answer.
+func (s *Storage) IsPinned(server string) bool { return s.Pinned[server] }
+
+// Claims are those of the data servers, by server.
+func (s *Storage) Claims() map[string][]string {
+	byServer := map[string][]string{}
+	for _, claim := range slices.Sorted(maps.Keys(s.All)) {
+		if server, ok := naming.ServerOfClaim(s.FileServer.Name, claim); ok {
+			byServer[server] = append(byServer[server], claim)
+		}
+	}
+	return byServer
+}
+
+// Remains names the claims: they are never deleted.
+func (s *Storage) Remains() string {
+	names := slices.Sorted(maps.Keys(s.All))
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("its data stays in %d claims: %s; to delete it for good: kubectl -n %s delete pvc -l %s=%s",
+		len(names), conditions.List(names, maxNamed), s.FileServer.Namespace, v1alpha1.FileServerLabel, s.FileServer.Name)
+}

@@ -1,0 +1,86 @@
+package volumes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// Observe reads the StorageClasses, the claims, and of data servers that do not answer the volumes.
+func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract.Seen) (contract.Storage, error) {
+	s := &Storage{Seen: seen}
+	var classes storagev1.StorageClassList
+	if err := from.Cached.List(ctx, &classes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading StorageClasses: %w", err)
+	}
+	// The list's items are the list's own, so they may be sorted where they are.
+	slices.SortFunc(classes.Items, func(a, b storagev1.StorageClass) int { return strings.Compare(a.Name, b.Name) })
+	s.Classes = classes.Items
+	var claims corev1.PersistentVolumeClaimList
+	name := seen.FileServer.Name
+	if err := from.Cached.List(ctx, &claims, client.InNamespace(seen.FileServer.Namespace), index.OfFileServer(name),
+		client.MatchingLabels(naming.SelectDataServers(name))); err != nil {
+		return nil, fmt.Errorf("reading PersistentVolumeClaims: %w", err)
+	}
+	s.All = make(map[string]corev1.PersistentVolumeClaim, len(claims.Items))
+	for i := range claims.Items {
+		s.All[claims.Items[i].Name] = claims.Items[i]
+	}
+	if err := s.readPinned(ctx, from.Live); err != nil {
+		return nil, fmt.Errorf("reading PersistentVolumes: %w", err)
+	}
+	return s, nil
+}
+
+// readPinned finds out which data servers, of those that do not answer, have a volume that only one node can use. Volumes
+// of claims are not in the cache, and this is rare.
+func (s *Storage) readPinned(ctx context.Context, live client.Reader) error {
+	s.Pinned = map[string]bool{}
+	for name := range s.DataServers {
+		dataServer := s.DataServers[name]
+		ordinal, ok := naming.DataServerOrdinal(s.FileServer.Name, name)
+		if !ok || dataServer.Status.Unreachable.SeenBy == "" {
+			continue
+		}
+		for volume := range dataServer.Spec.Volumes {
+			claim, ok := s.All[naming.VolumeClaim(s.FileServer.Name, ordinal, volume)]
+			if !ok || claim.Spec.VolumeName == "" {
+				continue
+			}
+			var pv corev1.PersistentVolume
+			if err := live.Get(ctx, types.NamespacedName{Name: claim.Spec.VolumeName}, &pv); err != nil {
+				if apierrors.IsNotFound(err) {
+					continue
+				}
+				return err
+			}
+			s.Pinned[name] = s.Pinned[name] || isPinned(&pv)
+		}
+	}
+	return nil
+}
+
+// isPinned tells whether a volume can be used on one node only, as far as its node affinity says.
+func isPinned(pv *corev1.PersistentVolume) bool {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return false
+	}
+	terms := pv.Spec.NodeAffinity.Required.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(slices.Concat(term.MatchExpressions, term.MatchFields), func(r corev1.NodeSelectorRequirement) bool {
+			named := r.Key == corev1.LabelHostname || r.Key == "metadata.name"
+			return named && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1
+		})
+	})
+}

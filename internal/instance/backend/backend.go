@@ -1,0 +1,59 @@
+// Package backend is what the instance manager needs of a storage back end: that of volumes is internal/instance/volumes. The
+// manager decides what is exported and when; a back end knows where the data is, whose it is, and what ganesha must be told to reach it.
+//
+// It must not import a back end, nor the manager. Which back end a data server has is decided in one place, by the manager.
+package backend
+
+import (
+	"context"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/exportids"
+)
+
+// Backend is the storage of one data server. The DataServer may change from call to call, but not which back end it names. All but
+// BeforeStart are called by one goroutine.
+type Backend interface {
+	// Parts is how many exports a share has: on volumes one for each volume.
+	Parts(server *internalv1.DataServer) int32
+
+	// Judge looks whether the storage may be used at all. It writes nothing.
+	Judge(ctx context.Context, server *internalv1.DataServer) error
+	// Claim makes the storage this data server's, or refuses what is another's before anything is written to it.
+	Claim(ctx context.Context, server *internalv1.DataServer) error
+
+	// ReadIDs and WriteIDs keep the export ID table durably beside the data.
+	ReadIDs(ctx context.Context, server *internalv1.DataServer) (*exportids.Table, error)
+	WriteIDs(ctx context.Context, table *exportids.Table) error
+
+	// PrepareRoot makes the root of a share's export, and gives it the attributes if it is new or if they are others than those
+	// that it was last given.
+	PrepareRoot(ctx context.Context, share string, part int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error
+	// Shares are the names of all shares that the storage may have data of.
+	Shares(ctx context.Context, server *internalv1.DataServer) ([]string, error)
+	// Measure tells how full each part is.
+	Measure(ctx context.Context, server *internalv1.DataServer) ([]Usage, error)
+
+	// CompleteConfig adds to ganesha's configuration what is the same for all exports: where it keeps its clients.
+	CompleteConfig(config *ganesha.Config)
+	// CompleteExport adds to an export how ganesha reaches the data.
+	CompleteExport(export *ganesha.Export, share string, part int32)
+	// BeforeStart puts the recovery state in order while ganesha does not run.
+	BeforeStart(ctx context.Context, hostname string) error
+
+	// HasData tells whether there may be data of a share. It writes nothing.
+	HasData(ctx context.Context, server *internalv1.DataServer, share string) bool
+	// Discard moves the data of a share out of the way: no client reaches it any more, and a new share of the name begins empty.
+	Discard(ctx context.Context, server *internalv1.DataServer, share string, now time.Time) error
+	// EmptyTrash deletes what was discarded, and tells if something is left. It runs beside everything else.
+	EmptyTrash(ctx context.Context, server *internalv1.DataServer) (left bool)
+}
+
+// Usage is how full a part is, in bytes.
+type Usage struct {
+	Total, Used int64
+	// Shared says what else is on its file system, "" for nothing.
+	Shared string
+}

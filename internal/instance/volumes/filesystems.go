@@ -1,0 +1,72 @@
+package volumes
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/mountinfo"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// claimOf is the name of a volume's claim.
+func claimOf(server *internalv1.DataServer, index int32) string {
+	ordinal, ours := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name)
+	if !ours {
+		return fmt.Sprintf("of volume %d", index) // The name is wrong, which is refused elsewhere.
+	}
+	return naming.VolumeClaim(server.Spec.FileServerRef.Name, ordinal, index)
+}
+
+// sharedVolumes tells of each volume what else is on its file system, "" for nothing.
+func sharedVolumes(where layout, count int32) ([]string, error) {
+	volumes := make([]mountinfo.Volume, 0, count)
+	for index := range count {
+		path := where.volume(index)
+		id, err := mountID(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("volume %d is not mounted: %w", index, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("asking where volume %d is mounted: %w", index, err)
+		}
+		volumes = append(volumes, mountinfo.Volume{Path: path, MountID: id})
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("asking what file systems the volumes are: %w", err)
+	}
+	mounts, err := mountinfo.Parse(string(table))
+	if err != nil {
+		return nil, fmt.Errorf("asking what file systems the volumes are: %w", err)
+	}
+	return mountinfo.Shared(mounts, volumes), nil
+}
+
+// mountID is the ID of the mount that the path leads to. The table of mounts alone doesn't tell it where one is over another.
+func mountID(path string) (int, error) {
+	descriptor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = unix.Close(descriptor) }()
+	info, err := os.Open(fmt.Sprintf("/proc/self/fdinfo/%d", descriptor))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = info.Close() }()
+	lines := bufio.NewScanner(info)
+	for lines.Scan() {
+		if value, found := strings.CutPrefix(lines.Text(), "mnt_id:"); found {
+			return strconv.Atoi(strings.TrimSpace(value))
+		}
+	}
+	return 0, errors.Join(lines.Err(), errors.New("the kernel tells no mnt_id"))
+}

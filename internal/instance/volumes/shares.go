@@ -1,0 +1,25 @@
+package volumes
+
+import (
+	"fmt"
+	"os"
+)
+
+// sharesOnVolumes are the names of all directories that shares may have on the volumes, each once.
+func sharesOnVolumes(where layout, volumes int32) ([]string, error) {
+	seen := map[string]bool{}
+	var names []string
+	for index := range volumes {
+		entries, err := os.ReadDir(where.volume(index))
+		if err != nil {
+			return nil, fmt.Errorf("looking for the shares on volume %d: %w", index, err)
+		}
+		for _, entry := range entries {
+			if name := entry.Name(); entry.IsDir() && name != MetaDir && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
