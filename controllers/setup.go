@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unique"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,7 @@ import (
 	"github.com/howdah/howdah/controllers/fileshare"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/mlperfstoragejob"
+	"github.com/howdah/howdah/controllers/objectmetrics"
 )
 
 // Options are what all controllers share.
@@ -42,6 +44,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// WatchNamespaces are the Kubernetes namespaces that the cache has, as given to CacheOptions; none means all.
 	WatchNamespaces []string
+	// Metrics is where metrics of the objects are registered; nil: nowhere.
+	Metrics prometheus.Registerer
 }
 
 // Scheme has every kind that controllers use.
@@ -178,6 +182,12 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Events:  mgr.GetEventRecorder(mlperfstoragejob.FieldManager),
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
+	}
+	if options.Metrics == nil {
+		return nil
+	}
+	if err := options.Metrics.Register(&objectmetrics.Collector{Reader: mgr.GetCache(), Elected: mgr.Elected()}); err != nil {
+		return fmt.Errorf("metrics of objects: %w", err)
 	}
 	return nil
 }

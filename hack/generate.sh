@@ -40,6 +40,7 @@ manifests() {
   mkdir -p docs/reference
   reference v1alpha1 api.md
   reference internalapi/v1alpha1 internal.md
+  go run ./hack/metrics >docs/reference/metrics.md
   "$(hack/tools/build.sh helm-docs)" --chart-search-root=charts --sort-values-order=file --log-level=warning
 }
 

@@ -6,12 +6,15 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/howdah/howdah/internal/metrics"
 )
 
 // version is set by the linker (-X main.version=...).
 var version = "dev"
 
 func main() {
+	metrics.Version = version
 	root := &cobra.Command{
 		Use:           "howdah",
 		Short:         "Distributed NFS file services for Kubernetes",

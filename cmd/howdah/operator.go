@@ -13,12 +13,14 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
 	"github.com/howdah/howdah/internal/memory"
+	"github.com/howdah/howdah/internal/metrics"
 )
 
 // leaderElectionID is the Lease of the active operator.
@@ -96,14 +98,14 @@ func runOperator(o operatorOptions) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := metricsOptions(o.metricsAddress, o.metricsSecure)
+	scraping, err := metricsOptions(o.metricsAddress, o.metricsSecure)
 	if err != nil {
 		return err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
-		Metrics:                 metrics,
+		Metrics:                 scraping,
 		HealthProbeBindAddress:  o.healthAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
@@ -121,7 +123,8 @@ func runOperator(o operatorOptions) error {
 		return err
 	}
 	ctx := ctrl.SetupSignalHandler()
-	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces}
+	metrics.RegisterProcess(runtimemetrics.Registry, false)
+	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces, Metrics: runtimemetrics.Registry}
 	if o.networkPolicies {
 		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
 	}

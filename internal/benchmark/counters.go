@@ -5,7 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
+
+	"github.com/howdah/howdah/internal/ganesha/counters"
 )
 
 // errNoMetrics: what a data server answered has no sample at all.
@@ -27,7 +28,7 @@ func ReadBytes(metrics []byte, exports []int32) (int64, error) {
 	scanner := bufio.NewScanner(bytes.NewReader(metrics))
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
-		name, labels, value, ok := parseSample(scanner.Text())
+		name, labels, value, ok := counters.ParseSample(scanner.Text())
 		if !ok {
 			continue
 		}
@@ -43,54 +44,4 @@ func ReadBytes(metrics []byte, exports []int32) (int64, error) {
 		return 0, errNoMetrics
 	}
 	return int64(sum), nil
-}
-
-// parseSample splits `name{label="value",…} number`. Lines that are no sample give ok false.
-func parseSample(line string) (name string, labels map[string]string, value float64, ok bool) {
-	if line == "" || line[0] == '#' {
-		return "", nil, 0, false
-	}
-	end := strings.IndexAny(line, "{ ")
-	if end < 0 {
-		return "", nil, 0, false
-	}
-	name, rest := line[:end], line[end:]
-	labels = map[string]string{}
-	if rest[0] == '{' {
-		if rest, ok = parseLabels(rest[1:], labels); !ok {
-			return "", nil, 0, false
-		}
-	}
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return "", nil, 0, false
-	}
-	value, err := strconv.ParseFloat(fields[0], 64)
-	return name, labels, value, err == nil && value >= 0
-}
-
-// parseLabels reads up to and with the closing brace, and returns what follows it.
-func parseLabels(s string, labels map[string]string) (rest string, ok bool) {
-	for {
-		s = strings.TrimLeft(s, ", ")
-		if strings.HasPrefix(s, "}") {
-			return s[1:], true
-		}
-		key, after, found := strings.Cut(s, `="`)
-		if !found {
-			return "", false
-		}
-		end := 0
-		for end < len(after) && after[end] != '"' {
-			if after[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		if end >= len(after) {
-			return "", false
-		}
-		labels[key] = after[:end]
-		s = after[end+1:]
-	}
 }

@@ -208,6 +208,7 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	m.loaded, m.verified = "", ""
 	began := m.now()
 	if err := m.ganesha.reload(ctx); err != nil {
+		m.metrics.reloadFailures.Inc()
 		return &fault{internalv1.ReasonReloadFailed, err}
 	}
 	m.metrics.reloaded(m.now().Sub(began))

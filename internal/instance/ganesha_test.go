@@ -443,6 +443,8 @@ func runScenarios(t *testing.T) {
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
 		{"200 clients with 16 connections each", manyConnections},
+		{"what ganesha counts is told by share", metricsOfGanesha},
+		{"grace is told", graceIsTold},
 		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},
 		{"handles outlive restarts and the exchange of keys", handlesStayValid},

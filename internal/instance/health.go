@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/howdah/howdah/internal/serverpod"
@@ -19,6 +18,9 @@ import (
 
 // probeTimeout bounds one probe of ganesha; a good answer takes some milliseconds.
 const probeTimeout = 3 * time.Second
+
+// maxScrapes is how many may read the metrics at a time: whoever reaches the port can.
+const maxScrapes = 8
 
 // expectation is what a healthy server says of itself. The manager sets it, the probes read it.
 type expectation struct {
@@ -100,7 +102,7 @@ func (m *manager) handler() http.Handler {
 			writer.WriteHeader(http.StatusOK)
 		})
 	}
-	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	return mux
 }
 
@@ -117,59 +119,5 @@ func (m *manager) serveHTTP(ctx context.Context, port int) error {
 		return fmt.Errorf("answering probes: %w", err)
 	case <-ctx.Done():
 		return server.Close()
-	}
-}
-
-// metrics are the instance manager's own.
-type metrics struct {
-	registry                    *prometheus.Registry
-	up, loaded, starts, exports prometheus.Gauge
-	reloads                     prometheus.Histogram
-	tlsConnections              prometheus.Gauge
-	tlsRefused                  prometheus.Counter
-	total, used                 *prometheus.GaugeVec
-}
-
-func newMetrics() *metrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "howdah", Subsystem: "server", Name: name, Help: help})
-	}
-	volume := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "howdah", Subsystem: "volume", Name: name, Help: help}, []string{"volume"})
-	}
-	m := &metrics{
-		registry:       prometheus.NewRegistry(),
-		up:             gauge("ready", "1 if ganesha serves everything that the DataServer asks for."),
-		loaded:         gauge("generation", "Generation of the DataServer that the last pass was about."),
-		starts:         gauge("ganesha_starts", "Starts of ganesha since the container started."),
-		exports:        gauge("shares", "Shares that are served on every volume."),
-		tlsConnections: gauge("tls_connections", "Connections of namespace servers."),
-		tlsRefused: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "howdah", Subsystem: "server", Name: "tls_refused_total", Help: "Connections to the TLS port that were refused.",
-		}),
-		reloads: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "howdah", Subsystem: "server", Name: "reload_seconds",
-			Help: "Time that ganesha took to reload its configuration.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 11),
-		}),
-		total: volume("total_bytes", "Size of the volume's file system."),
-		used:  volume("used_bytes", "Bytes used of the volume's file system."),
-	}
-	m.registry.MustRegister(m.up, m.loaded, m.starts, m.exports, m.reloads, m.total, m.used, m.tlsConnections, m.tlsRefused)
-	return m
-}
-
-func (m *metrics) reloaded(took time.Duration) { m.reloads.Observe(took.Seconds()) }
-
-func (m *metrics) observe(seen observation, state ganeshaState) {
-	m.up.Set(0)
-	if seen.ready {
-		m.up.Set(1)
-	}
-	m.loaded.Set(float64(seen.generation))
-	m.starts.Set(float64(state.Starts))
-	m.exports.Set(float64(seen.shares))
-	for i, volume := range seen.usage {
-		m.total.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Total))
-		m.used.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Used))
 	}
 }

@@ -11,6 +11,8 @@ const (
 	lineInitialized  = "NFS SERVER INITIALIZED"
 	lineReloaded     = "Reread exports complete"
 	lineReloadFailed = "Failed to reread config"
+	lineInGrace      = "NFS Server Now IN GRACE"
+	lineNotInGrace   = "NFS Server Now NOT IN GRACE"
 )
 
 // logLine is a line of ganesha's log: "date time : epoch E : host : program-pid[thread] function :COMPONENT :LEVEL :message".

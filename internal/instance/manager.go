@@ -54,7 +54,7 @@ type manager struct {
 	wake     chan struct{}
 	log      *slog.Logger
 	now      func() time.Time
-	metrics  *metrics
+	metrics  *serverMetrics
 
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer
@@ -148,7 +148,8 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 		m.connections = n
 	}
 	seen := m.verdict(fault)
-	m.metrics.observe(seen, m.ganesha.state())
+	m.metrics.observe(seen)
+	m.metrics.setShares(m.active())
 	err := m.write(ctx, seen)
 	if fault == nil || m.refused {
 		err = errors.Join(err, m.reportExports(ctx))
@@ -211,7 +212,7 @@ func (m *manager) observe() observation {
 	if m.memory == nil {
 		return seen
 	}
-	seen.connections = m.connections
+	seen.connections, seen.failing = m.connections, len(m.failing)
 	seen.held = m.shares
 	seen.maxConnections = connectionsAllowed(m.ganesha.state().Config)
 	for _, export := range m.active() {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
 		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
-		log: options.Log, now: time.Now, metrics: newMetrics(),
+		log: options.Log, now: time.Now, metrics: newMetrics(options.Namespace, options.DataServer),
 	}
 	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
 	m.ganesha = &supervisor{
@@ -146,5 +147,9 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 			}
 		},
 	}
+	m.metrics.register(&ganeshaCollector{
+		kubeNamespace: options.Namespace, state: m.ganesha.state, connections: readConnections, serves: m.metrics.serves,
+		source: newGaneshaSource("http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(v1alpha1.MetricsPort)) + "/metrics"), log: m.log,
+	})
 	return m, nil
 }

@@ -32,7 +32,9 @@ type observation struct {
 	reason, message string
 	// shares is the number of shares that serve on every volume.
 	shares int
-	usage  []backend.Usage
+	// failing is the number of shares that something is wrong with.
+	failing int
+	usage   []backend.Usage
 	// held is the digest of the shares that have a directory on the volumes, nil if that is not known.
 	held *string
 	// connections are those of clients, and maxConnections how many there may be; 0: not known.

@@ -55,6 +55,8 @@ type ganeshaState struct {
 	PID int
 	// Initialized is true once it serves and takes signals.
 	Initialized bool
+	// InGrace is true while it waits for clients to reclaim their state.
+	InGrace bool
 	// Config is the configuration file's text at the start.
 	Config string
 	// Since is when it started or stopped.
@@ -74,6 +76,13 @@ func (s *supervisor) update(change func(*ganeshaState)) {
 	change(&s.now)
 	s.mutex.Unlock()
 	s.changed()
+}
+
+// note changes what nobody waits for.
+func (s *supervisor) note(change func(*ganeshaState)) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	change(&s.now)
 }
 
 // run starts ganesha, and again whenever it ends, until the context ends; then
@@ -142,7 +151,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	<-forwarded
 	_ = output.Close()
 	s.update(func(state *ganeshaState) {
-		state.PID, state.Initialized, state.Since, state.LastExit = 0, false, time.Now(), describeExit(err)
+		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
 	})
 	return errors.New(describeExit(err))
 }
@@ -190,6 +199,12 @@ func (s *supervisor) heard(line logLine) {
 	}
 	if strings.Contains(line.message, lineInitialized) {
 		s.update(func(state *ganeshaState) { state.Initialized = true })
+	}
+	switch {
+	case strings.Contains(line.message, lineInGrace):
+		s.note(func(state *ganeshaState) { state.InGrace = true })
+	case strings.Contains(line.message, lineNotInGrace):
+		s.note(func(state *ganeshaState) { state.InGrace = false })
 	}
 }
 

@@ -42,7 +42,8 @@ func (s *dataServer) reloads() int {
 	answer := httptest.NewRecorder()
 	s.manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, nil))
 	for line := range strings.Lines(answer.Body.String()) {
-		if count, found := strings.CutPrefix(line, "howdah_server_reload_seconds_count "); found {
+		if strings.HasPrefix(line, "howdah_data_server_reload_duration_seconds_count{") {
+			_, count, _ := strings.Cut(line, "} ")
 			number, err := strconv.Atoi(strings.TrimSpace(count))
 			mustWork(s.t, "reading the metrics", err)
 			return number

@@ -247,7 +247,7 @@ func comingAndGoing(t *testing.T) {
 // loadsOf is how often ganesha has reloaded.
 func loadsOf(t *testing.T, s *dataServer) float64 {
 	t.Helper()
-	return metricOf(t, s.manager.metrics, "howdah_server_reload_seconds")
+	return metricOf(t, s.manager.metrics, "howdah_data_server_reload_duration_seconds")
 }
 
 func ownClientsAreForgotten(t *testing.T) {

@@ -37,7 +37,7 @@ var tlsKeepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Int
 type tlsProxy struct {
 	config  atomic.Pointer[tls.Config]
 	ganesha func(ctx context.Context) (net.Conn, error)
-	metrics *metrics
+	metrics *serverMetrics
 	log     *slog.Logger
 	// handshake is handshakeTimeout, but for tests.
 	handshake time.Duration
@@ -58,7 +58,7 @@ type stranger struct {
 	from netip.Addr
 }
 
-func newTLSProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *metrics, log *slog.Logger) *tlsProxy {
+func newTLSProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *serverMetrics, log *slog.Logger) *tlsProxy {
 	return &tlsProxy{ganesha: ganesha, metrics: metrics, log: log, handshake: handshakeTimeout}
 }
 

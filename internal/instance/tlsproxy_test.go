@@ -42,7 +42,7 @@ func startEchoProxy(t *testing.T, handshake time.Duration) *echoProxy {
 	p := &echoProxy{address: listener.Addr().String(), told: &lines{}}
 	p.tlsProxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", behind.Addr().String())
-	}, newMetrics(), slog.New(slog.NewTextHandler(p.told, nil)))
+	}, newMetrics("default", "training-0"), slog.New(slog.NewTextHandler(p.told, nil)))
 	p.handshake = handshake
 	own, err := mtls.Parse(issue(t, testAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }))
 	mustWork(t, "read a certificate", err)
@@ -131,13 +131,13 @@ func TestNamespaceServersConnectionsAreBounded(t *testing.T) {
 	if _, in := p.enter(t, "127.0.0.3"); in {
 		t.Error("one more was let in")
 	}
-	if got := metricOf(t, p.metrics, "howdah_server_tls_connections"); got != tlsConnections {
+	if got := metricOf(t, p.metrics, "howdah_data_server_tls_connections"); got != tlsConnections {
 		t.Errorf("the metric says %v", got)
 	}
 	if text := p.told.String(); !strings.Contains(text, "no more may be") || !strings.Contains(text, "127.0.0.3") {
 		t.Errorf("the log: %s", text)
 	}
-	if got := metricOf(t, p.metrics, "howdah_server_tls_refused_total"); got != 1 {
+	if got := metricOf(t, p.metrics, "howdah_data_server_tls_refused_total"); got != 1 {
 		t.Errorf("%v were refused", got)
 	}
 	// What one leaves is another's.
@@ -153,7 +153,7 @@ func TestNamespaceServersConnectionsAreBounded(t *testing.T) {
 }
 
 // metricOf is a gauge, a counter, or how often a histogram observed something.
-func metricOf(t *testing.T, m *metrics, name string) float64 {
+func metricOf(t *testing.T, m *serverMetrics, name string) float64 {
 	t.Helper()
 	families, err := m.registry.Gather()
 	mustWork(t, "gather metrics", err)

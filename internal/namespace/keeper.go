@@ -23,7 +23,7 @@ const (
 )
 
 // elect runs keep whenever this namespace server is the elected one, until the context ends.
-func elect(ctx context.Context, config *rest.Config, o *Options, m *metrics, keep func(context.Context)) error {
+func elect(ctx context.Context, config *rest.Config, o *Options, m *serverMetrics, keep func(context.Context)) error {
 	leases, err := coordination.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("prepare the election of the keeper: %w", err)
@@ -41,7 +41,7 @@ func elect(ctx context.Context, config *rest.Config, o *Options, m *metrics, kee
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				o.Log.Info("this namespace server is the keeper now")
-				m.keeper.Set(1)
+				m.becameKeeper()
 				keep(ctx)
 			},
 			OnStoppedLeading: func() { m.keeper.Set(0) },

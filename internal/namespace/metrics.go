@@ -5,60 +5,105 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/howdah/howdah/internal/metrics"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
-// metrics are those of one namespace server.
-type metrics struct {
+// serverMetrics are those of one namespace server.
+type serverMetrics struct {
 	registry   *prometheus.Registry
+	own        prometheus.Registerer
 	operations *prometheus.CounterVec
+	durations  *prometheus.HistogramVec
 	mkdir      *prometheus.HistogramVec
 	keeper     prometheus.Gauge
+	elections  prometheus.Counter
 	reachable  *prometheus.GaugeVec
 }
 
-func newMetrics() *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "howdah_namespace_operations_total",
-			Help: "NFS operations on files and directories by name (RFC 8881) and status.",
-		}, []string{"operation", "status"}),
-		mkdir: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "howdah_namespace_mkdir_seconds",
-			Help:    "Time from a client's mkdir to its answer, in seconds.",
-			Buckets: prometheus.ExponentialBuckets(0.002, 2, 14),
-		}, []string{"status"}),
-		keeper: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "howdah_namespace_keeper",
-			Help: "1 while this namespace server is the keeper of its FileServer's directories.",
-		}),
+func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
+	registry := prometheus.NewRegistry()
+	m := &serverMetrics{
+		registry: registry,
+		own: prometheus.WrapRegistererWith(prometheus.Labels{
+			metrics.LabelNamespace: kubeNamespace, metrics.LabelFileServer: fileServer,
+		}, registry),
+		operations: metrics.NamespaceOperations.CounterVec(),
+		durations:  metrics.NamespaceOperationDuration.HistogramVec(),
+		mkdir:      metrics.NamespaceMkdirDuration.HistogramVec(),
+		keeper:     metrics.NamespaceKeeper.NewGauge(),
+		elections:  metrics.NamespaceKeeperElections.NewCounter(),
+		reachable:  metrics.NamespaceReachable.GaugeVec(),
 	}
-	m.reachable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "howdah_namespace_data_server_reachable",
-		Help: "1 if the data server answers NFS at its address, 0 if not. Only the keeper has it.",
-	}, []string{"data_server"})
-	m.registry.MustRegister(m.operations, m.mkdir, m.keeper, m.reachable,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable)
+	metrics.RegisterProcess(m.own, true)
 	return m
 }
 
-func (m *metrics) observeOperation(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4) {
+// observeOperation counts an operation. What a client may choose is bounded: operations without a name are one.
+func (m *serverMetrics) observeOperation(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4, took time.Duration) {
 	name, ok := nfsv4.NfsOpnum4_name[op]
 	if !ok {
 		name = "OP_ILLEGAL"
 	}
 	m.operations.WithLabelValues(name, nfs.StatusName(status)).Inc()
+	m.durations.WithLabelValues(name).Observe(took.Seconds())
 }
 
-func (m *metrics) observeMkdir(status nfsv4.Nfsstat4, took time.Duration) {
+func (m *serverMetrics) observeMkdir(status nfsv4.Nfsstat4, took time.Duration) {
 	m.mkdir.WithLabelValues(nfs.StatusName(status)).Observe(took.Seconds())
 }
 
-// gauge adds a number that is looked up when it is asked for.
-func (m *metrics) gauge(name, help string, value func() int) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
-		func() float64 { return float64(value()) }))
+func (m *serverMetrics) becameKeeper() {
+	m.keeper.Set(1)
+	m.elections.Inc()
+}
+
+// tell adds numbers that are looked up when they are asked for.
+func (m *serverMetrics) tell(numbers map[*metrics.Metric]func() int) {
+	for metric, value := range numbers {
+		m.own.MustRegister(metric.Func(func() float64 { return float64(value()) }))
+	}
+}
+
+// countTree adds the metrics of what there is to serve.
+func (s *server) countTree() {
+	s.metrics.tell(map[*metrics.Metric]func() int{
+		metrics.NamespaceReady: func() int {
+			if s.ready() == nil {
+				return 1
+			}
+			return 0
+		},
+		metrics.NamespaceShares:      func() int { return s.tree.Sizes().Shares },
+		metrics.NamespaceDirectories: func() int { return s.tree.Sizes().Directories },
+		metrics.NamespaceJunctions:   func() int { return s.tree.Sizes().Junctions },
+		metrics.NamespaceUnfinished:  func() int { return s.tree.Sizes().Unfinished },
+		metrics.NamespaceOwnersDown:  s.prober.Down,
+	})
+}
+
+// countServing adds the metrics of what is served, once there is a server.
+func (s *server) countServing(sessions *session.Server, calls *rpc.Server) {
+	s.metrics.tell(map[*metrics.Metric]func() int{
+		metrics.NamespaceClients:              func() int { return sessions.Stats().Clients },
+		metrics.NamespaceClientsLimit:         func() int { return sessions.Limits().Clients },
+		metrics.NamespaceSessions:             func() int { return sessions.Stats().Sessions },
+		metrics.NamespaceSessionsLimit:        func() int { return sessions.Limits().Sessions },
+		metrics.NamespaceConnections:          func() int { return calls.Stats().Connections },
+		metrics.NamespaceConnectionsLimit:     func() int { return calls.Limits().Connections },
+		metrics.NamespaceAddresses:            func() int { return calls.Stats().Addresses },
+		metrics.NamespaceRequests:             func() int { return calls.Stats().Requests },
+		metrics.NamespaceRequestsLimit:        func() int { return calls.Limits().Requests },
+		metrics.NamespaceReplyBytes:           func() int { return calls.Stats().ReplyBytes },
+		metrics.NamespaceReplyBytesLimit:      func() int { return calls.Limits().ReplyBytes },
+		metrics.NamespaceConnectionsRefused:   func() int { return int(calls.Totals().Refused) },
+		metrics.NamespaceConnectionsDisplaced: func() int { return int(calls.Totals().Displaced) },
+		metrics.NamespaceChangesDelayed:       func() int { return int(sessions.Delayed().Changes) },
+		metrics.NamespaceClientsDelayed:       func() int { return int(sessions.Delayed().Clients) },
+		metrics.NamespaceSessionsDelayed:      func() int { return int(sessions.Delayed().Sessions) },
+	})
 }

@@ -110,7 +110,7 @@ func TestANewKeeperDoesNotTakeBackThatADataServerIsSilentBeforeItHasAsked(t *tes
 	replica := w.serve("a")
 	// By then it has reported at least once before it knew, and once after.
 	w.eventually("the new keeper finds the data server silent", func() bool {
-		return strings.Contains(metricsOf(t, replica), fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q} 0\n", key.Name))
+		return strings.Contains(metricsOf(t, replica), fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q,file_server=%q,namespace=%q} 0\n", key.Name, fileServer, key.Namespace))
 	})
 	if err := w.api.Get(t.Context(), key, server); err != nil {
 		t.Fatal(err)

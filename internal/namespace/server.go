@@ -43,7 +43,7 @@ type server struct {
 	// reachability is the keeper's, too.
 	reachability *reachability
 	watcher      *watcher
-	metrics      *metrics
+	metrics      *serverMetrics
 
 	// calls is nil until there is a server for clients.
 	calls     atomic.Pointer[rpc.Server]
@@ -106,7 +106,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare to write ShareDirectories: %w", err)
 	}
-	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics()}
+	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics(o.KubeNamespace, o.FileServer)}
 	identities, err := mtls.Load(o.Certificate, o.PreviousCertificate)
 	if err != nil {
 		return nil, err
@@ -132,6 +132,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 		return nil, err
 	}
 	s.watcher.addressesChanged = s.leave
+	s.countTree()
 	return s, nil
 }
 
@@ -253,23 +254,6 @@ func ignoreEnd(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// countServing adds the metrics of what is served.
-func (s *server) countServing(sessions *session.Server, calls *rpc.Server) {
-	m := s.metrics
-	m.gauge("howdah_namespace_shares", "Shares in the tree.", func() int { return s.tree.Sizes().Shares })
-	m.gauge("howdah_namespace_directories", "Plain directories in the tree.", func() int { return s.tree.Sizes().Directories })
-	m.gauge("howdah_namespace_junctions", "Junctions in the tree.", func() int { return s.tree.Sizes().Junctions })
-	m.gauge("howdah_namespace_unfinished", "Directories that are being made, removed or renamed.", func() int { return s.tree.Sizes().Unfinished })
-	m.gauge("howdah_namespace_owners_down", "Data servers that own directories and do not answer.", s.prober.Down)
-	m.gauge("howdah_namespace_clients", "NFS clients.", func() int { return sessions.Stats().Clients })
-	m.gauge("howdah_namespace_sessions", "NFS sessions.", func() int { return sessions.Stats().Sessions })
-	m.gauge("howdah_namespace_connections", "Open connections.", func() int { return calls.Stats().Connections })
-	m.gauge("howdah_namespace_connections_limit", "Connections that there may be.", func() int { return calls.Limits().Connections })
-	m.gauge("howdah_namespace_clients_limit", "NFS clients that there may be.", func() int { return sessions.Limits().Clients })
-	m.gauge("howdah_namespace_requests", "Requests that are being executed.", func() int { return calls.Stats().Requests })
-	m.gauge("howdah_namespace_reply_bytes", "Memory of replies that clients have not read.", func() int { return calls.Stats().ReplyBytes })
 }
 
 // manager answers probes and gives metrics.

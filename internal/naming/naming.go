@@ -161,6 +161,11 @@ func Directory(fileServer, key, path string) string {
 // ShareExport is a share on a data server. A data server's name has no dot in it, so no two shares' exports have one name.
 func ShareExport(key, dataServer string) string { return key + "." + dataServer }
 
+// FileServerOf is the name of the FileServer of a data server.
+func FileServerOf(dataServer string) string {
+	return dataServer[:max(strings.LastIndex(dataServer, "-"), 0)]
+}
+
 // ExportPseudo is the pseudo path of a share's export on a data server: what
 // referrals point below and what a direct mount of a data server names.
 func ExportPseudo(share string, volume int32) string {

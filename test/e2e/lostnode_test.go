@@ -208,8 +208,10 @@ func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 				if err != nil {
 					return err
 				}
-				if strings.Contains(text, fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q} 0\n", l.server)) {
-					return nil
+				for line := range strings.Lines(text) {
+					if strings.HasPrefix(line, fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q,", l.server)) && strings.HasSuffix(line, " 0\n") {
+						return nil
+					}
 				}
 			}
 			return fmt.Errorf("no namespace server's metrics say that %s is not reachable", l.server)

@@ -24,8 +24,10 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
+	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
+	"github.com/howdah/howdah/test/exposition"
 	"github.com/howdah/howdah/test/tokens"
 )
 
@@ -182,6 +184,16 @@ var _ = Describe("People", Ordered, func() {
 		}
 		Eventually(func() string { return ask("https", tokenOf("prometheus")) }, patience, "200ms").
 			Should(And(HavePrefix("200 "), ContainSubstring("controller_runtime_reconcile_total")))
+		// What it tells is what the catalogue says, and of an object for as long as it is there.
+		server := builders.FileServer(namespace, "measured").Replicas(1).Class(standardClass).Build()
+		create(server)
+		sample := fmt.Sprintf("howdah_object_condition{kind=\"FileServer\",name=\"measured\",namespace=%q,status=\"true\",type=\"Ready\"} ", namespace)
+		scrape := func() string { return ask("https", tokenOf("prometheus")) }
+		Eventually(scrape, patience, "200ms").Should(And(ContainSubstring(sample), ContainSubstring("howdah_objects_collected 1\n")))
+		rare := slices.DeleteFunc(metrics.All(), func(m *metrics.Metric) bool { return m == metrics.ObjectCondition || m == metrics.FileServerWanted })
+		Expect(exposition.Check(strings.TrimPrefix(scrape(), "200 "), metrics.Operator, rare...)).To(Succeed())
+		Expect(admin.Delete(ctx, server)).To(Succeed())
+		Eventually(scrape, patience, "200ms").ShouldNot(ContainSubstring(sample))
 		Expect(ask("https", "")).To(HavePrefix("401 "))
 		Expect(ask("https", "made-up")).To(HavePrefix("401 "))
 		Expect(ask("https", tokenOf("nobody"))).To(And(HavePrefix("403 "), ContainSubstring(":nobody may not get /metrics")))

@@ -22,12 +22,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
+	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/test/builders"
 	"github.com/howdah/howdah/test/tokens"
 )
@@ -133,8 +135,10 @@ func startOperator(environment *envtest.Environment) {
 		Images: desired.Images{Server: serverImage, Howdah: howdahImage},
 		Clock:  clock.RealClock{},
 
+		Metrics:         runtimemetrics.Registry,
 		NetworkPolicies: &desired.NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 	})).To(Succeed())
+	metrics.RegisterProcess(runtimemetrics.Registry, false)
 	done := make(chan error, 1)
 	managerContext, stop := context.WithCancel(ctx)
 	go func() { done <- mgr.Start(managerContext) }()

@@ -49,7 +49,7 @@ type Config struct {
 	// LeaseSeconds is the lease_time attribute.
 	LeaseSeconds uint32
 	// Observe is told of every operation; nil: nobody is.
-	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4)
+	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4, took time.Duration)
 }
 
 // Handler implements session.Handler.
@@ -90,10 +90,12 @@ type compound struct {
 
 // Do implements session.Compound.
 func (c *compound) Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
-	res := c.do(ctx, op)
-	if c.h.Observe != nil {
-		c.h.Observe(op.GetArgop(), session.StatusOf(res))
+	if c.h.Observe == nil {
+		return c.do(ctx, op)
 	}
+	began := c.h.Now()
+	res := c.do(ctx, op)
+	c.h.Observe(op.GetArgop(), session.StatusOf(res), c.h.Now().Sub(began))
 	return res
 }
 

@@ -52,6 +52,8 @@ type connection struct {
 	greeted bool
 	active  time.Time
 	ending  bool
+	// dismissed is true once it was closed for the sake of others.
+	dismissed bool
 }
 
 func newConnection(server *Server, conn net.Conn, address netip.Addr) *connection {

@@ -56,6 +56,7 @@ func (s *Server) admit(c *connection) bool {
 		return s.enter(c)
 	}
 	if victim == nil {
+		s.totals.Refused++
 		return false
 	}
 	s.log.Debug("A connection gives its place to another client", "client", victim.address, "newcomer", c.address)
@@ -285,6 +286,10 @@ func (s *Server) relieve() {
 
 // dismiss closes a connection whose reader may be waiting for its turn.
 func (s *Server) dismiss(c *connection) {
+	if !c.dismissed {
+		c.dismissed = true
+		s.totals.Displaced++
+	}
 	c.abandon()
 	s.rouse(c)
 }

@@ -168,6 +168,9 @@ func TestAnAddressGetsNoMoreThanItsConnections(t *testing.T) {
 	}
 	r.served(busy)
 	r.served(r.dialFrom(good))
+	if got := r.Totals(); got != (Totals{Refused: 1, Displaced: 1}) {
+		t.Errorf("counted %+v", got)
+	}
 }
 
 // While one address has all its requests in execution, others get their turn.

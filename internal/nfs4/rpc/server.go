@@ -33,6 +33,7 @@ type Server struct {
 	accounts map[netip.Addr]*account
 	// What all clients hold together, and how many connections wait for their turn.
 	connections, requests, buffered, replies, waiting int
+	totals                                            Totals
 }
 
 // Stats are the numbers of the moment.
@@ -43,6 +44,10 @@ type Stats struct {
 	// BufferBytes are held for requests beyond their first 4 KiB, ReplyBytes for replies that clients have not taken.
 	BufferBytes, ReplyBytes int
 }
+
+// Totals count connections since the start: those that were closed at once, because there were too many, and those
+// that were closed for the sake of others.
+type Totals struct{ Refused, Displaced int64 }
 
 // NewServer makes a server; nothing runs before Serve.
 func NewServer(config Config) *Server {
@@ -66,6 +71,13 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Connections: s.connections, Addresses: len(s.accounts), Requests: s.requests, BufferBytes: s.buffered, ReplyBytes: s.replies,
 	}
+}
+
+// Totals returns what was counted since the start.
+func (s *Server) Totals() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.totals
 }
 
 // Limits are those that the server works with.

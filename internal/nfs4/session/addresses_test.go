@@ -140,6 +140,9 @@ func TestRateOfChanges(t *testing.T) {
 	if encoded, _ := f.Compound(ctx, at(1), encode(1, sequence(mine, 0, number), putRoot, create)); encoded[3] != byte(nfsv4.NFS4ERR_DELAY&0xff) {
 		t.Errorf("one more: %x", encoded[:4])
 	}
+	if got := f.Delayed().Changes; got != 1 {
+		t.Errorf("%d changes are counted as put off", got)
+	}
 	if got := mkdir(at(2), other, 1); got != nfsv4.NFS4_OK {
 		t.Errorf("another address: %v", nfsv4.Nfsstat4_name[got])
 	}

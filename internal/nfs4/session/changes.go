@@ -25,6 +25,16 @@ func limited(number nfsv4.NfsOpnum4) bool {
 // beginChange admits a change: a client address has so many a second, and so many at a time. False means
 // NFS4ERR_DELAY. release is to be called at the end of the change.
 func (s *Server) beginChange(ctx context.Context, caller rpc.Caller) (release func(), admitted bool) {
+	release, admitted = s.awaitChange(ctx, caller)
+	if !admitted {
+		s.mu.Lock()
+		s.delayed.Changes++
+		s.mu.Unlock()
+	}
+	return release, admitted
+}
+
+func (s *Server) awaitChange(ctx context.Context, caller rpc.Caller) (release func(), admitted bool) {
 	s.mu.Lock()
 	a := s.addressOf(caller)
 	now := s.now()

@@ -164,6 +164,7 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 	}
 	address := s.addressOf(from)
 	if !s.makeRoom(address) {
+		s.delayed.Clients++
 		s.warn("A client was put off: there are too many", "address", address.address, "clientsOfIt", len(address.clients), "inTotal", len(s.clients))
 		return nil, nfsv4.NFS4ERR_DELAY
 	}

@@ -292,6 +292,9 @@ func TestLimitOfClients(t *testing.T) {
 	if got := f.Stats(); got != (session.Stats{Clients: 3, ConfirmedClients: 3, Sessions: 3}) {
 		t.Errorf("%+v", got)
 	}
+	if got := f.Delayed(); got != (session.Delayed{Clients: 1}) {
+		t.Errorf("%+v", got)
+	}
 	f.clock.advance(2*lease + 1)
 	exchanged(t, f.send(alice, exchangeID("d", 1, 0)))
 }

@@ -120,6 +120,7 @@ type Server struct {
 	cached     int
 	lastExpiry time.Time
 	warned     time.Time
+	delayed    Delayed
 }
 
 // Stats are the numbers of the moment.
@@ -128,6 +129,9 @@ type Stats struct {
 	// CachedBytes are kept for retries.
 	CachedBytes int
 }
+
+// Delayed counts what was put off since the start (NFS4ERR_DELAY) because there was too much of it.
+type Delayed struct{ Changes, Clients, Sessions int64 }
 
 // New makes a server with no clients.
 func New(config Config) (*Server, error) {
@@ -177,6 +181,13 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{Clients: len(s.clients), ConfirmedClients: len(s.confirmed), Sessions: len(s.sessions), CachedBytes: s.cached}
+}
+
+// Delayed returns what was counted since the start.
+func (s *Server) Delayed() Delayed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.delayed
 }
 
 // Expire drops clients whose lease is over. It is also done as requests come in, so

@@ -75,6 +75,7 @@ func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) (n
 	fore, status := s.negotiate(args)
 	// NFS4ERR_NOSPC, which the RFC has for this, makes a client's mount fail; there is room again in a while.
 	if status == nfsv4.NFS4_OK && (len(c.sessions) >= s.limits.SessionsPerClient || !s.makeRoomForSession(c.address)) {
+		s.delayed.Sessions++
 		s.warn("A session was put off: there are too many", "address", c.address.address, "ofClient", len(c.sessions),
 			"ofAddress", c.address.sessions, "inTotal", len(s.sessions))
 		status = nfsv4.NFS4ERR_DELAY

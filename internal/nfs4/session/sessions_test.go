@@ -113,6 +113,9 @@ func TestLimitsOfSessions(t *testing.T) {
 	}
 	f.client("b")
 	third := exchanged(t, f.send(alice, exchangeID("c", 1, 0)))
+	if got := f.Delayed(); got != (session.Delayed{Sessions: 1}) {
+		t.Errorf("counted %+v", got)
+	}
 	if got := f.status(createSession(third.EirClientid, 1)); got != nfsv4.NFS4ERR_DELAY {
 		t.Errorf("a fourth session: %v", nfsv4.Nfsstat4_name[got])
 	}

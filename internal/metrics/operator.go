@@ -1,0 +1,64 @@
+package metrics
+
+// Metrics of the operator: what the API objects say. "kind" is that of the object; its Kubernetes namespace and name are
+// namespace and name, or namespace and the kind's own label.
+var (
+	ObjectsCollected = gauge(Operator, "howdah_objects_collected",
+		"1 if this scrape has read all objects, 0 if the metrics of objects are missing. Only the elected operator has it.")
+	ObjectCondition = gauge(Operator, "howdah_object_condition",
+		"1 for the present status (true, false or unknown) of a condition of a FileServer, FileShare, MLPerfStorageJob or DataServer, 0 for the two others.",
+		"kind", LabelNamespace, "name", "type", "status")
+	ObjectTransition = gauge(Operator, "howdah_object_condition_transition_timestamp_seconds",
+		"When the status of a condition last changed, in seconds since 1970.", "kind", LabelNamespace, "name", "type")
+	ObjectGeneration = gauge(Operator, "howdah_object_generation",
+		"How often what is wanted of an object was changed.", "kind", LabelNamespace, "name")
+	ObjectObserved = gauge(Operator, "howdah_object_observed_generation",
+		"The generation of an object that its status is about.", "kind", LabelNamespace, "name")
+	ObjectDeletion = gauge(Operator, "howdah_object_deletion_timestamp_seconds",
+		"When the deletion of an object was asked for, in seconds since 1970, while it is being deleted.", "kind", LabelNamespace, "name")
+
+	FileServerWanted = gauge(Operator, "howdah_file_server_data_servers_wanted",
+		"Data servers that there should be.", LabelNamespace, LabelFileServer)
+	FileServerReady = gauge(Operator, "howdah_file_server_data_servers_ready",
+		"Data servers that serve.", LabelNamespace, LabelFileServer)
+	FileServerCapacity = gauge(Operator, "howdah_file_server_capacity_bytes",
+		"Size of the volumes of all data servers.", LabelNamespace, LabelFileServer)
+	FileServerUsed = gauge(Operator, "howdah_file_server_used_bytes",
+		"What is used of the volumes of all data servers, in steps of 1/64 of a volume.", LabelNamespace, LabelFileServer)
+	FileServerDirectories = gauge(Operator, "howdah_file_server_directories",
+		"Directories of shares that a data server owns: their placement.", LabelNamespace, LabelFileServer, LabelDataServer)
+	DataServerInfo = gauge(Operator, "howdah_file_server_data_server_info",
+		"1; the node that a data server runs on. Another node after a failover.", LabelNamespace, LabelFileServer, LabelDataServer, "node")
+	DataServerUnreachable = gauge(Operator, "howdah_file_server_data_server_unreachable",
+		"1 while the namespace servers get no answer from a data server.", LabelNamespace, LabelFileServer, LabelDataServer)
+
+	FileShareInfo = gauge(Operator, "howdah_file_share_info",
+		"1; the FileServer of a FileShare, and the Kubernetes namespace of that FileServer.", LabelNamespace, "share", "server_namespace", LabelFileServer)
+	FileShareDirectories = gauge(Operator, "howdah_file_share_directories",
+		"Directories of a share that a data server owns.", LabelNamespace, "share", LabelDataServer)
+	FileShareReadyDirectories = gauge(Operator, "howdah_file_share_directories_ready",
+		"Directories of a share that exist on their data servers.", LabelNamespace, "share")
+	FileShareDirectoriesLimit = gauge(Operator, "howdah_file_share_directories_limit",
+		"Directories that a share may have at its depth and above it.", LabelNamespace, "share")
+	FileShareExports = gauge(Operator, "howdah_file_share_exports",
+		"Data servers that export a share, by state: serving, pending or removing.", LabelNamespace, "share", "state")
+
+	JobInfo = gauge(Operator, "howdah_mlperf_storage_job_info",
+		"1; what a job measures.", LabelNamespace, "storage_job", "share", "workload", "accelerator")
+	JobAccelerators = gauge(Operator, "howdah_mlperf_storage_job_accelerators",
+		"Accelerators that a job emulates.", LabelNamespace, "storage_job")
+	JobStarted = gauge(Operator, "howdah_mlperf_storage_job_start_timestamp_seconds",
+		"When a job began, in seconds since 1970.", LabelNamespace, "storage_job")
+	JobCompleted = gauge(Operator, "howdah_mlperf_storage_job_completion_timestamp_seconds",
+		"When a job ended, in seconds since 1970.", LabelNamespace, "storage_job")
+	JobUtilization = gauge(Operator, "howdah_mlperf_storage_job_accelerator_utilization_ratio",
+		"Mean accelerator utilization (AU) of a run, from 0 to 1; MLPerf Storage asks for 0.9.", LabelNamespace, "storage_job")
+	JobSamples = gauge(Operator, "howdah_mlperf_storage_job_samples_per_second",
+		"Samples that all accelerators of a run took in a second, in the mean.", LabelNamespace, "storage_job")
+	JobThroughput = gauge(Operator, "howdah_mlperf_storage_job_read_bytes_per_second",
+		"Bytes that all clients of a run read in a second, in the mean.", LabelNamespace, "storage_job")
+	JobServerRead = gauge(Operator, "howdah_mlperf_storage_job_server_read_bytes",
+		"Bytes of a run that a data server delivered, by its own count.", LabelNamespace, "storage_job", LabelDataServer)
+	JobVerdict = gauge(Operator, "howdah_mlperf_storage_job_verdict",
+		"1 for the verdict of a run (Passed, Failed or Invalid), 0 for the two others; nothing before the end.", LabelNamespace, "storage_job", "verdict")
+)
