@@ -13,6 +13,7 @@ import (
 const (
 	maxPath     = 4096
 	maxIdentity = 1024
+	maxCephUser = 64 // MAXUSERIDLEN of FSAL_CEPH, less its end
 )
 
 // check tells everything that is wrong with the model.
@@ -20,7 +21,7 @@ func (c Config) check() error {
 	faults := []error{
 		checkText("Server_Scope", c.ServerScope, maxIdentity),
 		checkText("Server_Owner", c.ServerOwner, maxIdentity),
-		checkPath("RecoveryRoot", c.RecoveryRoot),
+		c.checkRecovery(),
 	}
 	if c.LeaseSeconds < 1 || c.LeaseSeconds > 120 {
 		faults = append(faults, fmt.Errorf("Lease_Lifetime %d is not 1 to 120 seconds", c.LeaseSeconds))
@@ -29,7 +30,18 @@ func (c Config) check() error {
 		faults = append(faults, fmt.Errorf("Grace_Period %d is not %d (the lease) to 180 seconds", c.GraceSeconds, c.LeaseSeconds))
 	}
 	ids, pseudos := map[uint16]bool{}, map[string]bool{}
+	paths := map[string]string{}
 	for _, export := range c.Exports {
+		if fs := export.CephFS; fs != nil {
+			if c.Ceph == nil {
+				faults = append(faults, fmt.Errorf("export %d is in CephFS, and the configuration names no Ceph cluster", export.ID))
+			}
+			if other, used := paths[fs.User]; used {
+				faults = append(faults, fmt.Errorf("Ceph user %q has the exports %s and %s: give each its own, or clients of one can reach the other",
+					fs.User, other, export.Path))
+			}
+			paths[fs.User] = export.Path
+		}
 		if ids[export.ID] {
 			faults = append(faults, fmt.Errorf("Export_Id %d is used twice", export.ID))
 		}
@@ -44,8 +56,27 @@ func (c Config) check() error {
 	return errors.Join(faults...)
 }
 
+func (c Config) checkRecovery() error {
+	if c.Ceph == nil {
+		return checkPath("RecoveryRoot", c.RecoveryRoot)
+	}
+	if c.RecoveryRoot != "" {
+		return errors.New("clients are remembered in Ceph, and RecoveryRoot is set, too")
+	}
+	return errors.Join(
+		checkPath("ceph_conf", c.Ceph.ConfigFile),
+		checkText("userid", c.Ceph.RecoveryUser, maxCephUser),
+		checkText("pool", c.Ceph.RecoveryPool, maxIdentity),
+		checkText("namespace", c.Ceph.RecoveryNamespace, maxIdentity),
+		checkText("nodeid", c.Ceph.NodeID, maxIdentity),
+	)
+}
+
 func (e Export) check() error {
 	faults := []error{checkPath("Path", e.Path), checkPath("Pseudo", e.Pseudo)}
+	if e.CephFS != nil {
+		faults = append(faults, checkText("Filesystem", e.CephFS.FileSystem, maxIdentity), checkText("User_Id", e.CephFS.User, maxCephUser))
+	}
 	if e.ID == 0 {
 		faults = append(faults, errors.New("Export_Id 0 is ganesha's pseudo root"))
 	}

@@ -17,24 +17,52 @@ type Config struct {
 	LeaseSeconds, GraceSeconds int32
 	// MaxConnections is RPC_Max_Connections; 0 means DefaultMaxConnections.
 	MaxConnections uint32
-	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts.
+	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts. "" with Ceph, which does.
 	RecoveryRoot string
+	// Ceph is how ganesha reaches a Ceph cluster; nil if it needs none.
+	Ceph *Ceph
 
 	// Exports may be in any order; they are written in the order of their ids.
 	Exports []Export
+}
+
+// Ceph is how ganesha reaches a Ceph cluster, and where in it its clients are remembered (RecoveryBackend rados_cluster). No key is
+// in it: libraries find the users' keyrings by ConfigFile.
+type Ceph struct {
+	// ConfigFile is the path of ceph.conf.
+	ConfigFile string
+	// RecoveryUser is the cephx user, without "client.", that owns the recovery records.
+	RecoveryUser string
+	// RecoveryPool is the RADOS pool that has them, RecoveryNamespace this server's own namespace in it: servers that share one are
+	// in grace together whenever one of them restarts.
+	RecoveryPool, RecoveryNamespace string
+	// NodeID is the server's name in the records, and in the sessions of its CephFS clients: unique in the Ceph cluster, or
+	// one server has the other's clients blocklisted.
+	NodeID string
+}
+
+// CephFS is where an export's directory is, if it is in Ceph. Each user is a client of its own, so that what a share's user
+// may not reach no forged handle reaches: never give two shares one user.
+type CephFS struct {
+	// FileSystem is the name of the Ceph file system.
+	FileSystem string
+	// User is the cephx user without "client.".
+	User string
 }
 
 // Export is one exported directory.
 type Export struct {
 	// ID is Export_Id, and with it Filesystem_Id: unique, because it is in file handles. 0 is ganesha's pseudo root.
 	ID uint16
-	// Path is the directory in ganesha's file system.
+	// Path is the directory in ganesha's file system, or in CephFS.
 	Path string
 	// Pseudo is the path that clients see.
 	Pseudo string
 	// Clients are looked at in order; the first that has the client's address
 	// counts (measured in TestTheFirstClientBlockCounts of internal/instance). A client in none has no access.
 	Clients []Client
+	// CephFS is set if the directory is in CephFS; nil means a file system that is mounted here.
+	CephFS *CephFS
 }
 
 // Client lets some addresses in.

@@ -3,6 +3,7 @@ package ganesha_test
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,6 +36,12 @@ func server() Config {
 	}
 }
 
+// inCeph has the clients remembered in Ceph.
+func inCeph(c *Config) {
+	c.LeaseSeconds, c.GraceSeconds, c.RecoveryRoot = 6, 12, ""
+	c.Ceph = &Ceph{"/etc/ceph/ceph.conf", "howdah-rec-8c5b", "howdah", c.ServerOwner, c.ServerOwner}
+}
+
 func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 	trusted := func(t *testing.T) Client {
 		return Client{[]netip.Prefix{address(t, "127.0.0.1"), address(t, "10.42.1.7")}, ReadWrite, SquashNone, false}
@@ -47,10 +54,10 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 		},
 		"one export for everybody": func(t *testing.T, c *Config) {
 			everybody := Client{[]netip.Prefix{address(t, "0.0.0.0/0"), address(t, "::/0")}, ReadWrite, SquashNone, false}
-			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}}}
+			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}, nil}}
 		},
 		"every access and squash": func(t *testing.T, c *Config) {
-			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}}
+			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}, nil}
 			for _, access := range []Access{ReadWrite, ReadOnly} {
 				for _, squash := range []Squash{SquashNone, SquashRoot, SquashAll} {
 					export.Clients = append(export.Clients, Client{[]netip.Prefix{address(t, "10.0.0.0/8")}, access, squash, squash == SquashRoot})
@@ -60,11 +67,11 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 		},
 		"three volumes and two shares, in the order of ids": func(t *testing.T, c *Config) {
 			c.Exports = []Export{
-				{65535, "/volumes/1/b", "/b/1", []Client{trusted(t)}},
-				{2, "/volumes/1/a", "/a/1", []Client{trusted(t)}},
-				{300, "/volumes/0/b", "/b/0", []Client{trusted(t)}},
-				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}},
-				{3, "/volumes/2/a", "/a/2", []Client{trusted(t)}},
+				{65535, "/volumes/1/b", "/b/1", []Client{trusted(t)}, nil},
+				{2, "/volumes/1/a", "/a/1", []Client{trusted(t)}, nil},
+				{300, "/volumes/0/b", "/b/0", []Client{trusted(t)}, nil},
+				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}, nil},
+				{3, "/volumes/2/a", "/a/2", []Client{trusted(t)}, nil},
 			}
 		},
 		"addresses of both families": func(t *testing.T, c *Config) {
@@ -74,14 +81,21 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			} {
 				client.Addresses = append(client.Addresses, address(t, text))
 			}
-			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}}}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}, nil}}
 		},
 		"an export for nobody": func(_ *testing.T, c *Config) {
-			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil}}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil, nil}}
+		},
+		"two shares in CephFS": func(t *testing.T, c *Config) {
+			inCeph(c)
+			c.Exports = []Export{
+				{41, "/volumes/howdah/b/9c1e", "/b/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-b"}},
+				{40, "/volumes/howdah/a/77d0", "/a/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-a"}},
+			}
 		},
 		"characters that are safe in quotes": func(_ *testing.T, c *Config) {
 			c.ServerOwner = "; # } { ' $ % ä 日本 = EXPORT"
-			c.Exports = []Export{{1, "/volumes/0/a b;#}'$%", "/a/0", nil}}
+			c.Exports = []Export{{1, "/volumes/0/a b;#}'$%", "/a/0", nil, nil}}
 		},
 	}
 	for name, change := range tests {
@@ -113,7 +127,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 	export := func(change func(*Export)) func(*Config) {
 		return func(c *Config) {
-			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone, false}}}
+			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone, false}}, nil}
 			change(&e)
 			c.Exports = []Export{e}
 		}
@@ -141,8 +155,16 @@ func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 		"an unknown squash":                      {export(func(e *Export) { e.Clients[0].Squash = "" }), "Squash"},
 		"a rule without addresses lets all in":   {export(func(e *Export) { e.Clients[0].Addresses = nil }), "no addresses"},
 		"an address that is no address":          {export(func(e *Export) { e.Clients[0].Addresses = []netip.Prefix{{}} }), "not valid"},
-		"two exports with an id":                 {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil}, {1, "/v/b", "/b/0", nil}} }, "used twice"},
-		"two exports with a pseudo path":         {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil}, {2, "/v/b", "/a/0", nil}} }, "used twice"},
+		"no recovery root":                       {func(c *Config) { c.RecoveryRoot = "" }, "RecoveryRoot is empty"},
+		"two places for clients":                 {func(c *Config) { root := c.RecoveryRoot; inCeph(c); c.RecoveryRoot = root }, "RecoveryRoot is set, too"},
+		"no recovery user":                       {func(c *Config) { inCeph(c); c.Ceph.RecoveryUser = "" }, "userid is empty"},
+		"a recovery namespace with a quote":      {func(c *Config) { inCeph(c); c.Ceph.RecoveryNamespace = `a"` }, "can't carry"},
+		"an export in CephFS without a cluster":  {export(func(e *Export) { e.CephFS = &CephFS{"fs1", "a"} }), "names no Ceph cluster"},
+		"a Ceph user longer than ganesha takes":  {inCephFS("fs1", strings.Repeat("a", 65)), "longer"},
+		"a file system with a quote":             {inCephFS(`fs1"`, "a"), "can't carry"},
+		"two shares with one Ceph user":          {inCephFS("fs1", "a", "a"), "give each its own"},
+		"two exports with an id":                 {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil}, {1, "/v/b", "/b/0", nil, nil}} }, "used twice"},
+		"two exports with a pseudo path":         {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil}, {2, "/v/b", "/a/0", nil, nil}} }, "used twice"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +178,17 @@ func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 				t.Errorf("%v does not say %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// inCephFS makes an export for each of the users.
+func inCephFS(fileSystem string, users ...string) func(*Config) {
+	return func(c *Config) {
+		inCeph(c)
+		for i, user := range users {
+			path := fmt.Sprintf("/%d", i+1)
+			c.Exports = append(c.Exports, Export{ID: uint16(i + 1), Path: path, Pseudo: path, CephFS: &CephFS{fileSystem, user}})
+		}
 	}
 }
 

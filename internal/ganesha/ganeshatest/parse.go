@@ -16,17 +16,20 @@ var fixed = map[string]map[string]string{
 		"Protocols": "4", "Enable_NLM": "false", "Enable_RQUOTA": "false", "Enable_UDP": "false", "mount_path_pseudo": "true",
 		"Allow_Set_Io_Flusher_Fail": "true", "fsid_override": "true", "Enable_Metrics": "true", "Enable_Dynamic_Metrics": "true",
 	},
-	"NFSv4":           {"Minor_Versions": "1, 2", "RecoveryBackend": "fs_ng", "Only_Numeric_Owners": "true", "Delegations": "false"},
+	"NFSv4":           {"Minor_Versions": "1, 2", "Only_Numeric_Owners": "true", "Delegations": "false"},
 	"NFS_KRB5":        {"Active_krb5": "false"},
 	"EXPORT_DEFAULTS": {"Access_Type": "None", "SecType": "sys", "Protocols": "4", "Transports": "TCP"},
 	"LOG":             {"Default_Log_Level": "EVENT"},
 	"EXPORT":          {"Access_Type": "None"},
-	"FSAL":            {"Name": "VFS"},
+	"MDCACHE":         {"Dir_Chunk": "0"},
 	"CLIENT":          {"Protocols": "4"},
 }
 
 // order is that of the blocks before the exports.
 var order = []string{"NFS_CORE_PARAM", "NFSv4", "NFS_KRB5", "EXPORT_DEFAULTS", "LOG"}
+
+// cephOrder is that of the blocks that follow if clients are remembered in Ceph.
+var cephOrder = []string{"RADOS_KV", "CEPH", "MDCACHE"}
 
 // Parse reads a configuration back into its model. It fails on anything that the model does not say.
 func Parse(text string) (ganesha.Config, error) {
@@ -38,6 +41,14 @@ func Parse(text string) (ganesha.Config, error) {
 		return ganesha.Config{}, fmt.Errorf("%d blocks are less than %d", len(blocks), len(order))
 	}
 	var config ganesha.Config
+	order, inCeph := order, len(blocks) > len(order) && blocks[len(order)].name == cephOrder[0]
+	if inCeph {
+		order = slices.Concat(order, cephOrder)
+		config.Ceph = &ganesha.Ceph{}
+		if len(blocks) < len(order) {
+			return ganesha.Config{}, fmt.Errorf("%d blocks are less than %d", len(blocks), len(order))
+		}
+	}
 	for i, name := range order {
 		r := reader{block: blocks[i]}
 		r.is(name)
@@ -47,8 +58,20 @@ func Parse(text string) (ganesha.Config, error) {
 			config.MaxConnections = uint32(r.number("RPC_Max_Connections", 32))
 		case "NFSv4":
 			config.ServerScope, config.ServerOwner = r.quoted("Server_Scope"), r.quoted("Server_Owner")
-			config.RecoveryRoot = r.quoted("RecoveryRoot")
+			if inCeph {
+				r.same("RecoveryBackend", "rados_cluster")
+			} else {
+				r.same("RecoveryBackend", "fs_ng")
+				config.RecoveryRoot = r.quoted("RecoveryRoot")
+			}
 			config.LeaseSeconds, config.GraceSeconds = int32(r.number("Lease_Lifetime", 31)), int32(r.number("Grace_Period", 31))
+		case "RADOS_KV":
+			*config.Ceph = ganesha.Ceph{
+				ConfigFile: r.quoted("ceph_conf"), RecoveryUser: r.quoted("userid"), RecoveryPool: r.quoted("pool"),
+				RecoveryNamespace: r.quoted("namespace"), NodeID: r.quoted("nodeid"),
+			}
+		case "CEPH":
+			r.same("Ceph_Conf", `"`+config.Ceph.ConfigFile+`"`)
 		}
 		if err := r.end(0); err != nil {
 			return config, err
@@ -69,11 +92,22 @@ func parseExport(b *block) (ganesha.Export, error) {
 	r.is("EXPORT")
 	export := ganesha.Export{ID: uint16(r.number("Export_Id", 16)), Path: r.quoted("Path"), Pseudo: r.quoted("Pseudo")}
 	r.same("Filesystem_Id", fmt.Sprintf("%d.%d", ganesha.FilesystemMajor, export.ID))
-	if err := r.end(max(len(b.blocks), 1)); err != nil {
-		return export, err
+	if len(b.blocks) == 0 {
+		return export, fmt.Errorf("export %d has no FSAL", export.ID)
 	}
 	fsal := reader{block: b.blocks[0]}
 	fsal.is("FSAL")
+	switch name := fsal.word("Name"); name {
+	case "VFS":
+	case "CEPH":
+		r.same("Attr_Expiration_Time", "0")
+		export.CephFS = &ganesha.CephFS{FileSystem: fsal.quoted("Filesystem"), User: fsal.quoted("User_Id")}
+	default:
+		r.keep(fmt.Errorf("FSAL %s is none of ours", name))
+	}
+	if err := r.end(len(b.blocks)); err != nil {
+		return export, err
+	}
 	if err := fsal.end(0); err != nil {
 		return export, err
 	}
