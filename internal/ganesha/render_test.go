@@ -237,10 +237,14 @@ func FuzzNoValueBecomesADirective(f *testing.F) {
 			export.Clients = []Client{{[]netip.Prefix{prefix}, Access(access), Squash(squash), id%2 == 1}}
 		}
 		config.Exports = []Export{export}
-		text, err := Render(config)
-		if err != nil {
-			return
+		for _, inCeph := range []bool{false, true} {
+			if inCeph {
+				config.RecoveryRoot, config.Ceph = "", &Ceph{path, owner, scope, owner, scope}
+				config.Exports[0].CephFS = &CephFS{scope, owner}
+			}
+			if text, err := Render(config); err == nil {
+				assertReadsBack(t, config, text)
+			}
 		}
-		assertReadsBack(t, config, text)
 	})
 }

@@ -1,0 +1,100 @@
+package ceph
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// SubvolumeInfo is what Ceph says of a share's subvolume.
+type SubvolumeInfo struct {
+	// Path is that of the share's data in the file system.
+	Path string
+	// QuotaBytes is 0 without a quota.
+	QuotaBytes, UsedBytes int64
+	// Ready: it can be used. One that is being cloned or removed can't.
+	Ready bool
+}
+
+// ParseInfo reads the answer to Volume.Info.
+func ParseInfo(answer string) (SubvolumeInfo, error) {
+	var told struct {
+		Path  string          `json:"path"`
+		Quota json.RawMessage `json:"bytes_quota"` // A number, or "infinite".
+		Used  int64           `json:"bytes_used"`
+		State string          `json:"state"`
+	}
+	if err := json.Unmarshal([]byte(answer), &told); err != nil {
+		return SubvolumeInfo{}, fmt.Errorf("what Ceph says of a subvolume is no answer: %w", err)
+	}
+	info := SubvolumeInfo{Path: told.Path, UsedBytes: told.Used, Ready: told.State == "complete"}
+	if string(told.Quota) != `"infinite"` {
+		if err := json.Unmarshal(told.Quota, &info.QuotaBytes); err != nil {
+			return SubvolumeInfo{}, fmt.Errorf("the quota of a subvolume is %s: %w", told.Quota, err)
+		}
+	}
+	if info.Ready && info.Path == "" {
+		return SubvolumeInfo{}, fmt.Errorf("no path is named of a subvolume: %s", answer)
+	}
+	return info, nil
+}
+
+// ParseKey reads a user's key from the answer to GetUser or CreateRecoveryUser.
+func ParseKey(answer, user string) (string, error) {
+	var told []struct{ Entity, Key string }
+	if err := json.Unmarshal([]byte(answer), &told); err != nil {
+		// The answer may have a key in it, so it is not quoted, nor is the fault, which could quote it.
+		return "", fmt.Errorf("what Ceph says of user client.%s is no list of users", user)
+	}
+	for _, one := range told {
+		if one.Entity == "client."+user && one.Key != "" {
+			return one.Key, nil
+		}
+	}
+	return "", fmt.Errorf("no key is told of user client.%s", user)
+}
+
+// Capacity is how much a file system can hold, in bytes.
+type Capacity struct{ TotalBytes, UsedBytes int64 }
+
+// ParseCapacity reads it from the answers to FileSystems and Usage: what its data pools hold, and what they could hold besides.
+func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
+	var systems []struct {
+		Name      string   `json:"name"`
+		DataPools []string `json:"data_pools"`
+	}
+	if err := json.Unmarshal([]byte(fileSystems), &systems); err != nil {
+		return Capacity{}, fmt.Errorf("reading Ceph's file systems: %w", err)
+	}
+	var names []string
+	for _, system := range systems {
+		names = append(names, system.Name)
+	}
+	at := slices.Index(names, fileSystem)
+	if at < 0 {
+		return Capacity{}, fmt.Errorf("the Ceph cluster has no file system %q; it has: %v", fileSystem, names)
+	}
+	var told struct {
+		Pools []struct {
+			Name  string `json:"name"`
+			Stats struct {
+				Stored    int64 `json:"stored"`
+				Available int64 `json:"max_avail"`
+			} `json:"stats"`
+		} `json:"pools"`
+	}
+	if err := json.Unmarshal([]byte(usage), &told); err != nil {
+		return Capacity{}, fmt.Errorf("reading how full Ceph's pools are: %w", err)
+	}
+	var found Capacity
+	available := int64(0)
+	for _, pool := range told.Pools {
+		if slices.Contains(systems[at].DataPools, pool.Name) {
+			found.UsedBytes += pool.Stats.Stored
+			// Pools share their disks: what one takes the others can't.
+			available = max(available, pool.Stats.Available)
+		}
+	}
+	found.TotalBytes = found.UsedBytes + available
+	return found, nil
+}

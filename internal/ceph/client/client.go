@@ -1,0 +1,308 @@
+// Package client speaks to a Ceph cluster through the program howdah-ceph (internal/ceph/helper): the libraries of Ceph abort the
+// process at their own faults, and that must be another one. What to say is internal/ceph's to decide.
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+// Binary is the program in the server image.
+const Binary = "/usr/libexec/howdah-ceph"
+
+// Options say who connects to which cluster.
+type Options struct {
+	// Binary is unset for Binary.
+	Binary string
+	// User is the cephx user without "client.". Required.
+	User string
+	// Config is ceph.conf, Keyring a file with the user's key; where it is unset ceph.conf says.
+	Config, Keyring string
+	// Timeout is how long the monitors, an OSD and a mount may take; unset means the program's own.
+	Timeout time.Duration
+}
+
+// Error is what Ceph answered.
+type Error struct {
+	Code  syscall.Errno
+	Words string
+}
+
+func (e *Error) Error() string { return e.Words }
+
+// Is makes errors.Is(err, syscall.ENOENT) work.
+func (e *Error) Is(target error) bool { return target == e.Code }
+
+// ErrGone tells that the program has ended: make a new Client.
+var ErrGone = errors.New("the program that speaks to Ceph has ended")
+
+// Client is one connection. Its methods may be called from several goroutines; they take turns.
+type Client struct {
+	command *exec.Cmd
+	input   io.WriteCloser
+	output  *bufio.Reader
+	turn    chan struct{} // Has the one token.
+	stop    sync.Once
+	words   *tail
+}
+
+// Connect starts the program and waits for the cluster.
+func Connect(ctx context.Context, options Options) (*Client, error) {
+	binary := options.Binary
+	if binary == "" {
+		binary = Binary
+	}
+	arguments := []string{"--user", options.User}
+	for _, option := range [][2]string{{"--config", options.Config}, {"--keyring", options.Keyring}, {"--timeout", seconds(options.Timeout)}} {
+		if option[1] != "" {
+			arguments = append(arguments, option[:]...)
+		}
+	}
+	// Not CommandContext: the context is that of the connecting, and not of what comes after.
+	c := &Client{command: exec.Command(binary, arguments...), turn: make(chan struct{}, 1), words: &tail{}}
+	c.command.Stderr = c.words
+	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	input, err := c.command.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", binary, err)
+	}
+	output, err := c.command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", binary, err)
+	}
+	c.input, c.output = input, bufio.NewReader(output)
+	if err := c.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", binary, err)
+	}
+	if err := c.exchange(ctx, nil, nil); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("connecting to Ceph as client.%s: %w", options.User, err)
+	}
+	c.turn <- struct{}{}
+	return c, nil
+}
+
+func seconds(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(max(d, time.Second)/time.Second), 10)
+}
+
+// Close ends the program. It does not wait for the cluster.
+func (c *Client) Close() {
+	c.stop.Do(func() {
+		_ = c.input.Close()
+		_ = c.command.Process.Kill() // Fails only if it has just ended.
+		_ = c.command.Wait()
+	})
+}
+
+// request asks for something and waits for the answer. Once a context ends before its answer came the client is of no more use: the next
+// answer would be taken for that of another request.
+func (c *Client) request(ctx context.Context, request, result any) error {
+	select {
+	case <-c.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { c.turn <- struct{}{} }()
+	line, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("asking Ceph: %w", err)
+	}
+	return c.exchange(ctx, append(line, '\n'), result)
+}
+
+func (c *Client) exchange(ctx context.Context, line []byte, result any) error {
+	finished := context.AfterFunc(ctx, c.Close)
+	defer finished()
+	if _, err := c.input.Write(line); err != nil {
+		return c.gone(ctx)
+	}
+	text, err := c.output.ReadBytes('\n')
+	if err != nil {
+		return c.gone(ctx)
+	}
+	answer := struct {
+		Code   int             `json:"code"`
+		Words  string          `json:"words"`
+		Result json.RawMessage `json:"result"`
+	}{}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		c.Close()
+		return errors.New("the program that speaks to Ceph gave an answer that can't be read") // Which may have a key in it.
+	}
+	if answer.Code != 0 {
+		return &Error{syscall.Errno(answer.Code), answer.Words}
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return errors.New("the program that speaks to Ceph answered something else than was asked")
+	}
+	return nil
+}
+
+func (c *Client) gone(ctx context.Context) error {
+	c.Close()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if words := c.words.String(); words != "" {
+		return fmt.Errorf("%w: %s", ErrGone, words)
+	}
+	return ErrGone
+}
+
+// tail keeps the end of what the program said last.
+type tail struct {
+	mutex sync.Mutex
+	text  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 1024
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.text = append(t.text, p...)
+	if len(t.text) > most {
+		t.text = t.text[len(t.text)-most:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.text)), "?")
+}
+
+// FSID is the cluster's identity.
+func (c *Client) FSID(ctx context.Context) (string, error) {
+	var id string
+	err := c.request(ctx, map[string]any{"op": "fsid"}, &id)
+	return id, err
+}
+
+// Command has a command carried out and gives its output.
+func (c *Client) Command(ctx context.Context, command ceph.Command) (string, error) {
+	var result struct {
+		Out string `json:"out"`
+	}
+	if err := c.request(ctx, map[string]any{"op": command.Target, "command": command.Arguments}, &result); err != nil {
+		return "", fmt.Errorf("%v: %w", command.Arguments["prefix"], err)
+	}
+	return result.Out, nil
+}
+
+// Place is a RADOS namespace of a pool.
+type Place struct{ Pool, Namespace string }
+
+func (p Place) request(op, object string) map[string]any {
+	return map[string]any{"op": op, "pool": p.Pool, "namespace": p.Namespace, "object": object}
+}
+
+// Watchers are the clients that watch an object.
+func (c *Client) Watchers(ctx context.Context, place Place, object string) ([]ceph.Watcher, error) {
+	var watchers []ceph.Watcher
+	err := c.request(ctx, place.request("watchers", object), &watchers)
+	return watchers, err
+}
+
+// Objects are the names of all objects.
+func (c *Client) Objects(ctx context.Context, place Place) ([]string, error) {
+	var names []string
+	err := c.request(ctx, place.request("objects", ""), &names)
+	return names, err
+}
+
+// Read gives an object, nil if there is none.
+func (c *Client) Read(ctx context.Context, place Place, object string) (*ceph.Object, error) {
+	var result struct {
+		Data    string            `json:"data"`
+		Keys    map[string]string `json:"keys"`
+		Version uint64            `json:"version"`
+	}
+	if err := c.request(ctx, place.request("read", object), &result); errors.Is(err, syscall.ENOENT) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	found := &ceph.Object{Keys: map[string][]byte{}, Version: result.Version}
+	var err error
+	if found.Data, err = hex.DecodeString(result.Data); err != nil {
+		return nil, fmt.Errorf("reading object %s: %w", object, err)
+	}
+	for key, value := range result.Keys {
+		if found.Keys[key], err = hex.DecodeString(value); err != nil {
+			return nil, fmt.Errorf("reading key %s of object %s: %w", key, object, err)
+		}
+	}
+	return found, nil
+}
+
+// Change changes an object.
+func (c *Client) Change(ctx context.Context, place Place, object string, change ceph.Change) error {
+	request := place.request("write", object)
+	if change.Create {
+		request["create"] = true
+	}
+	if change.Version > 0 {
+		request["version"] = change.Version
+	}
+	if change.Data != nil {
+		request["data"] = hex.EncodeToString(change.Data)
+	}
+	if len(change.Set) > 0 {
+		values := map[string]string{}
+		for key, value := range change.Set {
+			values[key] = hex.EncodeToString(value)
+		}
+		request["set"] = values
+	}
+	return c.request(ctx, request, nil)
+}
+
+// Remove removes an object.
+func (c *Client) Remove(ctx context.Context, place Place, object string) error {
+	return c.request(ctx, place.request("remove", object), nil)
+}
+
+// Directory is a directory of a file system, as the user sees it.
+type Directory struct{ FileSystem, Root string }
+
+// Attributes are what a directory has.
+type Attributes struct {
+	UID, GID int64
+	Mode     uint32
+}
+
+// Attributes looks at a directory.
+func (c *Client) Attributes(ctx context.Context, directory Directory) (Attributes, error) {
+	var found Attributes
+	err := c.request(ctx, map[string]any{"op": "fs.stat", "fileSystem": directory.FileSystem, "root": directory.Root}, &found)
+	return found, err
+}
+
+// SetAttributes gives a directory owner, group and permission bits.
+func (c *Client) SetAttributes(ctx context.Context, directory Directory, wanted Attributes) error {
+	return c.request(ctx, map[string]any{
+		"op": "fs.attributes", "fileSystem": directory.FileSystem, "root": directory.Root,
+		"uid": wanted.UID, "gid": wanted.GID, "mode": wanted.Mode,
+	}, nil)
+}

@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+// cluster connects to a real cluster, with a file system fs1 and a pool howdah, as a user of it:
+//
+//	HOWDAH_CEPH_BINARY  howdah-ceph
+//	HOWDAH_CEPH_CONFIG  ceph.conf, beside which ceph.client.<user>.keyring are
+//	HOWDAH_CEPH_USER    who provisions; unset means admin
+func cluster(t *testing.T, user, keyring string) *Client {
+	t.Helper()
+	binary, config := os.Getenv("HOWDAH_CEPH_BINARY"), os.Getenv("HOWDAH_CEPH_CONFIG")
+	if binary == "" || config == "" {
+		t.Skip("needs a Ceph cluster: HOWDAH_CEPH_BINARY, HOWDAH_CEPH_CONFIG")
+	}
+	if user == "" {
+		if user = os.Getenv("HOWDAH_CEPH_USER"); user == "" {
+			user = "admin"
+		}
+		keyring = filepath.Join(filepath.Dir(config), "ceph.client."+user+".keyring")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := Connect(ctx, Options{Binary: binary, User: user, Config: config, Keyring: keyring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// timed says how long something took.
+func timed(t *testing.T, what string, do func() error) {
+	t.Helper()
+	began := time.Now()
+	err := do()
+	t.Logf("%6.0f ms  %s", float64(time.Since(began).Microseconds())/1000, what)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func keyringOf(t *testing.T, user, key string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), user+".keyring")
+	if err := os.WriteFile(path, []byte("[client."+user+"]\n\tkey = "+key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestASharesLifeInARealCluster(t *testing.T) {
+	ctx := t.Context()
+	c := cluster(t, "", "")
+	const uid = "00000000-0000-4000-8000-0000000000aa"
+	volume := ceph.Volume{FileSystem: "fs1", Group: ceph.Group(uid)}
+	subvolume, user := ceph.Subvolume(uid, "share"), ceph.ShareUser(uid, "share")
+	send := func(what string, command ceph.Command) (out string) {
+		t.Helper()
+		timed(t, what, func() (err error) { out, err = c.Command(ctx, command); return err })
+		return out
+	}
+	for range 2 { // Everything may be done again.
+		send("group", volume.CreateGroup())
+		send("subvolume", volume.Create(subvolume))
+		send("authorize", volume.Authorize(subvolume, user))
+	}
+	t.Cleanup(func() {
+		for _, command := range []ceph.Command{volume.Deauthorize(subvolume, user), volume.Remove(subvolume)} {
+			if _, err := c.Command(context.WithoutCancel(ctx), command); err != nil {
+				t.Errorf("cleaning up: %v", err)
+			}
+		}
+	})
+	key, err := ceph.ParseKey(send("key", ceph.GetUser(user)), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send("quota", volume.Resize(subvolume, 64<<20))
+	info, err := ceph.ParseInfo(send("info", volume.Info(subvolume)))
+	if err != nil || !info.Ready || info.QuotaBytes != 64<<20 {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	capacity, err := ceph.ParseCapacity("fs1", send("file systems", ceph.FileSystems()), send("usage", ceph.Usage()))
+	if err != nil || capacity.TotalBytes <= 0 {
+		t.Errorf("%+v, %v", capacity, err)
+	}
+
+	share := cluster(t, user, keyringOf(t, user, key))
+	root := Directory{"fs1", info.Path}
+	wanted := Attributes{UID: 1000, GID: 2000, Mode: 0o2770}
+	timed(t, "mount and attributes", func() error { return share.SetAttributes(ctx, root, wanted) })
+	got, err := share.Attributes(ctx, root)
+	if got.Mode &= 0o7777; err != nil || got != wanted {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := share.Attributes(ctx, Directory{"fs1", "/"}); !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
+		t.Errorf("a share's user mounts the whole file system: %v", err)
+	}
+	if _, err := share.Command(ctx, volume.Info(subvolume)); err == nil {
+		t.Error("a share's user may ask the manager")
+	}
+	if _, err := share.Objects(ctx, Place{"howdah", ceph.Node(uid, 0)}); err == nil {
+		t.Error("a share's user may read recovery records")
+	}
+}
+
+func TestAServersRecoveryInARealCluster(t *testing.T) {
+	ctx := t.Context()
+	c := cluster(t, "", "")
+	const uid = "00000000-0000-4000-8000-0000000000ab"
+	node, user := ceph.Node(uid, 0), ceph.RecoveryUser(uid, 0)
+	out, err := c.Command(ctx, ceph.CreateRecoveryUser(user, "howdah", node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = c.Command(context.WithoutCancel(ctx), ceph.RemoveUser(user)) })
+	key, err := ceph.ParseKey(out, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, place := cluster(t, user, keyringOf(t, user, key)), Place{"howdah", node}
+	_ = own.Remove(ctx, place, ceph.GraceObject) // Of a run that was cut.
+	join := func() *ceph.Change {
+		t.Helper()
+		object, err := own.Read(ctx, place, ceph.GraceObject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := ceph.JoinGrace(object, node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return change
+	}
+	timed(t, "joining", func() error { return own.Change(ctx, place, ceph.GraceObject, *join()) })
+	if again := join(); again != nil {
+		t.Errorf("a member joins again: %+v", again)
+	}
+	if err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Create: true}); !errors.Is(err, syscall.EEXIST) {
+		t.Errorf("made twice: %v", err)
+	}
+	if err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Version: 1 << 40, Data: []byte{1}}); err == nil {
+		t.Error("a change of another version was made")
+	}
+	if names, err := own.Objects(ctx, place); err != nil || !slices.Contains(names, ceph.GraceObject) {
+		t.Errorf("%v, %v", names, err)
+	}
+	var watchers []ceph.Watcher
+	timed(t, "watchers", func() (err error) { watchers, err = own.Watchers(ctx, place, ceph.GraceObject); return err })
+	if len(watchers) != 0 {
+		t.Errorf("%v", watchers)
+	}
+	if _, err := own.Read(ctx, Place{"howdah", ceph.Node(uid, 1)}, ceph.GraceObject); !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
+		t.Errorf("one server reads the records of another: %v", err)
+	}
+	timed(t, "blocklisting", func() error {
+		_, err := c.Command(ctx, ceph.Blocklist("10.99.99.99:0/1", time.Minute))
+		return err
+	})
+	if err := own.Remove(ctx, place, ceph.GraceObject); err != nil {
+		t.Error(err)
+	}
+}

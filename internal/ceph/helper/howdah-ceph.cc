@@ -1,0 +1,249 @@
+// howdah-ceph speaks to one Ceph cluster as one user, for a process that must not link Ceph's libraries: requests come as JSON objects,
+// one a line, on the standard input, and each is answered by one line on the standard output, in order. It decides nothing.
+// internal/ceph has the other side; README.md has the form.
+#include <cephfs/libcephfs.h>
+#include <fcntl.h>
+#include <rados/librados.h>
+#include <rados/librados.hpp>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+using json = nlohmann::json;
+
+namespace {
+
+// Failure is an answer that is no success: an errno of Ceph's, and its words.
+struct Failure {
+  int code;
+  std::string words;
+};
+
+void check(int code, const std::string &what) {
+  if (code < 0) throw Failure{-code, what + ": " + strerror(-code)};
+}
+
+// Names are UTF-8, what is in objects may be anything: bytes travel in hexadecimal digits.
+std::string toHex(const std::string &bytes) {
+  static const char digits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (unsigned char c : bytes) {
+    text += digits[c >> 4];
+    text += digits[c & 15];
+  }
+  return text;
+}
+
+std::string fromHex(const std::string &text) {
+  auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    throw Failure{EINVAL, "not hexadecimal"};
+  };
+  if (text.size() % 2 != 0) throw Failure{EINVAL, "not hexadecimal"};
+  std::string bytes;
+  bytes.reserve(text.size() / 2);
+  for (size_t i = 0; i < text.size(); i += 2) bytes += static_cast<char>(digit(text[i]) << 4 | digit(text[i + 1]));
+  return bytes;
+}
+
+librados::bufferlist bufferOf(const std::string &bytes) {
+  librados::bufferlist buffer;
+  buffer.append(bytes.data(), bytes.size());
+  return buffer;
+}
+
+class Cluster {
+ public:
+  Cluster(const std::string &user, const std::string &config, const std::string &keyring, const std::string &timeout) {
+    check(rados_create2(&handle_, "ceph", ("client." + user).c_str(), 0), "making a client");
+    check(rados_conf_read_file(handle_, config.c_str()), "reading " + config);
+    // Whatever does not answer must not be waited for: the other side tries again, and says what it waits for.
+    for (const char *option : {"rados_mon_op_timeout", "rados_osd_op_timeout", "client_mount_timeout"}) set(option, timeout);
+    if (!keyring.empty()) set("keyring", keyring);
+    set("admin_socket", "");
+    set("log_file", "");
+    set("log_to_stderr", "false");
+    check(rados_connect(handle_), "connecting to Ceph as client." + user);
+    librados::Rados::from_rados_t(handle_, rados_);
+  }
+
+  json answer(const json &request) {
+    const std::string op = request.at("op");
+    if (op == "fsid") return fsid();
+    if (op == "addresses") return rados_.get_addrs();
+    if (op == "mon" || op == "mgr") return command(op, request.at("command"));
+    if (op.rfind("fs.", 0) == 0) return file(op.substr(3), request);
+    librados::IoCtx pool = open(request);
+    if (op == "objects") return objects(pool);
+    const std::string object = request.at("object");
+    if (op == "watchers") return watchers(pool, object);
+    if (op == "read") return read(pool, object);
+    if (op == "write") return write(pool, object, request);
+    if (op == "remove") return check(pool.remove(object), "removing " + object), json();
+    throw Failure{EINVAL, "no such operation: " + op};
+  }
+
+ private:
+  void set(const char *option, const std::string &value) { check(rados_conf_set(handle_, option, value.c_str()), option); }
+
+  json fsid() {
+    std::string id;
+    check(rados_.cluster_fsid(&id), "asking for the fsid");
+    return id;
+  }
+
+  json command(const std::string &target, const json &command) {
+    librados::bufferlist in, out;
+    std::string words;
+    const std::string text = command.dump();
+    const int code = target == "mon" ? rados_.mon_command(text, std::move(in), &out, &words) : rados_.mgr_command(text, std::move(in), &out, &words);
+    if (code < 0) throw Failure{-code, words.empty() ? strerror(-code) : words};
+    return json{{"out", out.to_str()}, {"words", words}};
+  }
+
+  librados::IoCtx open(const json &request) {
+    librados::IoCtx pool;
+    const std::string name = request.at("pool");
+    check(rados_.ioctx_create(name.c_str(), pool), "opening pool " + name);
+    pool.set_namespace(request.at("namespace").get<std::string>());
+    return pool;
+  }
+
+  json objects(librados::IoCtx &pool) {
+    json names = json::array();
+    for (auto object = pool.nobjects_begin(); object != pool.nobjects_end(); ++object) names.push_back(object->get_oid());
+    return names;
+  }
+
+  json watchers(librados::IoCtx &pool, const std::string &object) {
+    std::list<obj_watch_t> found;
+    check(pool.list_watchers(object, &found), "listing the watchers of " + object);
+    json list = json::array();
+    for (const auto &watch : found) list.push_back({{"address", watch.addr}, {"cookie", watch.cookie}, {"client", watch.watcher_id}});
+    return list;
+  }
+
+  // read gives an object's bytes and its keys, as they are at one time.
+  json read(librados::IoCtx &pool, const std::string &object) {
+    librados::ObjectReadOperation operation;
+    librados::bufferlist data;
+    std::map<std::string, librados::bufferlist> values;
+    bool more = false;
+    int keysCode = 0, dataCode = 0;
+    operation.read(0, 16 << 20, &data, &dataCode);
+    operation.omap_get_vals2("", 1 << 16, &values, &more, &keysCode);
+    librados::bufferlist unused;
+    check(pool.operate(object, &operation, &unused), "reading " + object);
+    if (more) throw Failure{E2BIG, object + " has too many keys"};
+    json keys = json::object();
+    for (auto &value : values) keys[value.first] = toHex(value.second.to_str());
+    return {{"data", toHex(data.to_str())}, {"keys", keys}, {"version", pool.get_last_version()}};
+  }
+
+  // write replaces an object's bytes and sets and removes keys, all at once or not at all. "version" makes it fail
+  // if the object is another than was read; "create" if there is one.
+  json write(librados::IoCtx &pool, const std::string &object, const json &request) {
+    librados::ObjectWriteOperation operation;
+    if (request.value("create", false)) operation.create(true);
+    if (request.contains("version")) operation.assert_version(request["version"].get<uint64_t>());
+    if (request.contains("data")) operation.write_full(bufferOf(fromHex(request["data"])));
+    if (request.contains("set")) {
+      std::map<std::string, librados::bufferlist> values;
+      for (auto &pair : request["set"].items()) values[pair.key()] = bufferOf(fromHex(pair.value()));
+      operation.omap_set(values);
+    }
+    if (request.contains("unset")) operation.omap_rm_keys(request["unset"].get<std::set<std::string>>());
+    check(pool.operate(object, &operation), "writing " + object);
+    return {{"version", pool.get_last_version()}};
+  }
+
+  // mount is a mount of a directory of a file system, which stays.
+  ceph_mount_info *mount(const std::string &fileSystem, const std::string &root) {
+    auto known = mounts_.find({fileSystem, root});
+    if (known != mounts_.end()) return known->second;
+    ceph_mount_info *made = nullptr;
+    check(ceph_create_from_rados(&made, handle_), "making a mount");
+    int code = ceph_select_filesystem(made, fileSystem.c_str());
+    if (code >= 0) code = ceph_mount(made, root.c_str());
+    if (code < 0) {
+      ceph_release(made);
+      check(code, "mounting " + root + " of file system " + fileSystem);
+    }
+    return mounts_[{fileSystem, root}] = made;
+  }
+
+  json file(const std::string &op, const json &request) {
+    ceph_mount_info *fs = mount(request.at("fileSystem"), request.at("root"));
+    const std::string path = request.value("path", "/");
+    if (op == "statfs") {
+      struct statvfs stat;
+      check(ceph_statfs(fs, path.c_str(), &stat), "measuring " + path);
+      return {{"total", stat.f_blocks * stat.f_frsize}, {"available", stat.f_bavail * stat.f_frsize}};
+    }
+    if (op == "stat") {
+      struct ceph_statx stat;
+      check(ceph_statx(fs, path.c_str(), &stat, CEPH_STATX_ALL_STATS, AT_SYMLINK_NOFOLLOW), "looking at " + path);
+      return {{"uid", stat.stx_uid}, {"gid", stat.stx_gid}, {"mode", stat.stx_mode}, {"inode", stat.stx_ino}};
+    }
+    if (op == "attributes") {
+      // The owner first: chown clears the set-id bits that chmod sets.
+      check(ceph_lchown(fs, path.c_str(), request.at("uid").get<int>(), request.at("gid").get<int>()), "giving " + path + " its owner");
+      check(ceph_chmod(fs, path.c_str(), request.at("mode").get<mode_t>()), "giving " + path + " its mode");
+      return {};
+    }
+    throw Failure{EINVAL, "no such operation: fs." + op};
+  }
+
+  rados_t handle_ = nullptr;
+  librados::Rados rados_;
+  std::map<std::pair<std::string, std::string>, ceph_mount_info *> mounts_;
+};
+
+void reply(const json &line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
+
+void fail(const Failure &failure) { reply({{"code", failure.code}, {"words", failure.words}}); }
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  std::map<std::string, std::string> options = {{"--user", ""}, {"--config", "/etc/ceph/ceph.conf"}, {"--keyring", ""}, {"--timeout", "10"}};
+  for (int i = 1; i < count; i += 2) {
+    auto option = options.find(arguments[i]);
+    if (option == options.end() || i + 1 == count) {
+      std::cerr << "howdah-ceph --user USER [--config FILE] [--keyring FILE] [--timeout SECONDS]; bad: " << arguments[i] << "\n";
+      return 2;
+    }
+    option->second = arguments[i + 1];
+  }
+  try {
+    Cluster cluster(options["--user"], options["--config"], options["--keyring"], options["--timeout"]);
+    reply({{"code", 0}});
+    for (std::string line; std::getline(std::cin, line);) {
+      try {
+        reply({{"code", 0}, {"result", cluster.answer(json::parse(line))}});
+      } catch (const Failure &failure) {
+        fail(failure);
+      } catch (const json::exception &wrong) {
+        fail({EINVAL, wrong.what()});
+      }
+    }
+    // What is mounted ends with the process: an orderly unmount could wait for a cluster that does not answer.
+    std::cout.flush();
+    _exit(0);
+  } catch (const Failure &failure) {
+    fail(failure);
+  }
+  std::cout.flush();
+  _exit(1);
+}
