@@ -60,6 +60,13 @@ has "no NetworkPolicy unless asked for" '^kind: NetworkPolicy$|--network-policie
 has "NetworkPolicies, also by the operator" '^kind: NetworkPolicy$|--network-policies$' 2 --set networkPolicies.enabled=true
 has "monitoring gets in" 'kubernetes.io/metadata.name: monitoring$|--metrics-from-namespaces=monitoring$' 2 --set networkPolicies.enabled=true,'networkPolicies.metricsFromNamespaces={monitoring}'
 has "metrics are judged by the API server in every namespace" '^ *- (tokenreviews|subjectaccessreviews)$' 2 --set 'watchNamespaces={team-a,team-b}'
+has "no monitors, rules or dashboards unless asked for" '^kind: (ServiceMonitor|PodMonitor|PrometheusRule)$|grafana_dashboard' 0
+has "monitors" '^kind: (ServiceMonitor|PodMonitor)$' 2 --set monitoring.monitors.enabled=true
+has "the namespaces of servers that are watched" '^    - team-a$' 1 --set monitoring.monitors.enabled=true,'watchNamespaces={team-a}'
+has "labels that Prometheus selects by" '^    release: prometheus$' 3 --set monitoring.monitors.enabled=true,monitoring.rules.enabled=true,monitoring.labels.release=prometheus
+has "alerts" '^ *- alert: Howdah' 23 --set monitoring.rules.enabled=true
+has "dashboards" '^    grafana_dashboard: "1"$' 4 --set monitoring.dashboards.enabled=true
+refused "an interval that Prometheus does not know" "interval" --set monitoring.monitors.interval=often
 refused "a switch as text" "networkPolicies" --set-string networkPolicies.enabled=yes
 refused "a namespace of monitoring that can't be one" "metricsFromNamespaces" --set 'networkPolicies.metricsFromNamespaces={Team_A}'
 if output=$("$helm" template howdah-data charts/howdah 2>&1) || ! grep -q "choose another" <<<"$output"; then

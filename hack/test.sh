@@ -5,7 +5,7 @@
 #   hack/test.sh unit integration e2e
 #
 #   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab and hack/tools
-#   integration  suites on envtest: a real API server and etcd
+#   integration  suites on envtest: a real API server and etcd; rules and dashboards with promtool
 #   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -21,10 +21,11 @@ mkdir -p "$results"
 rm -f "$results"/*.json
 testrun=$(hack/tools/build.sh testrun) || exit 1
 
-# Which packages are integration tests is not a matter of folders: those that import envtest are.
+# Which packages are integration tests is not a matter of folders: those that import envtest are, and that of rules and
+# dashboards, which needs promtool and helm.
 integration_packages() {
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ {print $1}'
+    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/test/monitoring$" {print $1}'
 }
 unit_packages() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels |
@@ -63,7 +64,8 @@ integration() {
   KUSTOMIZE=$(hack/tools/build.sh kustomize) || exit 1
   # The real ganesha, of the image that users get.
   HOWDAH_GANESHA_ROOT=$(hack/lab/lab images --target ganesha --unpack) || exit 1
-  export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1
+  HOWDAH_PROMETHEUS=$(hack/prometheus.sh) || exit 1
+  export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1 HOWDAH_PROMETHEUS HOWDAH_REQUIRE_PROMETHEUS=1
   # One package after the other: each has an API server of its own, and there are two cores.
   # shellcheck disable=SC2046
   run 2 integration -- go test -json -p 1 -timeout 60m $(integration_packages)

@@ -1,0 +1,182 @@
+package monitoring
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	inFileServer = `namespace="storage",file_server="training"`
+	inDataServer = inFileServer + `,data_server="training-0"`
+	volume       = inDataServer + `,volume="0"`
+	inJob        = `namespace="team-a",storage_job="run"`
+)
+
+var (
+	ofFileServer = map[string]string{"namespace": "storage", "file_server": "training"}
+	ofDataServer = map[string]string{"namespace": "storage", "file_server": "training", "data_server": "training-0"}
+	ofVolume     = map[string]string{"namespace": "storage", "file_server": "training", "data_server": "training-0", "volume": "0"}
+)
+
+// is a sample of a value that stays.
+func is(name, labels string, value float64) series {
+	return series{fmt.Sprintf("%s{%s}", name, labels), fmt.Sprintf("%gx180", value)}
+}
+
+// grows is a counter.
+func grows(name, labels string, by float64) series {
+	return series{fmt.Sprintf("%s{%s}", name, labels), fmt.Sprintf("0+%gx180", by)}
+}
+
+// condition is that of an object, which has the status for so many minutes of every twenty; 20: always.
+func condition(kind, namespace, name, of, status string, minutes int) series {
+	var values []string
+	for range 9 {
+		if minutes > 0 {
+			values = append(values, fmt.Sprintf("1x%d", minutes-1))
+		}
+		if minutes < 20 {
+			values = append(values, fmt.Sprintf("0x%d", 19-minutes))
+		}
+	}
+	labels := fmt.Sprintf("kind=%q,namespace=%q,name=%q,type=%q,status=%q", kind, namespace, name, of, status)
+	return series{"howdah_object_condition{" + labels + "}", strings.Join(values, " ")}
+}
+
+func ofCondition(kind, namespace, name, of, status string) map[string]string {
+	return map[string]string{"kind": kind, "namespace": namespace, "name": name, "type": of, "status": status}
+}
+
+// lost is a data server as a keeper sees it that has no operator, or an operator that it told.
+func reachable(value float64) series {
+	return is("howdah_namespace_data_server_reachable", inDataServer, value)
+}
+
+func full(ratio float64) []series {
+	return []series{is("howdah_data_server_volume_used_bytes", volume, ratio*1e12), is("howdah_data_server_volume_size_bytes", volume, 1e12)}
+}
+
+func mkdirs(slowBy float64) []series {
+	const labels = inFileServer + `,status="NFS4_OK"`
+	return []series{
+		grows("howdah_namespace_mkdir_duration_seconds_bucket", labels+`,le="4.096"`, 600-slowBy),
+		grows("howdah_namespace_mkdir_duration_seconds_bucket", labels+`,le="8.192"`, 600),
+		grows("howdah_namespace_mkdir_duration_seconds_bucket", labels+`,le="+Inf"`, 600),
+	}
+}
+
+func turnedAway(connections, clients float64) []series {
+	return []series{
+		grows("howdah_namespace_connections_refused_total", inFileServer, connections),
+		grows("howdah_namespace_clients_delayed_total", inFileServer, clients),
+		grows("howdah_namespace_sessions_delayed_total", inFileServer, 0),
+	}
+}
+
+func connections(process, labels string, used float64) []series {
+	return []series{is("howdah_"+process+"_connections", labels, used), is("howdah_"+process+"_connections_limit", labels, 4096)}
+}
+
+// stories have one of each alert.
+var stories = map[string]story{
+	"HowdahOperatorSilent": {
+		fires: []series{is("howdah_objects_collected", "", 0)}, at: "15m", labels: map[string]string{},
+		silent: []series{is("howdah_objects_collected", "", 1)},
+	},
+	"HowdahReconcileErrors": {
+		fires: []series{grows("controller_runtime_reconcile_errors_total", `controller="fileshare"`, 30)}, at: "30m", labels: map[string]string{"controller": "fileshare"},
+		silent: []series{grows("controller_runtime_reconcile_errors_total", `controller="fileshare"`, 1), grows("controller_runtime_reconcile_errors_total", `controller="another"`, 60)},
+	},
+	"HowdahFileServerNotReady": {
+		fires: []series{condition("FileServer", "storage", "training", "Ready", "false", 20)}, at: "6m", labels: ofCondition("FileServer", "storage", "training", "Ready", "false"),
+		// Changes and restarts: Ready is Unknown, or not true for a moment.
+		silent: []series{condition("FileServer", "storage", "training", "Ready", "false", 4), condition("FileServer", "storage", "training", "Ready", "unknown", 20)},
+	},
+	"HowdahFileShareNotReady": {
+		fires: []series{condition("FileShare", "team-a", "data", "Ready", "false", 20)}, at: "6m", labels: ofCondition("FileShare", "team-a", "data", "Ready", "false"),
+		silent: []series{condition("FileShare", "team-a", "data", "Ready", "false", 4), condition("FileServer", "storage", "training", "Ready", "false", 20)},
+	},
+	"HowdahObjectStalled": {
+		fires: []series{condition("FileShare", "team-a", "data", "Stalled", "true", 20)}, at: "16m", labels: ofCondition("FileShare", "team-a", "data", "Stalled", "true"),
+		// A job that missed its limit is stalled for ever, and told by another alert.
+		silent: []series{condition("FileShare", "team-a", "data", "Stalled", "true", 10), condition("MLPerfStorageJob", "team-a", "run", "Stalled", "true", 20)},
+	},
+	"HowdahDeletionStuck": {
+		fires: []series{is("howdah_object_deletion_timestamp_seconds", `kind="FileShare",namespace="team-a",name="data"`, 60)}, at: "70m",
+		labels: map[string]string{"kind": "FileShare", "namespace": "team-a", "name": "data"},
+		silent: []series{{`howdah_object_deletion_timestamp_seconds{kind="FileShare",namespace="team-a",name="data"}`, "60x30 _x149"}},
+	},
+	"HowdahFrontDoorDown": {
+		fires: []series{condition("FileServer", "storage", "training", "FrontDoorAvailable", "false", 20)}, at: "3m",
+		labels: ofCondition("FileServer", "storage", "training", "FrontDoorAvailable", "false"),
+		silent: []series{condition("FileServer", "storage", "training", "FrontDoorAvailable", "false", 1)},
+	},
+	"HowdahNoKeeper": {
+		fires: []series{is("howdah_namespace_keeper", inFileServer+`,pod="a"`, 0), is("howdah_namespace_keeper", inFileServer+`,pod="b"`, 0)}, at: "4m", labels: ofFileServer,
+		silent: []series{is("howdah_namespace_keeper", inFileServer+`,pod="a"`, 0), is("howdah_namespace_keeper", inFileServer+`,pod="b"`, 1)},
+	},
+	"HowdahDirectoriesUnfinished": {
+		fires: []series{is("howdah_namespace_directories_unfinished", inFileServer, 3)}, at: "20m", labels: ofFileServer,
+		silent: []series{{"howdah_namespace_directories_unfinished{" + inFileServer + "}", "5x9 0x1 5x9 0x1 5x9 0x1 5x9 0x138"}},
+	},
+	"HowdahMkdirSlow": {fires: mkdirs(60), at: "30m", labels: ofFileServer, silent: mkdirs(1)},
+	"HowdahClientsTurnedAway": {
+		fires: turnedAway(0, 6), at: "20m", labels: ofFileServer, silent: turnedAway(0, 0),
+	},
+	"HowdahFrontDoorConnectionsNearLimit": {
+		fires: connections("namespace", inFileServer, 3700), at: "15m", labels: ofFileServer, silent: connections("namespace", inFileServer, 3200),
+	},
+	"HowdahDataServerUnreachable": {
+		fires: []series{reachable(0)}, at: "3m", labels: ofDataServer,
+		silent: []series{reachable(1), is("howdah_file_server_data_server_unreachable", inDataServer, 0)},
+	},
+	"HowdahDataServerConnectionsNearLimit": {
+		fires: connections("data_server", inDataServer, 3700), at: "15m", labels: ofDataServer,
+		// A ganesha that starts has no limit yet.
+		silent: []series{is("howdah_data_server_connections", inDataServer, 5), is("howdah_data_server_connections_limit", inDataServer, 0)},
+	},
+	"HowdahVolumeFillingUp": {fires: full(0.9), at: "20m", labels: ofVolume, silent: full(0.97)},
+	"HowdahVolumeFull":      {fires: full(0.97), at: "10m", labels: ofVolume, silent: full(0.9)},
+	"HowdahGaneshaRestarts": {
+		fires: []series{{"howdah_data_server_ganesha_starts_total{" + inDataServer + "}", "1x10 2x5 3x5 5x160"}}, at: "25m", labels: ofDataServer,
+		silent: []series{{"howdah_data_server_ganesha_starts_total{" + inDataServer + "}", "1x10 2x170"}},
+	},
+	"HowdahGraceTooLong": {
+		fires: []series{is("howdah_data_server_in_grace", inDataServer, 1)}, at: "15m", labels: ofDataServer,
+		silent: []series{{"howdah_data_server_in_grace{" + inDataServer + "}", "1x5 0x20 1x5 0x150"}},
+	},
+	"HowdahReloadsFail": {
+		fires: []series{grows("howdah_data_server_reload_failures_total", inDataServer, 1)}, at: "20m", labels: ofDataServer,
+		silent: []series{grows("howdah_data_server_reload_failures_total", inDataServer, 0)},
+	},
+	"HowdahSharesFailing": {
+		fires: []series{is("howdah_data_server_shares_failing", inDataServer, 1)}, at: "15m", labels: ofDataServer,
+		silent: []series{is("howdah_data_server_shares_failing", inDataServer, 0)},
+	},
+	"HowdahGaneshaSilent": {
+		fires: []series{is("howdah_data_server_ganesha_scraped", inDataServer, 0)}, at: "15m", labels: ofDataServer,
+		silent: []series{is("howdah_data_server_ganesha_scraped", inDataServer, 1)},
+	},
+	"HowdahShareNearItsDirectories": {
+		fires: []series{
+			is("howdah_file_share_directories", `namespace="team-a",share="data",data_server="training-0"`, 500),
+			is("howdah_file_share_directories", `namespace="team-a",share="data",data_server="training-1"`, 450),
+			is("howdah_file_share_directories_limit", `namespace="team-a",share="data"`, 1000),
+		}, at: "15m", labels: map[string]string{"namespace": "team-a", "share": "data"},
+		silent: []series{
+			is("howdah_file_share_directories", `namespace="team-a",share="data",data_server="training-0"`, 500),
+			is("howdah_file_share_directories_limit", `namespace="team-a",share="data"`, 1000),
+		},
+	},
+	"HowdahBenchmarkFailed": {
+		fires: []series{
+			is("howdah_mlperf_storage_job_verdict", inJob+`,verdict="Failed"`, 1), is("howdah_mlperf_storage_job_completion_timestamp_seconds", inJob, 60),
+		}, at: "5m", labels: map[string]string{"namespace": "team-a", "storage_job": "run", "verdict": "Failed"},
+		// One that passed, and one that failed the day before yesterday.
+		silent: []series{
+			is("howdah_mlperf_storage_job_verdict", inJob+`,verdict="Failed"`, 0), is("howdah_mlperf_storage_job_completion_timestamp_seconds", inJob, 60),
+			is("howdah_mlperf_storage_job_verdict", `namespace="team-a",storage_job="old",verdict="Failed"`, 1),
+			is("howdah_mlperf_storage_job_completion_timestamp_seconds", `namespace="team-a",storage_job="old"`, -100000),
+		},
+	},
+}
