@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"os"
 	"strconv"
@@ -13,63 +15,97 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // tcpStates are those of connections that ganesha counts (TCP_ESTABLISHED and TCP_CLOSE_WAIT of the kernel's tcp_states.h).
 var tcpStates = map[string]bool{"01": true, "08": true}
 
 // readConnections counts the connections of NFS clients, as the kernel has them for the pod. Ganesha tells
-// the number in its metrics only, which take a while to make when there are thousands. The pod's own over the loopback
-// interface are not clients: the prober's would come and go in the status.
-func readConnections() (int32, error) {
-	var total int32
+// the number in its metrics only, which take a while to make when there are thousands.
+func readConnections() (total int32, err error) {
+	clients, err := readClients()
+	for _, n := range clients {
+		total += int32(n)
+	}
+	return total, err
+}
+
+// readClients counts them for each address. The pod's own over the loopback interface are not clients: the prober's would
+// come and go in the status.
+func readClients() (map[string]int, error) {
+	clients := map[string]int{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		file, err := os.Open(table)
 		if os.IsNotExist(err) {
 			continue // A kernel without IPv6.
 		}
 		if err != nil {
-			return 0, fmt.Errorf("counting connections: %w", err)
+			return nil, fmt.Errorf("counting connections: %w", err)
 		}
-		n, err := countConnections(file, v1alpha1.NFSPort)
+		err = countClients(file, v1alpha1.NFSPort, clients)
 		_ = file.Close()
 		if err != nil {
-			return 0, fmt.Errorf("counting the connections in %s: %w", table, err)
+			return nil, fmt.Errorf("counting the connections in %s: %w", table, err)
 		}
-		total += n
 	}
-	return total, nil
+	return clients, nil
 }
 
-// countConnections reads a table of proc(5), whose second column is the local address, third the remote one, and fourth
+// countClients reads a table of proc(5), whose second column is the local address, third the remote one, and fourth
 // the state.
-func countConnections(table io.Reader, port uint16) (count int32, err error) {
+func countClients(table io.Reader, port uint16, into map[string]int) error {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 4 || !tcpStates[fields[3]] || fromLoopback(fields[2]) {
+		if len(fields) < 4 || !tcpStates[fields[3]] {
+			continue
+		}
+		remote, known := remoteAddress(fields[2])
+		if known && remote.IsLoopback() {
 			continue
 		}
 		_, portHex, _ := strings.Cut(fields[1], ":")
 		if local, err := strconv.ParseUint(portHex, 16, 16); err == nil && uint16(local) == port {
-			count++
+			into[remote.String()]++
 		}
 	}
-	return count, lines.Err()
+	return lines.Err()
 }
 
-// fromLoopback tells whether an address and port of proc(5) are the pod's own: 32 bits each in the machine's order of bytes.
-func fromLoopback(remote string) bool {
-	text, _, _ := strings.Cut(remote, ":")
+// remoteAddress reads an address with its port of proc(5): 32 bits each in the machine's order of bytes.
+func remoteAddress(column string) (netip.Addr, bool) {
+	text, _, _ := strings.Cut(column, ":")
 	words, err := hex.DecodeString(text)
 	if err != nil || len(words)%4 != 0 {
-		return false
+		return netip.Addr{}, false
 	}
 	for i := 0; i < len(words); i += 4 {
 		binary.BigEndian.PutUint32(words[i:], binary.NativeEndian.Uint32(words[i:]))
 	}
 	address, ok := netip.AddrFromSlice(words)
-	return ok && address.Unmap().IsLoopback()
+	return address.Unmap(), ok
+}
+
+// tellClients tells which addresses have connections, to so many at a time: the kernel's table can be long.
+func tellClients(atOnce int) http.HandlerFunc {
+	places := make(chan struct{}, atOnce)
+	return func(writer http.ResponseWriter, _ *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			http.Error(writer, "others ask for the same; ask again", http.StatusServiceUnavailable)
+			return
+		}
+		connections, err := readClients()
+		if err != nil {
+			http.Error(writer, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(writer).Encode(serverpod.NewClients(connections))
+	}
 }
 
 // connectionsAllowed is how many a ganesha takes that was started with a configuration: it looks at this option at its

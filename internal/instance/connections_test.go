@@ -3,6 +3,7 @@ package instance
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -38,9 +39,13 @@ func TestConnectionsAreThoseOfClientsThatAreOpen(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("the tables are of a machine with the low byte first")
 	}
-	for name, table := range map[string]string{"IPv4": tcpTable, "IPv6": tcp6Table} {
-		if n, err := countConnections(strings.NewReader(table), 2049); n != 2 || err != nil {
-			t.Errorf("%s: %d, %v", name, n, err)
+	for table, want := range map[string]map[string]int{
+		tcpTable:  {"10.99.0.1": 1, "126.0.0.2": 1},
+		tcp6Table: {"10.99.0.1": 1, "fd00::2": 1},
+	} {
+		got := map[string]int{}
+		if err := countClients(strings.NewReader(table), 2049, got); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%v, %v; want %v", got, err, want)
 		}
 	}
 }

@@ -102,6 +102,7 @@ func (m *manager) handler() http.Handler {
 			writer.WriteHeader(http.StatusOK)
 		})
 	}
+	mux.Handle("GET "+serverpod.ClientsPath, tellClients(maxScrapes))
 	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	return mux
 }

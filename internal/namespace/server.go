@@ -276,6 +276,7 @@ func (s *server) manager(ctx context.Context) error {
 			Used: int32(calls.Stats().Connections), Limit: int32(calls.Limits().Connections),
 		})
 	})
+	mux.HandleFunc(serverpod.ClientsPath, s.tellClients)
 	mux.Handle("/metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Manager)
 	if err != nil {
@@ -290,6 +291,23 @@ func (s *server) manager(ctx context.Context) error {
 		return fmt.Errorf("answer probes: %w", err)
 	}
 	return nil
+}
+
+// tellClients tells which addresses have connections; its own probe is none.
+func (s *server) tellClients(w http.ResponseWriter, _ *http.Request) {
+	calls := s.calls.Load()
+	if calls == nil {
+		http.Error(w, "not serving yet", http.StatusServiceUnavailable)
+		return
+	}
+	connections := map[string]int{}
+	for address, n := range calls.Clients() {
+		if !address.IsLoopback() {
+			connections[address.String()] = n
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(serverpod.NewClients(connections))
 }
 
 // ready tells why clients should not come here.

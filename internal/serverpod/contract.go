@@ -3,7 +3,11 @@
 // nothing of Howdah's.
 package serverpod
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // What the pod of a server must give the program in it.
 const (
@@ -45,6 +49,8 @@ const (
 	ReadyPath = "/readyz"
 	// ConnectionsPath is where a namespace server tells how many connections it has: Connections, in JSON.
 	ConnectionsPath = "/connections"
+	// ClientsPath is where servers of both kinds tell which addresses have connections: Clients, in JSON.
+	ClientsPath = "/clients"
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"
 
@@ -75,4 +81,34 @@ type Connections struct {
 	// Used is how many there are, Limit how many there may be.
 	Used  int32 `json:"used"`
 	Limit int32 `json:"limit"`
+}
+
+// Clients are the network addresses that have TCP connections to a server.
+type Clients struct {
+	// Clients has at most MaxClients, those with most connections first.
+	Clients []Client `json:"clients"`
+	// More is how many addresses were left out.
+	More int `json:"more,omitempty"`
+}
+
+// Client is a network address, of IPv6 the network of 64 bits, with its connections.
+type Client struct {
+	Address     string `json:"address"`
+	Connections int    `json:"connections"`
+}
+
+// MaxClients bounds an answer.
+const MaxClients = 4096
+
+// NewClients is the answer for so many connections of each address.
+func NewClients(connections map[string]int) Clients {
+	all := make([]Client, 0, len(connections))
+	for address, n := range connections {
+		all = append(all, Client{address, n})
+	}
+	slices.SortFunc(all, func(a, b Client) int {
+		return cmp.Or(cmp.Compare(b.Connections, a.Connections), cmp.Compare(a.Address, b.Address))
+	})
+	kept := all[:min(len(all), MaxClients)]
+	return Clients{kept, len(all) - len(kept)}
 }

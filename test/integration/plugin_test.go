@@ -1,8 +1,16 @@
 package integration
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,6 +178,64 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		Expect(out).To(ContainSubstring("unet3d with 2 A100, 2 clients"))
 	})
 
+	It("says which right is missing to ask servers for their clients, and what the status has instead", func() {
+		code, out := howdah("clients", "training", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(And(
+			ContainSubstring("you may not get pods/proxy in "+namespace+" (Kubernetes' role edit has it)"), ContainSubstring("Not asked: "),
+		))
+		code, out = howdah("clients", "absent")
+		Expect(code).To(Equal(command.CodeError), out)
+	})
+
+	It("makes support bundles with objects and without anything of a Secret", func() {
+		var secrets corev1.SecretList
+		Expect(admin.List(ctx, &secrets, client.InNamespace(namespace))).To(Succeed())
+		canary := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "canary"}, StringData: map[string]string{"password": "canary-of-a-secret"}}
+		create(canary)
+		Expect(secrets.Items).NotTo(BeEmpty(), "the operator makes keys and certificates")
+		secrets.Items = append(secrets.Items, *canary)
+		change(exists(&corev1.Pod{}, namespace, "training-0"), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"example.com/token": "canary-of-a-secret"}
+		})
+		file := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
+		code, out := howdah("support-bundle", "--file", file)
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(MatchRegexp(`bundle.tar.gz: \d\d+ objects`))
+		files := unpack(file)
+		names := slices.Sorted(maps.Keys(files))
+		inside := func(name string) string {
+			for n, content := range files {
+				if strings.HasSuffix(n, "/"+name) {
+					return content
+				}
+			}
+			Fail(name + " is not in the bundle: " + strings.Join(names, ", "))
+			return ""
+		}
+		Expect(inside("status.txt")).To(ContainSubstring("FileServer " + namespace + "/training"))
+		Expect(inside("explain.txt")).To(ContainSubstring("FileServerNotFound"))
+		Expect(inside("objects/" + namespace + "/sharedirectories.json")).To(ContainSubstring(`"path": "train/0"`))
+		Expect(inside("objects/" + namespace + "/pods.json")).To(And(ContainSubstring("training-0"), ContainSubstring(`"example.com/token": "REDACTED"`)))
+		Expect(inside("version.json")).To(ContainSubstring("gitVersion"))
+		Expect(strings.Join(names, " ")).NotTo(ContainSubstring("secrets"))
+		for name, content := range files {
+			Expect(content).NotTo(ContainSubstring("canary-of-a-secret"), name)
+			for _, secret := range secrets.Items {
+				for key, value := range secret.Data {
+					for _, form := range []string{string(value), base64.StdEncoding.EncodeToString(value), hex.EncodeToString(value)} {
+						Expect(strings.Contains(content, form)).To(BeFalse(), "%s has %s of Secret %s", name, key, secret.Name)
+					}
+				}
+			}
+		}
+		code, out = howdah("support-bundle", "--file", file)
+		Expect(code).To(Equal(command.CodeError), "a file that is there is not written over: %s", out)
+		code, out = howdah("support-bundle", "--file", file+"2", "--as", "plugin-viewer")
+		Expect(code).To(Equal(command.CodeWell), out)
+		Expect(out).To(ContainSubstring("not in it: dataservers of " + namespace))
+	})
+
 	It("completes names", func() {
 		code, out := howdah("__complete", "mount", "")
 		Expect(code).To(Equal(command.CodeWell), out)
@@ -182,4 +248,25 @@ func createFrom(document string, into client.Object) {
 	GinkgoHelper()
 	Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
 	create(into)
+}
+
+// unpack is all that is in a tar.gz, by name.
+func unpack(file string) map[string]string {
+	GinkgoHelper()
+	opened, err := os.Open(file)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = opened.Close() }()
+	zip, err := gzip.NewReader(opened)
+	Expect(err).NotTo(HaveOccurred())
+	files := map[string]string{}
+	for reader := tar.NewReader(zip); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		Expect(err).NotTo(HaveOccurred())
+		content, err := io.ReadAll(reader)
+		Expect(err).NotTo(HaveOccurred())
+		files[header.Name] = string(content)
+	}
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"testing"
@@ -174,6 +175,18 @@ func TestAnAddressGetsNoMoreThanItsConnections(t *testing.T) {
 }
 
 // While one address has all its requests in execution, others get their turn.
+func TestClientsAreCountedByAddress(t *testing.T) {
+	r := start(t, newGate(), Limits{})
+	for range 3 {
+		r.served(r.dialFrom(attacker))
+	}
+	r.served(r.dialFrom(good))
+	want := map[netip.Addr]int{netip.MustParseAddr(attacker): 3, netip.MustParseAddr(good): 1}
+	if got := r.Clients(); !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestRequestsOfAnAddress(t *testing.T) {
 	g := newGate()
 	r := start(t, g, Limits{Requests: 8, RequestsPerAddress: 4})

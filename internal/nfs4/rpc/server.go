@@ -80,6 +80,19 @@ func (s *Server) Totals() Totals {
 	return s.totals
 }
 
+// Clients is how many connections each client address has (Client).
+func (s *Server) Clients() map[netip.Addr]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clients := make(map[netip.Addr]int, len(s.accounts))
+	for address, a := range s.accounts {
+		if len(a.connections) > 0 {
+			clients[address] = len(a.connections)
+		}
+	}
+	return clients
+}
+
 // Limits are those that the server works with.
 func (s *Server) Limits() Limits { return s.limits }
 

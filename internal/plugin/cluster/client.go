@@ -78,13 +78,13 @@ func (c *Cluster) Create(ctx context.Context, resource, namespace string, object
 	return client.Post().NamespaceIfScoped(namespace, namespace != "").Resource(plural).Body(object).Do(ctx).Into(into)
 }
 
-// page is how many objects are asked for at a time, as kubectl does.
-const page = 500
+// Page is how many objects are asked for at a time, as kubectl does.
+const Page = 500
 
 // list reads a list in pages; each calls with what a page has. namespace "" is everywhere.
 func (c *Cluster) list(ctx context.Context, resource, namespace, selector string, into runtime.Object, each func() (next string)) error {
 	client, plural := c.of(resource)
-	options := metav1.ListOptions{Limit: page, LabelSelector: selector}
+	options := metav1.ListOptions{Limit: Page, LabelSelector: selector}
 	for {
 		err := client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(plural).
 			VersionedParams(&options, c.codec).Do(ctx).Into(into)
@@ -97,9 +97,16 @@ func (c *Cluster) list(ctx context.Context, resource, namespace, selector string
 	}
 }
 
-// RawList reads a list as it is, for what is not looked at but passed on.
-func (c *Cluster) RawList(ctx context.Context, absolutePath string) ([]byte, error) {
+// Raw reads what is at a path of the API server as it is.
+func (c *Cluster) Raw(ctx context.Context, absolutePath string) ([]byte, error) {
 	return c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).DoRaw(ctx)
+}
+
+// RawPage reads a page of a list as it is, for what is not looked at but passed on. next is what the page before says; "" is the first.
+func (c *Cluster) RawPage(ctx context.Context, absolutePath, selector, next string) ([]byte, error) {
+	options := metav1.ListOptions{Limit: Page, LabelSelector: selector, Continue: next}
+	return c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).
+		SpecificallyVersionedParams(&options, c.codec, corev1.SchemeGroupVersion).DoRaw(ctx)
 }
 
 // maxAnswer bounds what a pod may answer.

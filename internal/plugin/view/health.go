@@ -138,6 +138,8 @@ func plural(n int, one string) string {
 	switch {
 	case n == 1:
 		return "1 " + one
+	case strings.HasSuffix(one, "s"):
+		return fmt.Sprintf("%d %ses", n, one)
 	case strings.HasSuffix(one, "y"):
 		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(one, "y"))
 	}

@@ -1,0 +1,103 @@
+package bundle
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Redacted is in place of what was taken out.
+const Redacted = "REDACTED"
+
+// refused are kinds that are in no bundle, whatever they hold.
+var refused = map[string]bool{"Secret": true, "ConfigMap": true}
+
+// Object takes out of an object what is nobody's business: values of environment variables, annotations that are not of Kubernetes
+// or Howdah, managedFields, and what Text takes out. nil: the object must not be in a bundle.
+func Object(object map[string]any) map[string]any {
+	if kind, _ := object["kind"].(string); refused[kind] {
+		return nil
+	}
+	clean, _ := value("", object).(map[string]any)
+	return clean
+}
+
+// value redacts a value under its key, all that is in it included.
+func value(key string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, inner := range v {
+			switch {
+			case k == "managedFields":
+			case k == "annotations":
+				out[k] = annotations(inner)
+			case key == "env" && k == "value", k == "binaryData", k == "stringData":
+				out[k] = Redacted
+			default:
+				out[k] = value(k, inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, inner := range v {
+			out = append(out, value(key, inner))
+		}
+		return out
+	case string:
+		return Text(v)
+	}
+	return v
+}
+
+// known are the domains of annotations whose values are kept. kubectl's copy of what was applied is not: it has everything again.
+var known = []string{"howdah.io/", "kubernetes.io/", "k8s.io/"}
+
+func annotations(v any) any {
+	all, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any, len(all))
+	for key, inner := range all {
+		domain, _, _ := strings.Cut(key, "/")
+		keep := false
+		for _, suffix := range known {
+			keep = keep || strings.HasSuffix("."+domain+"/", "."+suffix)
+		}
+		if keep && key != "kubectl.kubernetes.io/last-applied-configuration" {
+			out[key] = value(key, inner)
+		} else {
+			out[key] = Redacted
+		}
+	}
+	return out
+}
+
+// secrets are what keys and credentials look like in any text; the group that has a name is kept.
+var secrets = []*regexp.Regexp{
+	// PEM (RFC 7468): keys, and certificates with them. One that is cut off counts to its end.
+	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`),
+	// One whose beginning is cut off: lines that end in base64.
+	regexp.MustCompile(`(?:[^\n]*[A-Za-z0-9+/=]{16,}[ \t]*\r?\n)*[^\n]*-----END [A-Z0-9 ]+-----`),
+	// The same in base64, as in a kubeconfig or a Secret: "-----BEGIN" has three forms, by where a group of three bytes begins.
+	regexp.MustCompile(`(LS0tLS1CRUdJTi|LS0tLUJFR0lO|S0tLS0tQkVHSU)[A-Za-z0-9+/=_-]+`),
+	// JSON Web Tokens (RFC 7519): tokens of ServiceAccounts.
+	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
+	regexp.MustCompile(`(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`),
+	regexp.MustCompile(`(?i)(?P<keep>\b[a-z0-9_-]*(?:password|passwd|token|secret[_-]?key|access[_-]?key|api[_-]?key|private[_-]?key)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&"'}]+)`),
+	// User and password in an address (RFC 3986 section 3.2.1).
+	regexp.MustCompile(`(?P<keep>[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@`),
+}
+
+// Text takes out of a text what looks like keys and credentials.
+func Text(s string) string {
+	for _, secret := range secrets {
+		keep := ""
+		if secret.SubexpIndex("keep") > 0 {
+			keep = "${keep}"
+		}
+		s = secret.ReplaceAllString(s, keep+Redacted)
+	}
+	return s
+}

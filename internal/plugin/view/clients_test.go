@@ -1,0 +1,45 @@
+package view
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/howdah/howdah/internal/plugin/text"
+)
+
+func TestClientsAreNodesWithTheirPods(t *testing.T) {
+	w := wellWorld()
+	for i := range 6 {
+		pod := readyPod(fmt.Sprintf("train-%d", i), nil)
+		pod.Spec.NodeName, pod.Status.HostIP = "node1", "10.0.0.1"
+		if i == 5 {
+			pod.Spec.NodeName, pod.Status.HostIP = "node2", "10.0.0.2"
+		}
+		pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "unet3d"}}}}
+		w.Pods = append(w.Pods, pod)
+	}
+	inline := readyPod("inline", nil)
+	inline.Spec.NodeName, inline.Status.HostIP = "node3", "10.0.0.3"
+	inline.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.96.0.12", Path: "/home/x"}}}}
+	w.Pods = append(w.Pods, inline)
+	asked := []Asked{
+		{Pod: "training-front-door-0", FrontDoor: true, Connections: map[string]int{"10.0.0.1": 16, "192.168.7.7": 1}},
+		{Pod: "training-front-door-1", FrontDoor: true, Connections: map[string]int{}},
+		{Pod: "training-0", Connections: map[string]int{"10.0.0.1": 16}},
+		{Pod: "training-1", Connections: map[string]int{"10.0.0.1": 16, "10.0.0.3": 4}, More: 2},
+	}
+	golden(t, "clients.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 120}))
+	golden(t, "clients-narrow.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 70}))
+	for i := range asked {
+		asked[i].Connections, asked[i].More = nil, 0
+		asked[i].Error = "you may not get pods/proxy in default (Kubernetes' role edit has it)"
+	}
+	golden(t, "clients-no-right.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 100}))
+	encoded, err := Encode(NewClients(w, &w.FileServers[0], asked[:1]), "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "clients-no-right.json", encoded)
+}
