@@ -97,6 +97,10 @@ test-race: packages ## Namespace servers, NFS and the load engine under the race
 test-lost-node: packages ## Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
+.PHONY: test-ceph
+test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, forged file handles
+	hack/test.sh ceph
+
 .PHONY: test-crash
 test-crash: packages ## Random schedules of cut calls and killed namespace servers: HOWDAH_CRASH_SEEDS=50000, or 7-7 for one with its trail
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash

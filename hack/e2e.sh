@@ -4,7 +4,8 @@
 #
 #   hack/e2e.sh go test ./test/e2e/...
 #
-# HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run.
+# HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run. HOWDAH_E2E_CEPH=yes puts a Ceph into
+# it, too (hack/ceph.sh), and the image of a ganesha that signs no handles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
@@ -18,6 +19,13 @@ export HOWDAH_E2E_DIRECTORIES=${HOWDAH_E2E_DIRECTORIES:-300}
 # How the suite takes a node's power and gives it back; on other clusters nothing can.
 export HOWDAH_E2E_NODE_OFF="$PWD/hack/lab/lab kill-node --name $name"
 export HOWDAH_E2E_NODE_ON="$PWD/hack/lab/lab start-node --name $name"
+
+lab_flags=()
+if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then
+  # Beside a data server a node has the mgr or the mon, an OSD and an MDS.
+  lab_flags=(--memory 2500M)
+  export HOWDAH_UNSIGNED_IMAGE=howdah/unsigned:dev
+fi
 
 finish() {
   local status=$?
@@ -40,12 +48,16 @@ trap 'exit 130' INT TERM HUP
 
 {
   started=$SECONDS
-  hack/lab/lab up --name "$name" --nodes 3
+  hack/lab/lab up --name "$name" --nodes 3 "${lab_flags[@]}"
   eval "$(hack/lab/lab env --name "$name")"
   echo "e2e: the lab took $((SECONDS - started)) s" >&2
   started=$SECONDS
   hack/install.sh --lab "$name"
   echo "e2e: images and installation took $((SECONDS - started)) s" >&2
+  if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then
+    hack/ceph.sh --lab "$name"
+    hack/lab/lab load --name "$name" --archive "$(hack/lab/lab images --target packaged --tag "$HOWDAH_UNSIGNED_IMAGE")"
+  fi
 } >&2
 # Not exec: the trap must run afterwards. In the background with wait, so that a
 # signal is acted on at once; the command gets it too, to clean up itself.

@@ -7,6 +7,7 @@
 #   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab and hack/tools
 #   integration  suites on envtest: a real API server and etcd; rules and dashboards with promtool
 #   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes
+#   ceph         those that need a Ceph: a lab with one is made for them, or KUBECONFIG as above, with hack/lab/ceph in the cluster
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 source hack/environment.sh
@@ -28,7 +29,7 @@ integration_packages() {
     awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/test/monitoring$" {print $1}'
 }
 unit_packages() {
-  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels |
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels -e /test/ceph |
     grep -vxFf <(integration_packages; echo none)
 }
 
@@ -76,12 +77,19 @@ e2e() {
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
   # The suite has a bound of its own, which a busy machine widens. Nodes that lose their power take minutes to come back
   # with all their pods: make test-lost-node asks for them.
-  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node}"
+  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph}"
+}
+
+ceph() {
+  local with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
+  [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
+  # Packages one after the other: all have the same Ceph.
+  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-ceph}"
 }
 
 for stage in "$@"; do
   case $stage in
-    unit | integration | e2e) "$stage" ;;
+    unit | integration | e2e | ceph) "$stage" ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
 done

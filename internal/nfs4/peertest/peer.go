@@ -25,6 +25,8 @@ const (
 // Peer is a connection, with the session that is used on it.
 type Peer struct {
 	net.Conn
+	// AsRoot makes calls as root's; else they are of user 1000.
+	AsRoot  bool
 	xid     uint32
 	client  uint64
 	session nfsv4.Sessionid4
@@ -44,12 +46,16 @@ func Connect(ctx context.Context, server, from string) (*Peer, error) {
 	return &Peer{Conn: conn}, nil
 }
 
-// Message is a compound of user 1000 as a record.
+// Message is a compound as a record.
 func (p *Peer) Message(ops ...nfsv4.NfsArgop4) []byte {
 	p.xid++
 	var parms, body bytes.Buffer
 	// The errors of a bytes.Buffer are always nil; what is left are arguments that can't be encoded.
-	_, _ = (&rpcv2.AuthsysParms{Machinename: "test", Uid: 1000, Gid: 1000}).WriteTo(&parms)
+	id := uint32(1000)
+	if p.AsRoot {
+		id = 0
+	}
+	_, _ = (&rpcv2.AuthsysParms{Machinename: "test", Uid: id, Gid: id}).WriteTo(&parms)
 	msg := rpcv2.RpcMsg{Xid: p.xid, Body: &rpcv2.RpcMsgBody_CALL{Cbody: rpcv2.CallBody{
 		Rpcvers: 2, Prog: 100003, Vers: 4, Proc: 1, Cred: rpcv2.OpaqueAuth{Flavor: rpcv2.AUTH_SYS, Body: parms.Bytes()},
 	}}}
