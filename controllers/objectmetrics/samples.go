@@ -68,14 +68,18 @@ var statuses = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue: "true", metav1.ConditionFalse: "false", metav1.ConditionUnknown: "unknown",
 }
 
-// object is what all kinds have.
+// object is what all kinds have. Of a condition's three statuses "true" is always told, the others while they are the present
+// one: 4,096 shares with three series for each condition would be more than the rest of the operator.
 func (s *samples) object(kind string, o client.Object, conditions []metav1.Condition, observed *int64) {
 	namespace, name := o.GetNamespace(), o.GetName()
 	for _, condition := range conditions {
-		for status, text := range statuses {
-			s.add(metrics.ObjectCondition, truth(condition.Status == status), kind, namespace, name, condition.Type, text)
+		s.add(metrics.ObjectCondition, truth(condition.Status == metav1.ConditionTrue), kind, namespace, name, condition.Type, statuses[metav1.ConditionTrue])
+		if condition.Status != metav1.ConditionTrue {
+			s.add(metrics.ObjectCondition, 1, kind, namespace, name, condition.Type, statuses[condition.Status])
 		}
-		s.add(metrics.ObjectTransition, seconds(&condition.LastTransitionTime), kind, namespace, name, condition.Type)
+		if condition.Type == v1alpha1.ConditionReady || condition.Type == v1alpha1.JobSucceeded {
+			s.add(metrics.ObjectTransition, seconds(&condition.LastTransitionTime), kind, namespace, name, condition.Type)
+		}
 	}
 	s.add(metrics.ObjectGeneration, float64(o.GetGeneration()), kind, namespace, name)
 	s.add(metrics.ObjectObserved, float64(ptr.Deref(observed, 0)), kind, namespace, name)

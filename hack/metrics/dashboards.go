@@ -35,8 +35,8 @@ var overview = dashboard{
 	[]variable{ofNamespace, ofFileServer},
 	[]row{
 		{"State", []panel{
-			stat("FileServers not Ready", count, "", query{`sum(howdah_object_condition{kind="FileServer", type="Ready", status!="true", namespace=~"$namespace"})`, ""}),
-			stat("FileShares not Ready", count, "", query{`sum(howdah_object_condition{kind="FileShare", type="Ready", status!="true", namespace=~"$namespace"})`, ""}),
+			stat("FileServers not Ready", count, "", query{`sum(1 - howdah_object_condition{kind="FileServer", type="Ready", status="true", namespace=~"$namespace"})`, ""}),
+			stat("FileShares not Ready", count, "", query{`sum(1 - howdah_object_condition{kind="FileShare", type="Ready", status="true", namespace=~"$namespace"})`, ""}),
 			stat("Data servers that serve", count, "", query{`sum(howdah_file_server_data_servers_ready{` + fileServers + `})`, "serve"}, query{`sum(howdah_file_server_data_servers_wanted{` + fileServers + `})`, "wanted"}),
 			stat("Data servers that don't answer", count, "As the namespace servers see them.", query{`sum(howdah_file_server_data_server_unreachable{` + fileServers + `})`, ""}),
 			graph("Ready", yesNo, "Condition Ready of each FileServer.", query{`howdah_object_condition{kind="FileServer", type="Ready", status="true", namespace=~"$namespace", name=~"$file_server"}`, "{{namespace}}/{{name}}"}),

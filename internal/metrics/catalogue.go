@@ -56,6 +56,9 @@ type Metric struct {
 	Labels []string
 	// Buckets are a histogram's upper bounds.
 	Buckets []float64
+
+	// desc is made once: there can be 100,000 samples, and making it costs more than the sample.
+	desc *prometheus.Desc
 }
 
 var catalogue []*Metric
@@ -64,7 +67,7 @@ var catalogue []*Metric
 func All() []*Metric { return slices.Clone(catalogue) }
 
 func add(process Process, kind Type, name, help string, labels ...string) *Metric {
-	m := &Metric{Process: process, Type: kind, Name: name, Help: help, Labels: labels}
+	m := &Metric{Process: process, Type: kind, Name: name, Help: help, Labels: labels, desc: prometheus.NewDesc(name, help, labels, nil)}
 	catalogue = append(catalogue, m)
 	return m
 }
@@ -84,7 +87,7 @@ func histogram(process Process, name, help string, buckets []float64, labels ...
 }
 
 // Desc describes the metric to Prometheus' library.
-func (m *Metric) Desc() *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
+func (m *Metric) Desc() *prometheus.Desc { return m.desc }
 
 // Sample is a value of a counter or a gauge that something else counts.
 func (m *Metric) Sample(value float64, labels ...string) prometheus.Metric {

@@ -6,10 +6,10 @@ var (
 	ObjectsCollected = gauge(Operator, "howdah_objects_collected",
 		"1 if this scrape has read all objects, 0 if the metrics of objects are missing. Only the elected operator has it.")
 	ObjectCondition = gauge(Operator, "howdah_object_condition",
-		"1 for the present status (true, false or unknown) of a condition of a FileServer, FileShare, MLPerfStorageJob or DataServer, 0 for the two others.",
+		"1 for the present status (true, false or unknown) of a condition of a FileServer, FileShare, MLPerfStorageJob or DataServer. Status true is always there, 0 if it is another; the others are there while they are the present one.",
 		"kind", LabelNamespace, "name", "type", "status")
 	ObjectTransition = gauge(Operator, "howdah_object_condition_transition_timestamp_seconds",
-		"When the status of a condition last changed, in seconds since 1970.", "kind", LabelNamespace, "name", "type")
+		"When the status of Ready, or of a job's Succeeded, last changed, in seconds since 1970.", "kind", LabelNamespace, "name", "type")
 	ObjectGeneration = gauge(Operator, "howdah_object_generation",
 		"How often what is wanted of an object was changed.", "kind", LabelNamespace, "name")
 	ObjectObserved = gauge(Operator, "howdah_object_observed_generation",
