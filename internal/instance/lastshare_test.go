@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
@@ -117,7 +116,7 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 			if failure := pass(); failure != nil {
 				t.Fatal(failure)
 			}
-			if _, err := os.Lstat(data); !errors.Is(err, os.ErrNotExist) || !m.removed[types.UID(export.UID)] {
+			if _, err := os.Lstat(data); !errors.Is(err, os.ErrNotExist) || !m.removed[export.UID] {
 				t.Errorf("it is not removed: %v", err)
 			}
 			if len(look.looked) < 4 {

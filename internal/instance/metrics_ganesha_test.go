@@ -61,7 +61,7 @@ func metricsOfGanesha(t *testing.T) {
 	}
 	w := dialWire(t, "10.99.0.1:2049", 1)
 	read := func(share string, bytes uint32) {
-		w.results(user, append(lookUp(share, "1", "file"), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Count: nfsv4.Count4(bytes)}})...)
+		w.results(user, append(lookUp(share, "1", "file"), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Count: bytes}})...)
 	}
 	read("alpha", 4000)
 	read("alpha", 500)

@@ -13,12 +13,12 @@ import (
 // what it told last is all that anybody can go by. The same holds for the last number of an export, if the storage is
 // restored from an older copy.
 func (m *manager) tellShares(ctx context.Context) error {
-	names, err := m.storage.Shares(ctx, m.dataServer)
+	names, known, err := m.storage.Shares(ctx, m.dataServer)
 	if err != nil {
 		return err
 	}
 	m.shares = nil
-	if digest, ok := naming.DigestNames(names); ok { // Else they are too many.
+	if digest, ok := naming.DigestNames(names); known && ok { // Else they are too many.
 		m.shares = &digest
 	}
 	held, last := m.shares, int64(m.memory.HighWater)

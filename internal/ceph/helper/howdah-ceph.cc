@@ -168,23 +168,33 @@ class Cluster {
     return {{"version", pool.get_last_version()}};
   }
 
-  // mount is a mount of a directory of a file system, which stays.
-  ceph_mount_info *mount(const std::string &fileSystem, const std::string &root) {
-    auto known = mounts_.find({fileSystem, root});
-    if (known != mounts_.end()) return known->second;
-    ceph_mount_info *made = nullptr;
-    check(ceph_create_from_rados(&made, handle_), "making a mount");
-    int code = ceph_select_filesystem(made, fileSystem.c_str());
-    if (code >= 0) code = ceph_mount(made, root.c_str());
-    if (code < 0) {
-      ceph_release(made);
-      check(code, "mounting " + root + " of file system " + fileSystem);
+  // Mount is a directory of a file system, for one request: a client that is killed with a mount keeps others from what it has
+  // seen, for minutes.
+  class Mount {
+   public:
+    Mount(rados_t cluster, const std::string &fileSystem, const std::string &root) {
+      check(ceph_create_from_rados(&info_, cluster), "making a mount");
+      int code = ceph_select_filesystem(info_, fileSystem.c_str());
+      if (code >= 0) code = ceph_mount(info_, root.c_str());
+      if (code < 0) {
+        ceph_release(info_);
+        check(code, "mounting " + root + " of file system " + fileSystem);
+      }
     }
-    return mounts_[{fileSystem, root}] = made;
-  }
+    ~Mount() {
+      ceph_unmount(info_);
+      ceph_release(info_);
+    }
+    Mount(const Mount &) = delete;
+    Mount &operator=(const Mount &) = delete;
+    operator ceph_mount_info *() const { return info_; }
+
+   private:
+    ceph_mount_info *info_ = nullptr;
+  };
 
   json file(const std::string &op, const json &request) {
-    ceph_mount_info *fs = mount(request.at("fileSystem"), request.at("root"));
+    const Mount fs(handle_, request.at("fileSystem"), request.at("root"));
     const std::string path = request.value("path", "/");
     if (op == "statfs") {
       struct statvfs stat;
@@ -207,7 +217,6 @@ class Cluster {
 
   rados_t handle_ = nullptr;
   librados::Rados rados_;
-  std::map<std::pair<std::string, std::string>, ceph_mount_info *> mounts_;
 };
 
 void reply(const json &line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
@@ -238,7 +247,7 @@ int main(int count, char **arguments) {
         fail({EINVAL, wrong.what()});
       }
     }
-    // What is mounted ends with the process: an orderly unmount could wait for a cluster that does not answer.
+    // Nothing is mounted between requests, and an orderly end could wait for a cluster that does not answer.
     std::cout.flush();
     _exit(0);
   } catch (const Failure &failure) {

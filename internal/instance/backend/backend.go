@@ -19,7 +19,8 @@ type Backend interface {
 	// Parts is how many exports a share has: on volumes one for each volume.
 	Parts(server *internalv1.DataServer) int32
 
-	// Judge looks whether the storage may be used at all. It writes nothing.
+	// Judge looks whether the storage may be used at all. It writes nothing. An error takes back what is served: storage that can't
+	// be reached at present is none, what needs it fails by itself.
 	Judge(ctx context.Context, server *internalv1.DataServer) error
 	// Claim makes the storage this data server's, or refuses what is another's before anything is written to it.
 	Claim(ctx context.Context, server *internalv1.DataServer) error
@@ -31,8 +32,8 @@ type Backend interface {
 	// PrepareRoot makes the root of a share's export, and gives it the attributes if it is new or if they are others than those
 	// that it was last given.
 	PrepareRoot(ctx context.Context, share string, part int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error
-	// Shares are the names of all shares that the storage may have data of.
-	Shares(ctx context.Context, server *internalv1.DataServer) ([]string, error)
+	// Shares are the names of all shares that the storage may have data of, if that can be known.
+	Shares(ctx context.Context, server *internalv1.DataServer) (names []string, known bool, err error)
 	// Measure tells how full each part is.
 	Measure(ctx context.Context, server *internalv1.DataServer) ([]Usage, error)
 

@@ -103,8 +103,9 @@ func (b *Backend) PrepareRoot(_ context.Context, share string, index int32, want
 }
 
 // Shares are the directories on the volumes.
-func (b *Backend) Shares(_ context.Context, server *internalv1.DataServer) ([]string, error) {
-	return sharesOnVolumes(b.where, server.Spec.Volumes)
+func (b *Backend) Shares(_ context.Context, server *internalv1.DataServer) (names []string, known bool, err error) {
+	names, err = sharesOnVolumes(b.where, server.Spec.Volumes)
+	return names, err == nil, err
 }
 
 // Measure tells how full the volumes are.

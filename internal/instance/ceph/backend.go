@@ -1,0 +1,292 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/durable"
+	"github.com/howdah/howdah/internal/instance/exportids"
+)
+
+// idsObject is the object that has the export ID table.
+const idsObject = "exports"
+
+// Options say where the data is.
+type Options struct {
+	// Monitors are "address:port", FSID is the cluster's identity, FileSystem the name of the file system in it.
+	Monitors         []string
+	FSID, FileSystem string
+	// RecoveryPool has the recovery records, RecoveryUser may write them, in the RADOS namespace Node: the data server's name in the cluster.
+	RecoveryPool, RecoveryUser, Node string
+	// ConfigFile is where ceph.conf is written, Secrets a directory with client.<user>.keyring for each user and <share>.json
+	// for each share.
+	ConfigFile, Secrets string
+	// Helper is howdah-ceph; unset means client.Binary.
+	Helper string
+	// Fence blocklists clients by their addresses; nil if nobody may.
+	Fence func(ctx context.Context, addresses []string) error
+	Log   *slog.Logger
+}
+
+// Backend is the Ceph file system of a data server.
+type Backend struct {
+	options Options
+	// own is the connection of the recovery user, nil if there is none.
+	own *client.Client
+	// shares are as they were read last, by name.
+	shares map[string]share
+	// joined: the data server is a member of its grace object.
+	joined bool
+	// written is the export ID table as it is in the cluster.
+	written []byte
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New is the back end of a file system. It connects when it is first needed.
+func New(options Options) *Backend { return &Backend{options: options, shares: map[string]share{}} }
+
+func (b *Backend) place() client.Place {
+	return client.Place{Pool: b.options.RecoveryPool, Namespace: b.options.Node}
+}
+
+// connected gives the recovery user's connection, a new one if the last has ended.
+func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
+	if b.own != nil {
+		if _, err := b.own.FSID(ctx); err == nil {
+			return b.own, nil
+		}
+		b.own.Close()
+		b.own = nil
+	}
+	own, err := b.connect(ctx, b.options.RecoveryUser)
+	if err == nil {
+		b.own = own
+	}
+	return own, err
+}
+
+func (b *Backend) connect(ctx context.Context, user string) (*client.Client, error) {
+	config, err := ceph.Config(b.options.FSID, b.options.Monitors, b.options.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.Write(b.options.ConfigFile, []byte(config)); err != nil {
+		return nil, err
+	}
+	return client.Connect(ctx, client.Options{
+		Binary: b.options.Helper, User: user, Config: b.options.ConfigFile, Keyring: keyring(b.options.Secrets, user),
+	})
+}
+
+// Parts is one: every share has one directory.
+func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
+
+// Judge refuses another cluster than the one that the data is in. A cluster that does not answer is not refused: what is
+// served goes on, and comes back with the cluster.
+func (b *Backend) Judge(ctx context.Context, _ *internalv1.DataServer) error {
+	if b.joined {
+		return nil // It can't become another one: ganesha has its monitors.
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil // Claim says it.
+	}
+	fsid, err := own.FSID(ctx)
+	if err != nil {
+		return nil
+	}
+	if fsid != b.options.FSID {
+		return fmt.Errorf("the Ceph cluster at these monitors has the fsid %s, not %s: correct fsid or monitors", fsid, b.options.FSID)
+	}
+	return nil
+}
+
+// Claim makes the data server a member of its grace object, without which ganesha does not start. The RADOS namespace has the FileServer's
+// UID in its name, so it is nobody else's.
+func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
+	if b.joined {
+		return nil
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return err
+	}
+	object, err := own.Read(ctx, b.place(), ceph.GraceObject)
+	if err != nil {
+		return fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, err)
+	}
+	change, err := ceph.JoinGrace(object, b.options.Node)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		if err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
+			return fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, err)
+		}
+	}
+	b.joined = true
+	return nil
+}
+
+func (b *Backend) idsName(int32) string {
+	return "object " + idsObject + " of RADOS namespace " + b.options.Node + " in pool " + b.options.RecoveryPool
+}
+
+// ReadIDs reads the table from its object.
+func (b *Backend) ReadIDs(ctx context.Context, _ *internalv1.DataServer) (*exportids.Table, error) {
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	object, err := own.Read(ctx, b.place(), idsObject)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Export_Ids: %w", err)
+	}
+	b.written = nil
+	if object != nil {
+		b.written = object.Data
+	}
+	return exportids.Join([][]byte{b.written}, b.idsName, func(name string, _ int32) string { return name })
+}
+
+// WriteIDs writes the table, if it is another than the one that is there.
+func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
+	text, err := table.Part(0)
+	if err != nil || slices.Equal(text, b.written) {
+		return err
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return err
+	}
+	if err := own.Change(ctx, b.place(), idsObject, ceph.Change{Data: text}); err != nil {
+		return fmt.Errorf("keeping the Export_Ids: %w", err)
+	}
+	b.written = text
+	return nil
+}
+
+// PrepareRoot gives the share's directory, which is there already, its attributes, as the share's own user.
+func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
+	found, err := readShare(b.options.Secrets, name)
+	if err != nil {
+		return err
+	}
+	for other, known := range b.shares {
+		if other != name && known.User == found.User {
+			return fmt.Errorf("its Ceph user client.%s is that of share %s, too: give each share its own, or clients of one can reach the other", found.User, other)
+		}
+	}
+	if applied == nil || *applied != wanted {
+		mode, err := strconv.ParseUint(wanted.Mode, 8, 12)
+		if err != nil {
+			return fmt.Errorf("mode %q: %w", wanted.Mode, err)
+		}
+		of, err := b.connect(ctx, found.User)
+		if err != nil {
+			return err
+		}
+		defer of.Close()
+		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
+		if err := of.SetAttributes(ctx, client.Directory{FileSystem: b.options.FileSystem, Root: found.Path}, attributes); err != nil {
+			return fmt.Errorf("giving the share's directory its owner and mode as client.%s: %w", found.User, err)
+		}
+	}
+	b.shares[name] = found
+	return nil
+}
+
+// Shares are not known: the recovery user sees no file system, and a share's user nothing but its own.
+func (b *Backend) Shares(context.Context, *internalv1.DataServer) ([]string, bool, error) {
+	return nil, false, nil
+}
+
+// Measure tells how full the file system is: it is that of all shares and servers.
+func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]backend.Usage, error) {
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	systems, err := own.Command(ctx, ceph.FileSystems())
+	if err != nil {
+		return nil, err
+	}
+	pools, err := own.Command(ctx, ceph.Usage())
+	if err != nil {
+		return nil, err
+	}
+	capacity, err := ceph.ParseCapacity(b.options.FileSystem, systems, pools)
+	if err != nil {
+		return nil, err
+	}
+	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
+}
+
+// CompleteConfig has ganesha keep its clients in the data server's RADOS namespace.
+func (b *Backend) CompleteConfig(config *ganesha.Config) {
+	config.Ceph = &ganesha.Ceph{
+		ConfigFile: b.options.ConfigFile, RecoveryUser: b.options.RecoveryUser,
+		RecoveryPool: b.options.RecoveryPool, RecoveryNamespace: b.options.Node, NodeID: b.options.Node,
+	}
+}
+
+// CompleteExport names the share's directory and user.
+func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
+	known := b.shares[name]
+	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
+}
+
+// BeforeStart shuts out what is left of the start before: each of its watches would make ganesha wait, 3 s for every change of the
+// grace object.
+func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
+	if b.options.Fence == nil {
+		return nil
+	}
+	// A connection of its own: this is called beside everything else.
+	own, err := b.connect(ctx, b.options.RecoveryUser)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
+	if err != nil {
+		return fmt.Errorf("looking who watches the grace object: %w", err)
+	}
+	dead := ceph.Dead(watchers)
+	if len(dead) == 0 {
+		return nil
+	}
+	b.options.Log.Info("shutting out what is left of the last start", "addresses", dead)
+	return b.options.Fence(ctx, dead)
+}
+
+// HasData tells whether the share has a directory.
+func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name string) bool {
+	_, err := readShare(b.options.Secrets, name)
+	return err == nil
+}
+
+// errNotOurs tells that the data stays.
+var errNotOurs = errors.New("its directory in Ceph was made by somebody else, and the data server's user may not remove it: remove it there, or set reclaimPolicy to Retain")
+
+// Discard removes nothing.
+func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {
+	if b.HasData(ctx, server, name) {
+		return errNotOurs
+	}
+	return nil
+}
+
+// EmptyTrash has nothing to do.
+func (b *Backend) EmptyTrash(context.Context, *internalv1.DataServer) (left bool) { return false }

@@ -1,0 +1,197 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	cephclient "github.com/howdah/howdah/internal/ceph/client"
+	cephstorage "github.com/howdah/howdah/internal/instance/ceph"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// inCeph is what a test in a real Ceph cluster needs: it runs as root in a root directory with ganesha, howdah-ceph and the cluster's
+// /etc/ceph, with the address 10.99.0.1, and it makes the users and directories that somebody else would have made.
+type inCeph struct {
+	t       *testing.T
+	admin   *cephclient.Client
+	volume  ceph.Volume
+	options cephstorage.Options
+	uid     string
+	// toothless: nobody may fence.
+	toothless atomic.Bool
+}
+
+func newInCeph(t *testing.T) *inCeph {
+	t.Helper()
+	const clusterConfig = "/etc/ceph/ceph.conf"
+	if os.Getenv("HOWDAH_CEPH_MONITOR") == "" {
+		t.Skip("needs a Ceph cluster, and the root directory of a data server: HOWDAH_CEPH_MONITOR")
+	}
+	helper := "/out/usr/libexec/howdah-ceph"
+	ctx := t.Context()
+	admin, err := cephclient.Connect(ctx, cephclient.Options{Binary: helper, User: "admin", Config: clusterConfig, Keyring: "/etc/ceph/ceph.client.admin.keyring"})
+	mustWork(t, "connect", err)
+	t.Cleanup(admin.Close)
+	fsid, err := admin.FSID(ctx)
+	mustWork(t, "fsid", err)
+	uid := fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixNano()&0xffffffffffff)
+	c := &inCeph{t: t, admin: admin, volume: ceph.Volume{FileSystem: "fs1", Group: ceph.Group(uid)}, uid: uid}
+	secrets := t.TempDir()
+	c.options = cephstorage.Options{
+		Monitors: []string{os.Getenv("HOWDAH_CEPH_MONITOR")}, FSID: fsid, FileSystem: "fs1", RecoveryPool: "howdah", RecoveryUser: ceph.RecoveryUser(uid, 0), Node: ceph.Node(uid, 0),
+		ConfigFile: filepath.Join(secrets, "ceph.conf"), Secrets: secrets, Helper: helper, Fence: c.fence,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	c.send(c.volume.CreateGroup())
+	c.keep(c.options.RecoveryUser, c.send(ceph.CreateRecoveryUser(c.options.RecoveryUser, "howdah", c.options.Node)))
+	t.Cleanup(func() { _, _ = admin.Command(context.Background(), ceph.RemoveUser(c.options.RecoveryUser)) })
+	return c
+}
+
+func (c *inCeph) send(command ceph.Command) string {
+	c.t.Helper()
+	out, err := c.admin.Command(c.t.Context(), command)
+	mustWork(c.t, "ceph", err)
+	return out
+}
+
+func (c *inCeph) fence(ctx context.Context, addresses []string) error {
+	if c.toothless.Load() {
+		return nil
+	}
+	for _, address := range addresses {
+		if _, err := c.admin.Command(ctx, ceph.Blocklist(address, time.Minute)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *inCeph) keep(user, answer string) {
+	c.t.Helper()
+	key, err := ceph.ParseKey(answer, user)
+	mustWork(c.t, "key", err)
+	text := fmt.Sprintf("[client.%s]\n\tkey = %s\n", user, key)
+	mustWork(c.t, "keyring", os.WriteFile(filepath.Join(c.options.Secrets, "client."+user+".keyring"), []byte(text), 0o600))
+}
+
+// make makes a share's directory and user.
+func (c *inCeph) make(share string) {
+	c.t.Helper()
+	subvolume, user := ceph.Subvolume(c.uid, share), ceph.ShareUser(c.uid, share)
+	c.send(c.volume.Create(subvolume))
+	c.send(c.volume.Authorize(subvolume, user))
+	c.t.Cleanup(func() {
+		for _, command := range []ceph.Command{c.volume.Deauthorize(subvolume, user), c.volume.Remove(subvolume)} {
+			_, _ = c.admin.Command(context.Background(), command)
+		}
+	})
+	c.keep(user, c.send(ceph.GetUser(user)))
+	info, err := ceph.ParseInfo(c.send(c.volume.Info(subvolume)))
+	mustWork(c.t, "info", err)
+	c.entry(share, info.Path, user)
+}
+
+func (c *inCeph) entry(share, path, user string) {
+	c.t.Helper()
+	text, err := json.Marshal(map[string]string{"path": path, "user": user})
+	mustWork(c.t, "entry", err)
+	mustWork(c.t, "entry", os.WriteFile(filepath.Join(c.options.Secrets, share+".json"), text, 0o600))
+}
+
+func (c *inCeph) boot() *dataServer { return bootOn(c.t, "ceph", 0, cephstorage.New(c.options)) }
+
+func TestSharesAreServedFromARealCephCluster(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	s := c.boot()
+	began := time.Now()
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	first := s.settle()
+	t.Logf("FIGURE from the first DataServer to a share served from CephFS: %s", time.Since(began).Round(time.Millisecond))
+	from := s.from("10.99.0.1")
+	mustWork(t, "mkdir", from.Mkdir(t.Context(), user, "/alpha/0/made", client.MkdirOptions{Mode: 0o755}))
+	seen, err := from.Stat(t.Context(), user, "/alpha/0")
+	mustWork(t, "stat", err)
+	t.Logf("the root is %+v; the file system %+v", seen, first.Volumes)
+	if len(first.Volumes) != 1 || *first.Volumes[0].TotalBytes <= 0 {
+		t.Errorf("how full it is: %+v", first.Volumes)
+	}
+
+	// Faults of single shares stay with them.
+	c.make("beta")
+	c.entry("thief", "/volumes/elsewhere", ceph.ShareUser(c.uid, "alpha"))
+	began = time.Now()
+	s.apply(func(spec *wanted) {
+		spec.Exports = append(spec.Exports, shareSpec("nobody"), shareSpec("thief"), shareSpec("beta"))
+	})
+	told := s.await("the good share to be served", func(status told) bool { return len(status.Exports) == 2 })
+	t.Logf("FIGURE a further share is served after %s", time.Since(began).Round(time.Millisecond))
+	if told.Exports[0].ShareName != "alpha" || told.Exports[1].ShareName != "beta" || s.manager.ganesha.state().Starts != 1 {
+		t.Errorf("%+v are served, after %d starts", told.Exports, s.manager.ganesha.state().Starts)
+	}
+	_, message := readyCondition(told)
+	for _, want := range []string{`share nobody: the Secret with the shares' users has no entry nobody.json`, "is that of share alpha, too"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("%q does not say %q", message, want)
+		}
+	}
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")} })
+	s.settle()
+
+	// It comes back as itself after a crash, without waiting for its own ghost.
+	for _, fenced := range []bool{true, false} {
+		c.toothless.Store(!fenced)
+		pid, starts := s.pid(), s.manager.ganesha.state().Starts
+		began = time.Now()
+		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+		for s.manager.ganesha.state().Starts == starts || !s.manager.ganesha.state().Initialized {
+			if time.Since(began) > 2*patience {
+				t.Fatal("it does not come back")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		up := time.Since(began)
+		s.settle()
+		t.Logf("FIGURE killed, fenced %v: ganesha takes calls after %s, all is proven after %s", fenced, up.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
+		if _, err := s.from("10.99.0.1").Stat(t.Context(), user, "/alpha/0/made"); err != nil {
+			t.Errorf("after a crash: %v", err)
+		}
+	}
+	ids := s.settle().Exports
+	s.stop()
+
+	// A new pod has nothing of the old one but its name.
+	s = c.boot()
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")} })
+	again := s.settle()
+	for i := range ids {
+		if ids[i].ExportIDs[0] != again.Exports[i].ExportIDs[0] {
+			t.Errorf("share %s had Export_Id %v and has %v", ids[i].ShareName, ids[i].ExportIDs, again.Exports[i].ExportIDs)
+		}
+	}
+	if _, err := s.from("10.99.0.1").Stat(t.Context(), user, "/alpha/0/made"); err != nil {
+		t.Errorf("in a new pod: %v", err)
+	}
+}
+
+func TestAnotherClusterIsRefused(t *testing.T) {
+	c := newInCeph(t)
+	c.options.FSID = "00000000-0000-0000-0000-000000000001"
+	s := c.boot()
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct fsid or monitors") || s.pid() != 0 {
+		t.Errorf("%q, and ganesha is process %d", message, s.pid())
+	}
+}
