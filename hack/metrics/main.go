@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/howdah/howdah/internal/metrics"
 )
@@ -33,12 +32,17 @@ func run(args []string) error {
 }
 
 func writeDashboards(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
 	for _, d := range dashboards {
 		text, err := json.MarshalIndent(d.grafana(), "", "  ")
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, d.name+".json"), append(text, '\n'), 0o600); err != nil {
+		if err := root.WriteFile(d.name+".json", append(text, '\n'), 0o600); err != nil {
 			return err
 		}
 	}
