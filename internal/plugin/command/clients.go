@@ -137,7 +137,8 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 // whyNotAsked says what to do about a pod that could not be asked.
 func whyNotAsked(ctx context.Context, err error, namespace string) string {
 	switch {
-	case apierrors.IsForbidden(err):
+	// The API server's own refusal, and not one of a proxy or of the pod behind it.
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "pods/proxy"`):
 		return "you may not get pods/proxy in " + namespace + " (Kubernetes' role edit has it)"
 	case ctx.Err() != nil:
 		return fmt.Sprintf("no answer through the API server in %s: the node may be lost, or a NetworkPolicy keeps the API server from port %d", askTimeout, v1alpha1.ManagerPort)

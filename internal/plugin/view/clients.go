@@ -182,8 +182,11 @@ func (c Clients) Text(page text.Page) string {
 		}
 		rows = append(rows, row(cmp.Or(client.Address, "?"), cmp.Or(client.Node, "-"), atDoor, atServers, cmp.Or(strings.Join(pods, ", "), "-")))
 	}
-	b.WriteString(page.Paragraph("", "  ", append([]text.Span{text.S(text.Strong, "FileServer "+c.FileServer)}, some(
-		plural(len(c.Clients), "client"), plural(door, "connection")+" to the front door", plural(total, "connection")+" to data servers")...)...))
+	head := append([]text.Span{text.S(text.Strong, "FileServer "+c.FileServer)}, some(plural(len(c.Clients), "client"))...)
+	if len(c.Silent) == 0 { // Else there are more, and nobody knows how many.
+		head = append(head, some(plural(door, "connection")+" to the front door", plural(total, "connection")+" to data servers")...)
+	}
+	b.WriteString(page.Paragraph("", "  ", head...))
 	if len(rows) > 0 {
 		b.WriteString("\n" + page.Table([]string{"ADDRESS", "NODE", "FRONT DOOR", "DATA SERVERS", "PODS"}, rows))
 	}

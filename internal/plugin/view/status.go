@@ -24,6 +24,8 @@ type FileServer struct {
 	Name      string `json:"name"`
 	// Elsewhere: it could not be read; only shares that name it were.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// Missing: it is not there; only shares that name it are.
+	Missing bool `json:"missing,omitempty"`
 	Condition
 	Address   string       `json:"address,omitempty"`
 	Ready     int32        `json:"readyServers"`
@@ -101,7 +103,7 @@ func NewStatus(w *World, all bool) Status {
 // IsWell tells that nothing in it needs a look.
 func (s Status) IsWell() bool {
 	for _, fs := range s.FileServers {
-		if !fs.Elsewhere && fs.Health != Well {
+		if !fs.Elsewhere && fs.Health != Well { // One that is missing is not.
 			return false
 		}
 		for _, share := range fs.Shares {
@@ -252,7 +254,10 @@ func elsewhere(w *World) (servers []FileServer) {
 			continue
 		}
 		seen[of] = true
-		fs := FileServer{Namespace: of.namespace, Name: of.server, Elsewhere: true, Condition: Condition{Health: Unseen}}
+		fs := FileServer{Namespace: of.namespace, Name: of.server, Condition: Condition{Health: Unseen}}
+		looked := w.Namespace == "" || w.Namespace == of.namespace
+		fs.Missing = looked && !w.IsHidden(ResourceFileServers, of.namespace)
+		fs.Elsewhere = !fs.Missing
 		for _, share := range w.sharesOf(of.namespace, of.server) {
 			fs.Shares = append(fs.Shares, newShare(share))
 		}

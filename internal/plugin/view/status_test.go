@@ -18,6 +18,8 @@ func TestStatusIsATreeThatPeopleRead(t *testing.T) {
 	}}}
 	foreign.Attachments[0].Namespace = "default"
 	foreign.FileShares = append(foreign.FileShares, *builders.FileShare("default", "far", "other").OnNamespace("infra").Build())
+	missing := wellWorld()
+	missing.FileServers = nil
 	for name, test := range map[string]struct {
 		world *World
 		page  text.Page
@@ -31,6 +33,7 @@ func TestStatusIsATreeThatPeopleRead(t *testing.T) {
 		"colours":         {brokenWorld(), text.Page{Width: 100, Colour: true}, false, false},
 		"viewer":          {viewersWorld(brokenWorld()), text.Page{Width: 100}, false, false},
 		"other-namespace": {foreign, text.Page{}, false, false},
+		"missing":         {missing, text.Page{}, false, false},
 		"nothing":         {&World{Now: now}, text.Page{}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,6 +36,11 @@ func (fs *FileServer) line(all bool) *text.Line {
 		fs.addShares(root)
 		return root
 	}
+	if fs.Missing {
+		root := text.NewLine(name, text.S(text.Bad, "is not there"), text.S(text.Plain, "shares that name it:"))
+		fs.addShares(root)
+		return root
+	}
 	root := text.NewLine(name)
 	facts := some(fmt.Sprintf("%d of %d servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
 	root.Spans = append(root.Spans, slices.Insert(fs.words(), 1, facts...)...)
