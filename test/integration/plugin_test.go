@@ -184,6 +184,9 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		Expect(out).To(And(
 			ContainSubstring("you may not get pods/proxy in "+namespace+" (Kubernetes' role edit has it)"), ContainSubstring("Not asked: "),
 		))
+		// There is nothing at the addresses of these pods: that is not a matter of rights.
+		_, out = howdah("clients")
+		Expect(out).To(And(ContainSubstring("Not asked: training-0"), Not(ContainSubstring("you may not"))))
 		code, out = howdah("clients", "absent")
 		Expect(code).To(Equal(command.CodeError), out)
 	})

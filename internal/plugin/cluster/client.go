@@ -99,14 +99,22 @@ func (c *Cluster) list(ctx context.Context, resource, namespace, selector string
 
 // Raw reads what is at a path of the API server as it is.
 func (c *Cluster) Raw(ctx context.Context, absolutePath string) ([]byte, error) {
-	return c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).DoRaw(ctx)
+	return raw(c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).Do(ctx))
 }
 
 // RawPage reads a page of a list as it is, for what is not looked at but passed on. next is what the page before says; "" is the first.
 func (c *Cluster) RawPage(ctx context.Context, absolutePath, selector, next string) ([]byte, error) {
 	options := metav1.ListOptions{Limit: Page, LabelSelector: selector, Continue: next}
-	return c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).
-		SpecificallyVersionedParams(&options, c.codec, corev1.SchemeGroupVersion).DoRaw(ctx)
+	return raw(c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).
+		SpecificallyVersionedParams(&options, c.codec, corev1.SchemeGroupVersion).Do(ctx))
+}
+
+// raw is what was answered. Result.Error has what the API server says of an error, which Result.Raw and Request.DoRaw don't.
+func raw(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // maxAnswer bounds what a pod may answer.
@@ -115,8 +123,8 @@ const maxAnswer = 4 << 20
 // AskPod gets a path of a pod's HTTP server through the API server, which takes the right to get pods/proxy.
 func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
 	client, _ := c.of("pods")
-	answer, err := client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").
-		Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path).DoRaw(ctx)
+	answer, err := raw(client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").
+		Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +137,8 @@ func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, p
 // Log is the end of a container's log.
 func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, lines, bytes int64, previous bool) ([]byte, error) {
 	client, _ := c.of("pods")
-	return client.Get().Namespace(namespace).Resource("pods").Name(pod).SubResource("log").
-		VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &lines, LimitBytes: &bytes, Previous: previous, Timestamps: true}, c.codec).DoRaw(ctx)
+	return raw(client.Get().Namespace(namespace).Resource("pods").Name(pod).SubResource("log").
+		VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &lines, LimitBytes: &bytes, Previous: previous, Timestamps: true}, c.codec).Do(ctx))
 }
 
 // Explain says what an error of the API server means and what to do.
