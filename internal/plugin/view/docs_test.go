@@ -1,0 +1,24 @@
+package view
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestThePageShowsWhatThePluginSays(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "plugin.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"status-well.txt", "explain-share.txt", "tree.txt", "clients.txt", "plan-mkdir.txt"} {
+		shown, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), string(shown)) {
+			t.Errorf("docs/plugin.md has not what testdata/%s says; copy it there", name)
+		}
+	}
+}
