@@ -96,6 +96,9 @@ const (
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"
 	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
 	ReasonScaleInRefused = "ScaleInRefused"
+	// ReasonTooManyNodeNetworks: the nodes have more addresses than data servers can be told, so that some nodes can't mount; the message
+	// says how to name them by fewer networks.
+	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
 	// ReasonInUse: the FileServer is being deleted and shares still use it.
 	ReasonInUse = "InUse"
 )
@@ -171,6 +174,7 @@ var needsUser = map[string]bool{
 	ReasonVolumeRefused:       true,
 	ReasonTooFewNodes:         true,
 	ReasonScaleInRefused:      true,
+	ReasonTooManyNodeNetworks: true,
 	ReasonInUse:               true,
 	ReasonPathConflict:        true,
 	ReasonNamespaceNotAllowed: true,

@@ -84,6 +84,17 @@ type FileServerSpec struct {
 	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+
+	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
+	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
+	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) || isIP(c))",message="additionalNodeNetworks must be addresses (10.0.0.7) or networks (10.0.0.0/8); names of hosts can't be used"
+	// +listType=set
+	// +optional
+	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
 }
 
 // AllowedNamespaces says which Kubernetes namespaces may have FileShares on a FileServer, as a Gateway's
@@ -260,6 +271,12 @@ type FileServerStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
+
+	// nodeAddresses is how many addresses the cluster's nodes are known to have. Clients from there, and from
+	// spec.additionalNodeNetworks, are the Nodes of access rules.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
 
 	// servers lists the data servers.
 	// +listType=map

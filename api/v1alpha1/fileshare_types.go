@@ -108,11 +108,11 @@ type FileShareSpec struct {
 	Mode string `json:"mode,omitempty"`
 
 	// access lists who may use the share and how; the first rule that has the client's address counts,
-	// and a client in no rule does not see the share. Unset means that every client may
-	// read and write, and that root is not squashed.
+	// and a client in no rule does not see the share. Unset means clients: [Nodes]: the cluster's nodes may
+	// read and write, which is what pods with the share's claim need, and root is not squashed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, isCIDR(c) || isIP(c)))",message="clients must be addresses (10.0.0.7) or networks (10.0.0.0/8) of nodes; names of hosts can't be used"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, c == 'Nodes' || isCIDR(c) || isIP(c)))",message="clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes, which stands for all nodes of the cluster; names of hosts can't be used"
 	// +listType=atomic
 	// +optional
 	Access []AccessRule `json:"access,omitempty"`
@@ -159,7 +159,9 @@ const (
 
 // AccessRule gives clients by address a way to use a share.
 type AccessRule struct {
-	// clients are CIDRs or single addresses. Pods are seen by the address of their node.
+	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and the FileServer's
+	// spec.additionalNodeNetworks. Pods that use a claim are seen by the address of their node; pods' own addresses are
+	// not among Nodes. For everybody: 0.0.0.0/0 and ::/0.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
@@ -182,6 +184,9 @@ type AccessRule struct {
 	// +optional
 	Ports SourcePorts `json:"ports,omitempty"`
 }
+
+// ClientNodes is the client of an access rule that stands for the addresses of the cluster's nodes.
+const ClientNodes = "Nodes"
 
 // SourcePorts tells which source ports a client may come from, as ganesha's PrivilegedPort does.
 // +kubebuilder:validation:Enum=Any;Reserved

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/gateway"
 	"github.com/howdah/howdah/internal/namespace"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -32,6 +33,7 @@ func newNamespaceCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
+			o.Gateways = gateway.Addresses()
 			return namespace.Run(ctx, config, o)
 		},
 	}

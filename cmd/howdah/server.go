@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/gateway"
 	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -32,6 +33,7 @@ func newServerCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
+			options.Gateways = gateway.Addresses()
 			return instance.Run(ctx, config, options)
 		},
 	}

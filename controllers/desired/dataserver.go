@@ -17,6 +17,9 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithLeaseSeconds(in.FileServer.Spec.NFS.LeaseSeconds).
 		WithGraceSeconds(in.FileServer.Spec.NFS.GraceSeconds).
 		WithMaxConnections(MaxConnections(in.FileServer))
+	for _, network := range in.NodeNetworks {
+		spec.WithNodeNetworks(network.String())
+	}
 	if in.Storage.Describe != nil {
 		in.Storage.Describe(spec)
 	}

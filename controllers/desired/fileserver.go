@@ -38,6 +38,8 @@ type FileServerInput struct {
 	Addresses map[string]string
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *NetworkPolicies
+	// NodeNetworks are the Nodes of access rules.
+	NodeNetworks []netip.Prefix
 	// Clients are the networks that some access rule of the FileServer's shares lets in.
 	Clients []netip.Prefix
 }

@@ -39,6 +39,7 @@ func TestFileServerChildren(t *testing.T) {
 				Build(),
 			Images: images, Replicas: 2,
 			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+			NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.244.1.0/31"), netip.MustParsePrefix("fd00:7::2/128")},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
 		},
@@ -71,15 +72,17 @@ func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
 		want   []string
 	}{
 		"no share":                              {nil, []string{}},
-		"addresses and networks":                {[]v1alpha1.FileShare{share("10.0.7.9", "192.168.0.0/16", "fd00::1")}, []string{"192.168.0.0/16", "10.0.7.9/32", "fd00::1/128"}},
+		"addresses and networks":                {[]v1alpha1.FileShare{share("10.0.7.9", "192.168.0.0/16", "fd00::1")}, []string{"10.0.7.9/32", "192.168.0.0/16", "fd00::1/128"}},
 		"each once, of two shares":              {[]v1alpha1.FileShare{share("10.0.7.0/24"), share("10.0.7.0/24")}, []string{"10.0.7.0/24"}},
 		"none inside another":                   {[]v1alpha1.FileShare{share("10.0.7.9", "10.0.7.0/24", "10.0.0.1/8")}, []string{"10.0.0.0/8"}},
-		"a share without rules":                 {[]v1alpha1.FileShare{share("10.0.7.9"), *builders.FileShare("ml", "t", "training").Build()}, []string{"0.0.0.0/0", "::/0"}},
+		"a share without rules":                 {[]v1alpha1.FileShare{share("10.0.7.9"), *builders.FileShare("ml", "t", "training").Build()}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
+		"nodes by their word":                   {[]v1alpha1.FileShare{share("Nodes", "10.0.7.9")}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
+		"everybody, who is asked for":           {[]v1alpha1.FileShare{share("0.0.0.0/0", "::/0"), share("Nodes")}, []string{"0.0.0.0/0", "::/0"}},
 		"more than a packet filter should have": {[]v1alpha1.FileShare{many}, []string{"0.0.0.0/0", "::/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := []string{}
-			for _, network := range ClientNetworks(tc.shares) {
+			for _, network := range ClientNetworks(tc.shares, []netip.Prefix{netip.MustParsePrefix("192.168.7.2/31")}) {
 				got = append(got, network.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -92,7 +95,7 @@ func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
 func TestAPolicyForNobodyLetsNobodyIn(t *testing.T) {
 	in := FileServerInput{
 		FileServer: builders.FileServer("ml", "training").Build(), Replicas: 1,
-		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"}, Clients: ClientNetworks(nil),
+		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"}, Clients: ClientNetworks(nil, nil),
 	}
 	for _, child := range networkPolicies(in) {
 		policy := child.(*networkingv1ac.NetworkPolicyApplyConfiguration)

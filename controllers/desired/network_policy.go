@@ -1,9 +1,7 @@
 package desired
 
 import (
-	"cmp"
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -28,38 +26,24 @@ type NetworkPolicies struct {
 // A list of thousands is a burden on every node's packet filter.
 const maxClientNetworks = 256
 
-// ClientNetworks are the networks that access rules of shares name, each once, none inside another. A share without rules lets
-// everybody in. It is not about which share: the servers judge that.
-func ClientNetworks(shares []v1alpha1.FileShare) []netip.Prefix {
-	everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+// ClientNetworks are the networks that access rules of shares name, each once, none inside another; nodes are those of the cluster's
+// nodes. It is not about which share: the servers judge that.
+func ClientNetworks(shares []v1alpha1.FileShare, nodes []netip.Prefix) []netip.Prefix {
 	var all []netip.Prefix
 	for i := range shares {
-		if len(shares[i].Spec.Access) == 0 {
-			return everybody
-		}
-		for _, rule := range shares[i].Spec.Access {
+		for _, rule := range accessRules(shares[i].Spec.Access) {
 			for _, client := range rule.Clients {
-				network, err := netip.ParsePrefix(client)
-				if address, single := netip.ParseAddr(client); single == nil {
-					network, err = netip.PrefixFrom(address, address.BitLen()), nil
-				}
-				if err == nil { // the schema takes no other
-					all = append(all, network.Masked())
+				if client == v1alpha1.ClientNodes {
+					all = append(all, nodes...)
+				} else if network, ok := parseNetwork(client); ok {
+					all = append(all, network)
 				}
 			}
 		}
 	}
-	// The widest first, so that what is inside another comes after it.
-	slices.SortFunc(all, func(a, b netip.Prefix) int {
-		return cmp.Or(cmp.Compare(a.Bits(), b.Bits()), a.Addr().Compare(b.Addr()))
-	})
-	kept := []netip.Prefix{}
-	for _, network := range all {
-		if !slices.ContainsFunc(kept, func(wider netip.Prefix) bool { return wider.Overlaps(network) }) {
-			if kept = append(kept, network); len(kept) > maxClientNetworks {
-				return everybody
-			}
-		}
+	kept := compactNetworks(all)
+	if len(kept) > maxClientNetworks {
+		return []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	}
 	return kept
 }

@@ -61,10 +61,10 @@ func ownerOf(share *v1alpha1.FileShare) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*owner}
 }
 
-// accessRules spells out every rule, so that a data server needs no default of its own.
+// accessRules spells out every rule, so that a data server needs no default of its own. Without any, the cluster's nodes are let in.
 func accessRules(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 	if len(rules) == 0 {
-		rules = []v1alpha1.AccessRule{{Clients: []string{"0.0.0.0/0", "::/0"}}}
+		rules = []v1alpha1.AccessRule{{Clients: []string{v1alpha1.ClientNodes}}}
 	}
 	out := make([]v1alpha1.AccessRule, 0, len(rules))
 	for _, rule := range rules {

@@ -3,6 +3,7 @@ package fileserver
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -29,21 +31,42 @@ type decision struct {
 	storage contract.Decision
 	// refused is nil unless something that the specification asks for is not done.
 	refused *metav1.Condition
+	// nodeAddresses is how many addresses the nodes have.
+	nodeAddresses int32
+	// crowded is nil unless the nodes have more addresses than data servers can be told.
+	crowded *metav1.Condition
 }
 
 func decide(o *observed, images desired.Images) decision {
 	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
+	addresses := desired.NodeAddresses(o.nodes)
+	d.nodeAddresses = int32(len(addresses))
+	var networks []netip.Prefix
+	networks, d.crowded = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
 	d.input = desired.FileServerInput{
-		FileServer: o.fileServer,
-		Images:     images,
-		Replicas:   replicas,
-		Storage:    d.storage.Servers,
-		Addresses:  o.addresses(),
-		Clients:    desired.ClientNetworks(o.shares),
+		FileServer:   o.fileServer,
+		Images:       images,
+		Replicas:     replicas,
+		Storage:      d.storage.Servers,
+		Addresses:    o.addresses(),
+		NodeNetworks: networks,
+		Clients:      desired.ClientNetworks(o.shares, networks),
 	}
 	return d
+}
+
+// limitNetworks leaves out the nodes that are too many. They are told of: nobody is let in instead of them.
+func limitNetworks(networks []netip.Prefix, limit int) ([]netip.Prefix, *metav1.Condition) {
+	if len(networks) <= limit {
+		return networks, nil
+	}
+	crowded := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonTooManyNodeNetworks, fmt.Sprintf(
+		"the addresses of the nodes make more than %d networks, so nodes from %s on can't mount shares that let Nodes in; "+
+			"name the networks that nodes are in, and no pods, in spec.additionalNodeNetworks: what is inside of them needs no place of its own",
+		limit, networks[limit].Addr()))
+	return networks[:limit], &crowded
 }
 
 // namedPerOwner is how many of a server's directories a refusal names.

@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -52,6 +53,17 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("refusal %+v, want one with %q", refused, tc.refused)
 			}
 		})
+	}
+}
+
+func TestNodesThatAreTooManyAreToldOf(t *testing.T) {
+	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("10.0.0.9/32")}
+	if got, crowded := limitNetworks(networks, 3); len(got) != 3 || crowded != nil {
+		t.Errorf("as many as there may be: %v, %+v", got, crowded)
+	}
+	got, crowded := limitNetworks(networks, 2)
+	if len(got) != 2 || crowded == nil || !v1alpha1.NeedsUser(crowded.Reason) || !strings.Contains(crowded.Message, "10.0.0.9") || !strings.Contains(crowded.Message, "spec.additionalNodeNetworks") {
+		t.Errorf("one more: %v, %+v", got, crowded)
 	}
 }
 

@@ -21,6 +21,8 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status := *fs.Status.DeepCopy()
 	replicas, ready := d.input.Replicas, servingCount(servers)
 	status.Replicas, status.ReadyReplicas = &replicas, &ready
+	nodeAddresses := d.nodeAddresses
+	status.NodeAddresses = &nodeAddresses
 	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
 	if o.door != nil {
@@ -59,6 +61,9 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	}
 	if d.refused != nil {
 		findings = append(findings, *d.refused)
+	}
+	if d.crowded != nil {
+		findings = append(findings, *d.crowded)
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable,

@@ -121,7 +121,7 @@ func undoneChanged() predicate.Predicate {
 	}
 }
 
-func byExport(object client.Object) []reconcile.Request {
+func byExport(_ context.Context, object client.Object) []reconcile.Request {
 	export, ok := object.(*internalv1.ShareExport)
 	if !ok {
 		return nil

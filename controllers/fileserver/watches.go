@@ -29,12 +29,15 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 const (
 	// directoryDelay gathers the directories that clients make in bursts into one pass.
 	directoryDelay = time.Second
+	// nodeDelay gathers nodes that come together into one write for each data server.
+	nodeDelay = 500 * time.Millisecond
 	// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
 	maxBackoff = 30 * time.Second
 )
@@ -65,7 +68,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
 		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
 		Watches(&internalv1.ShareExport{}, delayed(byExport, directoryDelay), builder.WithPredicates(undoneChanged())).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(eligibilityChanged())).
+		Watches(&corev1.Node{}, delayed(r.every, nodeDelay), builder.WithPredicates(nodeChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.doors.changed, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
@@ -94,7 +97,7 @@ func byShare(_ context.Context, object client.Object) []reconcile.Request {
 	return requestFor(share, share.Spec.FileServerRef.Name)
 }
 
-func byDirectory(object client.Object) []reconcile.Request {
+func byDirectory(_ context.Context, object client.Object) []reconcile.Request {
 	directory, ok := object.(*internalv1.ShareDirectory)
 	if !ok {
 		return nil
@@ -117,17 +120,17 @@ func (r *Reconciler) every(ctx context.Context, _ client.Object) []reconcile.Req
 }
 
 // delayed puts requests into the queue after a while; those that come meanwhile are the same one.
-func delayed(requests func(client.Object) []reconcile.Request, delay time.Duration) handler.EventHandler {
+func delayed(requests handler.MapFunc, delay time.Duration) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	add := func(q queue, object client.Object) {
-		for _, request := range requests(object) {
+	add := func(ctx context.Context, q queue, object client.Object) {
+		for _, request := range requests(ctx, object) {
 			q.AddAfter(request, delay)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(q, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { add(ctx, q, e.ObjectNew) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, q, e.Object) },
 	}
 }
 
@@ -173,9 +176,9 @@ func ownerChanged() predicate.Predicate {
 	}}
 }
 
-// eligibilityChanged lets pass what changes whether a node can have data servers, or what a message says of it;
-// a node's heartbeat does not.
-func eligibilityChanged() predicate.Predicate {
+// nodeChanged lets pass what changes whether a node can have data servers, what a message says of it, and from which addresses
+// it comes; a node's heartbeat does not.
+func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
 		after, ok2 := e.ObjectNew.(*corev1.Node)
@@ -183,6 +186,7 @@ func eligibilityChanged() predicate.Predicate {
 			!maps.Equal(before.Labels, after.Labels) || nodeReady(before) != nodeReady(after) ||
 			!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b corev1.Taint) bool {
 				return equality.Semantic.DeepEqual(a, b)
-			}))
+			}) ||
+			!slices.Equal(desired.NodeAddresses([]corev1.Node{*before}), desired.NodeAddresses([]corev1.Node{*after})))
 	}}
 }

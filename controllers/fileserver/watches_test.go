@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
 )
 
 func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
@@ -38,6 +39,35 @@ func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 			after := before.DeepCopy()
 			tc.change(after)
 			if heard := podChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
+				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			}
+		})
+	}
+}
+
+func TestAFileServerHearsWhatItReadsOfNodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.Node)
+		heard  bool
+	}{
+		"a heartbeat":                {func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(time.Unix(1, 0)) }, false},
+		"images":                     {func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}} }, false},
+		"an annotation of no matter": {func(n *corev1.Node) { n.Annotations = map[string]string{"a": "b"} }, false},
+		"a name":                     {func(n *corev1.Node) { n.Status.Addresses[0].Address = "other" }, false},
+		"another address":            {func(n *corev1.Node) { n.Status.Addresses[1].Address = "192.168.7.3" }, true},
+		"its range for pods":         {func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.3.0/24"} }, true},
+		"a tunnel's address": {func(n *corev1.Node) {
+			n.Annotations = map[string]string{"projectcalico.org/IPv4IPIPTunnelAddr": "10.9.0.1"}
+		}, true},
+		"not ready": {func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
+		"cordoned":  {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := builders.Node("n").Address(corev1.NodeHostName, "n").Address(corev1.NodeInternalIP, "192.168.7.2").Build()
+			before.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			after := before.DeepCopy()
+			tc.change(after)
+			if heard := nodeChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
 				t.Errorf("heard: %v, want %v", heard, tc.heard)
 			}
 		})

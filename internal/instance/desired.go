@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -38,6 +39,10 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 	if err != nil {
 		return ganesha.Config{}, err
 	}
+	nodes, err := nodeNetworks(server)
+	if err != nil {
+		return ganesha.Config{}, err
+	}
 	config := ganesha.Config{
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
@@ -48,7 +53,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 	storage.CompleteConfig(&config)
 	for _, export := range exports {
 		share := shareOf(export)
-		rules, err := clientRules(export.Spec.Access)
+		rules, err := clientRules(export.Spec.Access, nodes)
 		if err != nil {
 			return ganesha.Config{}, fmt.Errorf("share %s: %w", share, err)
 		}
@@ -84,19 +89,44 @@ func loopbackClients(own netip.Addr) []ganesha.Client {
 	}
 }
 
-func clientRules(rules []v1alpha1.AccessRule) ([]ganesha.Client, error) {
+// withOwnNode adds the addresses from which the pod's own node comes to it to the Nodes of access rules.
+func withOwnNode(server *internalv1.DataServer, gateways []netip.Addr) *internalv1.DataServer {
+	for _, gateway := range gateways {
+		server.Spec.NodeNetworks = append(server.Spec.NodeNetworks, netip.PrefixFrom(gateway, gateway.BitLen()).String())
+	}
+	return server
+}
+
+// nodeNetworks are the Nodes of access rules.
+func nodeNetworks(server *internalv1.DataServer) ([]netip.Prefix, error) {
+	networks := make([]netip.Prefix, 0, len(server.Spec.NodeNetworks))
+	for _, text := range server.Spec.NodeNetworks {
+		network, err := ganesha.ParseAddress(text)
+		if err != nil {
+			return nil, fmt.Errorf("spec.nodeNetworks: %w", err)
+		}
+		networks = append(networks, network)
+	}
+	return networks, nil
+}
+
+// clientRules are the rules of a share for ganesha. One for nodes alone lets nobody in while no node is known, and is left out: ganesha
+// would take it for everybody's.
+func clientRules(rules []v1alpha1.AccessRule, nodes []netip.Prefix) ([]ganesha.Client, error) {
 	clients := make([]ganesha.Client, 0, len(rules))
 	for i, rule := range rules {
-		client, err := clientRule(rule)
+		client, err := clientRule(rule, nodes)
 		if err != nil {
 			return nil, fmt.Errorf("access rule %d: %w", i, err)
 		}
-		clients = append(clients, client)
+		if len(client.Addresses) > 0 {
+			clients = append(clients, client)
+		}
 	}
 	return clients, nil
 }
 
-func clientRule(rule v1alpha1.AccessRule) (ganesha.Client, error) {
+func clientRule(rule v1alpha1.AccessRule, nodes []netip.Prefix) (ganesha.Client, error) {
 	var client ganesha.Client
 	// A value that this version doesn't know must not let in more than was asked for: it is an error.
 	switch rule.AccessType {
@@ -125,6 +155,14 @@ func clientRule(rule v1alpha1.AccessRule) (ganesha.Client, error) {
 		return client, fmt.Errorf("ports %q is not known to this version", rule.Ports)
 	}
 	for _, text := range rule.Clients {
+		switch {
+		case text == v1alpha1.ClientNodes && client.Addresses == nil:
+			client.Addresses = slices.Clip(nodes) // One list for all shares, most of the time.
+			continue
+		case text == v1alpha1.ClientNodes:
+			client.Addresses = append(client.Addresses, nodes...)
+			continue
+		}
 		prefix, err := ganesha.ParseAddress(text)
 		if err != nil {
 			return client, err

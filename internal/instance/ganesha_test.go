@@ -443,6 +443,7 @@ func runScenarios(t *testing.T) {
 	}{
 		{"shares come and go while the process stays", sharesComeAndGo},
 		{"the first client block counts", firstClientBlockCounts},
+		{"nodes are let in, and other addresses are not", nodesAreLetIn},
 		{"namespace servers are trusted by proof alone", trustByProof},
 		{"nothing is reloaded when namespace servers come and go", comingAndGoing},
 		{"namespace servers are not waited for in grace", ownClientsAreForgotten},

@@ -44,6 +44,8 @@ type manager struct {
 	configFile      string
 	keys            handleKeys
 	certificates    certificates
+	// gateways are the addresses from which the pod's own node comes to it.
+	gateways []netip.Addr
 	// own is the address from which ganesha trusts the instance manager.
 	own      netip.Addr
 	proxy    *tlsProxy
@@ -96,7 +98,7 @@ func (m *manager) run(ctx context.Context) error {
 			m.stop(ctx, stopGanesha)
 			return nil
 		case next := <-m.wishes:
-			m.dataServer, m.exports = next.server, next.exports
+			m.dataServer, m.exports = withOwnNode(next.server, m.gateways), next.exports
 			if m.storage == nil {
 				m.storage = m.storageOf(next.server)
 			}

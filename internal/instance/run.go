@@ -25,6 +25,8 @@ import (
 type Options struct {
 	// DataServer and Namespace name the object. Required.
 	DataServer, Namespace string
+	// Gateways are the addresses from which the pod's own node comes to it.
+	Gateways []netip.Addr
 	// NodeName and PodIP go into the status.
 	NodeName, PodIP string
 	// VolumesRoot has a directory for each volume; unset means naming.VolumesRoot.
@@ -126,7 +128,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 	m := &manager{
 		volumesRoot: options.VolumesRoot, nodeName: options.NodeName, podIP: options.PodIP,
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
-		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own,
+		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own, gateways: options.Gateways,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
 		log: options.Log, now: time.Now, metrics: newMetrics(options.Namespace, options.DataServer),
 	}

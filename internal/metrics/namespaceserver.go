@@ -57,6 +57,8 @@ var (
 		"Connections that were closed at once because there were too many.")
 	NamespaceConnectionsDisplaced = counter(NamespaceServer, "howdah_namespace_connections_displaced_total",
 		"Connections that had to make room for another client's, or were closed because their client did not read.")
+	NamespaceRefusedLookups = counter(NamespaceServer, "howdah_namespace_refused_lookups_total",
+		"Lookups of shares whose access rules leave the client out.")
 	NamespaceChangesDelayed = counter(NamespaceServer, "howdah_namespace_changes_delayed_total",
 		"Changes of directories that were put off (NFS4ERR_DELAY) because a client's address asked for too many.")
 	NamespaceClientsDelayed = counter(NamespaceServer, "howdah_namespace_clients_delayed_total",

@@ -22,6 +22,7 @@ type serverMetrics struct {
 	keeper     prometheus.Gauge
 	elections  prometheus.Counter
 	reachable  *prometheus.GaugeVec
+	refusals   prometheus.Counter
 }
 
 func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
@@ -37,8 +38,9 @@ func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
 		keeper:     metrics.NamespaceKeeper.NewGauge(),
 		elections:  metrics.NamespaceKeeperElections.NewCounter(),
 		reachable:  metrics.NamespaceReachable.GaugeVec(),
+		refusals:   metrics.NamespaceRefusedLookups.NewCounter(),
 	}
-	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable)
+	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable, m.refusals)
 	metrics.RegisterProcess(m.own, true)
 	return m
 }

@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -16,6 +17,8 @@ import (
 type Options struct {
 	// FileServer is the one whose namespace is served, KubeNamespace where it is.
 	FileServer, KubeNamespace string
+	// Gateways are the addresses from which the pod's own node comes to it.
+	Gateways []netip.Addr
 	// Replica names this namespace server among those of the FileServer: the pod's name.
 	Replica string
 	// Identity is the server scope, and with the replica's name the server owner. Empty: made from the FileServer's UID, which the

@@ -107,6 +107,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 		return nil, fmt.Errorf("prepare to write ShareDirectories: %w", err)
 	}
 	s := &server{Options: o, config: config, tree: tree.New(o.FileServer), metrics: newMetrics(o.KubeNamespace, o.FileServer)}
+	s.tree.SetOwnNode(o.Gateways)
 	identities, err := mtls.Load(o.Certificate, o.PreviousCertificate)
 	if err != nil {
 		return nil, err
@@ -168,9 +169,10 @@ func (s *server) nfs(ctx context.Context) error {
 	if err != nil {
 		return ignoreEnd(ctx, err)
 	}
+	refused := &refusals{log: s.Log, clock: s.Clock, count: s.metrics.refusals.Inc, told: map[refusal]time.Time{}}
 	handler := operations.New(operations.Config{
 		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, MaxWait: s.MaxWait,
-		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation,
+		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation, Refused: refused.note,
 	})
 	sessions, err := session.New(session.Config{
 		// Clients take servers of one owner for one server with the same client IDs (RFC 8881 section 2.10.5), and replicas

@@ -121,6 +121,7 @@ func newWorld(t *testing.T, servers int) *world {
 			},
 			Spec: internalv1.DataServerSpec{
 				FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: owner.Address, ServerScope: ownertest.FileServerUID, LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
+				NodeNetworks: []string{"127.0.0.0/8"},
 			},
 		}
 		w.create(server)

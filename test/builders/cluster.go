@@ -36,6 +36,33 @@ func (b *NodeBuilder) Cordoned() *NodeBuilder {
 	return b
 }
 
+// Address adds an address.
+func (b *NodeBuilder) Address(kind corev1.NodeAddressType, address string) *NodeBuilder {
+	b.object.Status.Addresses = append(b.object.Status.Addresses, corev1.NodeAddress{Type: kind, Address: address})
+	return b
+}
+
+// PodCIDRs sets the ranges of its pods.
+func (b *NodeBuilder) PodCIDRs(ranges ...string) *NodeBuilder {
+	b.object.Spec.PodCIDR, b.object.Spec.PodCIDRs = ranges[0], ranges
+	return b
+}
+
+// Annotate adds an annotation.
+func (b *NodeBuilder) Annotate(key, value string) *NodeBuilder {
+	metav1.SetMetaDataAnnotation(&b.object.ObjectMeta, key, value)
+	return b
+}
+
+// NetworkUp is what a network plugin says once it works on the node; without a reason it says nothing.
+func (b *NodeBuilder) NetworkUp(reason string) *NodeBuilder {
+	if reason != "" {
+		b.object.Status.Conditions = append(b.object.Status.Conditions,
+			corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reason})
+	}
+	return b
+}
+
 // Build is the object.
 func (b *NodeBuilder) Build() *corev1.Node { return b.object.DeepCopy() }
 

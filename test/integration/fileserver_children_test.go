@@ -305,7 +305,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
 		exports := exportsOf(namespace, "training-0")
 		Expect(exports["bert"].Spec.Access).To(Equal([]v1alpha1.AccessRule{{
-			Clients: []string{"0.0.0.0/0", "::/0"}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone, Ports: v1alpha1.PortsAny,
+			Clients: []string{v1alpha1.ClientNodes}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone, Ports: v1alpha1.PortsAny,
 		}}))
 		Expect(exports["unet3d"].Spec.Mode).To(Equal("0770"))
 		Expect(*exports["unet3d"].Spec.UID).To(Equal(int64(1000)))

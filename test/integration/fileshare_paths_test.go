@@ -81,9 +81,9 @@ var _ = Describe("A share that the API server refuses", func() {
 		Entry("no path", func(s *v1alpha1.FileShare) { s.Spec.Path = "" }, "spec.path", "Required"),
 		Entry("no FileServer", func(s *v1alpha1.FileShare) { s.Spec.FileServerRef.Name = "" }, "spec.fileServerRef", "Required"),
 		Entry("an address that is none", func(s *v1alpha1.FileShare) { s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.0/33"}}} },
-			"clients must be addresses (10.0.0.7) or networks (10.0.0.0/8)"),
+			"clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes"),
 		Entry("a host name as address", func(s *v1alpha1.FileShare) { s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"node1"}}} },
-			"clients must be addresses (10.0.0.7) or networks (10.0.0.0/8)"),
+			"clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes"),
 		Entry("an access type that is none", func(s *v1alpha1.FileShare) {
 			s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.1"}, AccessType: "Sometimes"}}
 		}, "spec.access[0].accessType", `"ReadWrite", "ReadOnly"`),

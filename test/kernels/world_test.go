@@ -225,7 +225,7 @@ func (w *world) declareOwner(i int) {
 		Spec: internalv1.DataServerSpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, Address: ownerAddress(i), ServerScope: scope,
 			LeaseSeconds: 10, GraceSeconds: 20, Volumes: 1,
-			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow,
+			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow, NodeNetworks: []string{clientsRange},
 		},
 	})
 }
@@ -237,8 +237,8 @@ func (w *world) create(o client.Object) {
 	}
 }
 
-// everybody is the access rule of shares that say nothing else.
-var everybody = []v1alpha1.AccessRule{{Clients: []string{clientsRange}}}
+// everybody is the access rule of shares that say nothing else: all clients are nodes.
+var everybody = []v1alpha1.AccessRule{{Clients: []string{v1alpha1.ClientNodes}}}
 
 // share makes a share on all owners, and waits until they serve it.
 func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpec)) {

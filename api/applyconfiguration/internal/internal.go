@@ -230,6 +230,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerSpec
   map:
     fields:
+    - name: additionalNodeNetworks
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: allowedNamespaces
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.AllowedNamespaces
@@ -282,6 +288,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: frontDoor
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
+    - name: nodeAddresses
+      type:
+        scalar: numeric
     - name: observedGeneration
       type:
         scalar: numeric

@@ -79,7 +79,20 @@ type DataServerSpec struct {
 	// +kubebuilder:validation:Enum=Forbid;Allow
 	// +optional
 	SharedFileSystemPolicy v1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+
+	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
+	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
+	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
+	// +kubebuilder:validation:MaxItems=16384
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=43
+	// +listType=atomic
+	// +optional
+	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 }
+
+// MaxNodeNetworks is how many networks a DataServer can have: some 300 kB of an object.
+const MaxNodeNetworks = 16384
 
 // DataServerStatus is what the instance manager reports.
 // +kubebuilder:validation:MinProperties=1

@@ -55,7 +55,7 @@ func newWorld(t *testing.T, seed uint64, at layout) *world {
 	for i := range 2 {
 		server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
 		server.Spec = internalv1.DataServerSpec{
-			FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 1,
+			FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 1, NodeNetworks: []string{"10.0.0.1/32"},
 		}
 		server.Status.Conditions = builders.ReadyConditions()
 		w.servers = append(w.servers, server)

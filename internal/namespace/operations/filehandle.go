@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"unicode/utf8"
 
@@ -163,6 +164,9 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	e, ok := c.h.Tree.Lookup(dir.ID, name)
 	if ok && c.sees(&e) {
 		return e, nfsv4.NFS4_OK
+	}
+	if ok && c.h.Refused != nil {
+		c.h.Refused(e.Share.Name, netip.AddrPortFrom(c.caller.Addr, c.caller.Port))
 	}
 	// A name that is being made exists for a caller of mkdir (NFS4ERR_EXIST), so it must
 	// not be missing for a lookup.

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -48,6 +49,8 @@ type Config struct {
 	MaxWait time.Duration
 	// LeaseSeconds is the lease_time attribute.
 	LeaseSeconds uint32
+	// Refused is told of clients that ask for a share whose access rules leave them out; nil: nobody is.
+	Refused func(share string, client netip.AddrPort)
 	// Observe is told of every operation; nil: nobody is.
 	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4, took time.Duration)
 }

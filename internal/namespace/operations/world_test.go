@@ -130,7 +130,7 @@ func newWorld(t testing.TB) *world {
 	}
 	for i, serves := range [][]string{{"open", "open2", "single", "limited"}, {}} {
 		d := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}
-		d.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2}
+		d.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: fmt.Sprintf("10.9.0.%d", i), Volumes: 2, NodeNetworks: []string{"10.0.0.0/8"}}
 		d.Status.Conditions = builders.ReadyConditions()
 		tr.SetServer(d)
 		for _, name := range serves {

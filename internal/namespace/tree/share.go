@@ -38,11 +38,15 @@ type Share struct {
 	Created time.Time
 
 	rules []rule
+	// nodes are the Nodes of rules; nil: nobody.
+	nodes *clientNodes
 }
 
 // rule is an AccessRule with its addresses parsed.
 type rule struct {
 	clients []netip.Prefix
+	// nodes: the cluster's nodes, too.
+	nodes bool
 	// anyPort: the client need not come from a reserved port.
 	anyPort bool
 	Access
@@ -63,8 +67,7 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}
 	if o.Spec.Access == nil {
-		everybody := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-		s.rules = []rule{{clients: everybody, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
+		s.rules = []rule{{nodes: true, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
 	}
 	for _, r := range o.Spec.Access {
 		s.rules = append(s.rules, newRule(r))
@@ -78,7 +81,9 @@ func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.
 func newRule(r v1alpha1.AccessRule) rule {
 	out := rule{anyPort: r.Ports == "" || r.Ports == v1alpha1.PortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
 	for _, text := range r.Clients {
-		if prefix, err := netip.ParsePrefix(text); err == nil {
+		if text == v1alpha1.ClientNodes {
+			out.nodes = true
+		} else if prefix, err := netip.ParsePrefix(text); err == nil {
 			out.clients = append(out.clients, prefix.Masked())
 		} else if addr, err := netip.ParseAddr(text); err == nil {
 			out.clients = append(out.clients, netip.PrefixFrom(addr, addr.BitLen()))
@@ -95,7 +100,7 @@ const reservedPorts = 1024
 func (s *Share) Access(client netip.Addr, port uint16) (Access, bool) {
 	client = client.Unmap().WithZone("")
 	for i := range s.rules {
-		if slices.ContainsFunc(s.rules[i].clients, func(p netip.Prefix) bool { return p.Contains(client) }) {
+		if slices.ContainsFunc(s.rules[i].clients, func(p netip.Prefix) bool { return p.Contains(client) }) || s.rules[i].nodes && s.nodes.has(client) {
 			if !s.rules[i].anyPort && (port == 0 || port >= reservedPorts) {
 				return Access{}, false
 			}

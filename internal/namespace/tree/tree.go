@@ -31,6 +31,7 @@ type Tree struct {
 	exports     map[string]map[string]bool   // Shares that a data server serves whenever it is ready, by server.
 	inventories map[string]map[string]Export // What the API knows of exports, by server and share.
 	gone        tombstones
+	clients     clientNodes
 	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
 }
@@ -73,7 +74,9 @@ func (t *Tree) SetShare(o *v1alpha1.FileShare) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shares[o.Name] = NewShare(o)
+	share := NewShare(o)
+	share.nodes = &t.clients
+	t.shares[o.Name] = share
 	t.remount()
 }
 
@@ -228,6 +231,7 @@ func (t *Tree) SetServer(o *internalv1.DataServer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.servers[o.Name] = NewServer(o)
+	t.clients.set(o.Name, o.Spec.NodeNetworks)
 	t.ready[o.Name] = meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady)
 	t.serve(o.Name)
 }
@@ -314,6 +318,7 @@ func (t *Tree) DeleteServer(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.servers, name)
+	t.clients.set(name, nil)
 	delete(t.ready, name)
 }
 

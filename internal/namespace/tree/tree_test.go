@@ -359,6 +359,52 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 	}
 }
 
+func TestNodesAreThoseThatDataServersHave(t *testing.T) {
+	tr := New("fs")
+	tr.SetShare(newShare("open", "/open", 0, nil))
+	tr.SetShare(newShare("ruled", "/ruled", 0, func(s *v1alpha1.FileShareSpec) {
+		s.Access = []v1alpha1.AccessRule{
+			{Clients: []string{"10.244.3.5"}, Squash: v1alpha1.SquashAll},
+			{Clients: []string{v1alpha1.ClientNodes, "172.16.0.0/12"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsReserved},
+			{Clients: []string{"0.0.0.0/0"}},
+		}
+	}))
+	server := func(name string, networks ...string) *internalv1.DataServer {
+		o := &internalv1.DataServer{Spec: internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, NodeNetworks: networks}}
+		o.Name = name
+		return o
+	}
+	in := func(what, share string, want bool, from string) {
+		t.Helper()
+		address := netip.MustParseAddrPort(from)
+		if _, ok := tr.shares[share].Access(address.Addr(), address.Port()); ok != want {
+			t.Errorf("%s: %s at %s: %v", what, from, share, ok)
+		}
+	}
+	in("no data server", "open", false, "192.168.7.2:900")
+	tr.SetServer(server("fs-0", "10.244.1.0/31", "192.168.7.2/31", "fd00:7::2/128", "not a network"))
+	for from, want := range map[string]bool{
+		"192.168.7.2:900": true, "192.168.7.3:50000": true, "192.168.7.4:900": false, "10.244.1.1:900": true, "10.244.1.2:900": false,
+		"[fd00:7::2]:900": true, "[fd00:7::3]:900": false, "[::ffff:192.168.7.2]:900": true, "127.0.0.1:900": false,
+	} {
+		in("one data server", "open", want, from)
+	}
+	in("a rule for nodes, by a kernel", "ruled", true, "192.168.7.2:900")
+	in("a rule for nodes, by a program", "ruled", false, "192.168.7.2:5000")
+	in("a network beside them", "ruled", true, "172.16.0.1:900")
+	in("the rule after it", "ruled", true, "10.9.9.9:5000")
+	tr.SetServer(server("fs-1", "192.168.7.9/32"))
+	in("a node that one data server knows", "open", true, "192.168.7.9:900")
+	in("one that the other knows", "open", true, "192.168.7.2:900")
+	tr.DeleteServer("fs-0")
+	in("one that nobody knows any more", "open", false, "192.168.7.2:900")
+	tr.SetServer(server("fs-1"))
+	in("no node", "open", false, "192.168.7.9:900")
+	tr.SetOwnNode([]netip.Addr{netip.MustParseAddr("10.244.3.1")})
+	in("the pod's own node, as it sees it", "open", true, "10.244.3.1:645")
+	in("a pod beside it", "open", false, "10.244.3.2:645")
+}
+
 func TestPermissionIsThatOfTheFirstClassThatTheCallerIsIn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode   uint32

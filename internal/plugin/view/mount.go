@@ -30,7 +30,7 @@ type Mount struct {
 	Fstab string `json:"fstab"`
 	// Claim is the ready-made claim in the share's Kubernetes namespace; "" if there is none.
 	Claim string `json:"claim,omitempty"`
-	// Access are the share's rules, in words; empty: everybody may read and write.
+	// Access are the share's rules, in words.
 	Access []string `json:"access,omitempty"`
 }
 
@@ -54,7 +54,11 @@ func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
 		Command: strings.TrimSuffix(told.Command, " "+defaultMountPoint) + " " + at,
 		Fstab:   fmt.Sprintf("%s:%s %s nfs4 %s,_netdev 0 0", host, told.Path, at, strings.Join(told.Options, ",")),
 	}
-	for _, rule := range share.Spec.Access {
+	rules := share.Spec.Access
+	if len(rules) == 0 {
+		rules = []v1alpha1.AccessRule{{Clients: []string{v1alpha1.ClientNodes}}}
+	}
+	for _, rule := range rules {
 		m.Access = append(m.Access, strings.Join(rule.Clients, ", ")+": "+cmp.Or(string(rule.AccessType), string(v1alpha1.AccessReadWrite)))
 	}
 	return m, nil
@@ -78,11 +82,9 @@ func (m Mount) Text(page text.Page) string {
 	}
 	heading("In a pod of another namespace")
 	fmt.Fprintf(&b, "  kubectl howdah mount %s -n %s --manifest-for NAMESPACE | kubectl apply -f -\n", m.Name, m.Namespace)
-	if len(m.Access) > 0 {
-		heading("Who may (the first rule with the client's address counts; pods have that of their node)")
-		for _, rule := range m.Access {
-			b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, rule)))
-		}
+	heading("Who may (the first rule with the client's address counts; Nodes are those of the cluster, and pods with a claim)")
+	for _, rule := range m.Access {
+		b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, rule)))
 	}
 	return strings.TrimPrefix(b.String(), "\n")
 }

@@ -13,7 +13,9 @@ import (
 //
 // AccessRule gives clients by address a way to use a share.
 type AccessRuleApplyConfiguration struct {
-	// clients are CIDRs or single addresses. Pods are seen by the address of their node.
+	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and the FileServer's
+	// spec.additionalNodeNetworks. Pods that use a claim are seen by the address of their node; pods' own addresses are
+	// not among Nodes. For everybody: 0.0.0.0/0 and ::/0.
 	Clients []string `json:"clients,omitempty"`
 	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
 	AccessType *apiv1alpha1.AccessType `json:"accessType,omitempty"`

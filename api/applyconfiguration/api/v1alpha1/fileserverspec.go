@@ -36,6 +36,10 @@ type FileServerSpecApplyConfiguration struct {
 	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
 	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
 	AllowedNamespaces *AllowedNamespacesApplyConfiguration `json:"allowedNamespaces,omitempty"`
+	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
+	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
+	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
+	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
 }
 
 // FileServerSpecApplyConfiguration constructs a declarative configuration of the FileServerSpec type for use with
@@ -113,5 +117,15 @@ func (b *FileServerSpecApplyConfiguration) WithResources(value v1.ResourceRequir
 // If called multiple times, the AllowedNamespaces field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithAllowedNamespaces(value *AllowedNamespacesApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.AllowedNamespaces = value
+	return b
+}
+
+// WithAdditionalNodeNetworks adds the given value to the AdditionalNodeNetworks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalNodeNetworks field.
+func (b *FileServerSpecApplyConfiguration) WithAdditionalNodeNetworks(values ...string) *FileServerSpecApplyConfiguration {
+	for i := range values {
+		b.AdditionalNodeNetworks = append(b.AdditionalNodeNetworks, values[i])
+	}
 	return b
 }

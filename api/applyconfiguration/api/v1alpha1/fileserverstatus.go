@@ -25,6 +25,9 @@ type FileServerStatusApplyConfiguration struct {
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// address is the address of the front door: the one that clients mount.
 	Address *string `json:"address,omitempty"`
+	// nodeAddresses is how many addresses the cluster's nodes are known to have. Clients from there, and from
+	// spec.additionalNodeNetworks, are the Nodes of access rules.
+	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
 	// servers lists the data servers.
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
 	// frontDoor is what the namespace servers say of themselves.
@@ -89,6 +92,14 @@ func (b *FileServerStatusApplyConfiguration) WithReadyReplicas(value int32) *Fil
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *FileServerStatusApplyConfiguration) WithAddress(value string) *FileServerStatusApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithNodeAddresses sets the NodeAddresses field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NodeAddresses field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithNodeAddresses(value int32) *FileServerStatusApplyConfiguration {
+	b.NodeAddresses = &value
 	return b
 }
 

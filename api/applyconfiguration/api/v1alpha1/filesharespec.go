@@ -38,8 +38,8 @@ type FileShareSpecApplyConfiguration struct {
 	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
 	Mode *string `json:"mode,omitempty"`
 	// access lists who may use the share and how; the first rule that has the client's address counts,
-	// and a client in no rule does not see the share. Unset means that every client may
-	// read and write, and that root is not squashed.
+	// and a client in no rule does not see the share. Unset means clients: [Nodes]: the cluster's nodes may
+	// read and write, which is what pods with the share's claim need, and root is not squashed.
 	Access []AccessRuleApplyConfiguration `json:"access,omitempty"`
 	// reclaimPolicy tells what happens to the data on the volumes when the share is deleted; unset means Retain.
 	// Clients must tolerate new values.

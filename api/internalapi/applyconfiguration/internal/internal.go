@@ -78,6 +78,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
+    - name: nodeNetworks
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: serverScope
       type:
         scalar: string

@@ -29,6 +29,10 @@ type DataServerSpecApplyConfiguration struct {
 	Volumes *int32 `json:"volumes,omitempty"`
 	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
+	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
+	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
+	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 }
 
 // DataServerSpecApplyConfiguration constructs a declarative configuration of the DataServerSpec type for use with
@@ -98,5 +102,15 @@ func (b *DataServerSpecApplyConfiguration) WithVolumes(value int32) *DataServerS
 // If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *DataServerSpecApplyConfiguration {
 	b.SharedFileSystemPolicy = &value
+	return b
+}
+
+// WithNodeNetworks adds the given value to the NodeNetworks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NodeNetworks field.
+func (b *DataServerSpecApplyConfiguration) WithNodeNetworks(values ...string) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		b.NodeNetworks = append(b.NodeNetworks, values[i])
+	}
 	return b
 }

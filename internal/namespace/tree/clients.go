@@ -1,0 +1,98 @@
+package tree
+
+import (
+	"net/netip"
+	"slices"
+	"sync/atomic"
+)
+
+// clientNodes are the Nodes of access rules, as all data servers have them together: while the operator writes one after the other,
+// a node that comes is let in with the first, and refused with the last when it goes. The zero value is nobody.
+type clientNodes struct {
+	// byServer has the networks of each data server; the tree's lock is held for it.
+	byServer map[string][]string
+	current  atomic.Pointer[networkSet]
+}
+
+// set takes what a data server has; nil: it is gone.
+func (n *clientNodes) set(server string, networks []string) {
+	if slices.Equal(n.byServer[server], networks) {
+		return
+	}
+	if n.byServer == nil {
+		n.byServer = map[string][]string{}
+	}
+	n.byServer[server] = networks
+	if networks == nil {
+		delete(n.byServer, server)
+	}
+	var all []netip.Prefix
+	for _, texts := range n.byServer {
+		for _, text := range texts {
+			// What can't be read lets nobody in; the operator writes nothing of the kind.
+			if network, err := netip.ParsePrefix(text); err == nil {
+				all = append(all, network)
+			}
+		}
+	}
+	n.current.Store(newNetworkSet(all))
+}
+
+// SetOwnNode adds the addresses from which the pod's own node comes to it to the Nodes of access rules.
+func (t *Tree) SetOwnNode(gateways []netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var own []string
+	for _, gateway := range gateways {
+		own = append(own, netip.PrefixFrom(gateway, gateway.BitLen()).String())
+	}
+	t.clients.set("", own) // No data server is called so.
+}
+
+// has tells whether an address is a node's.
+func (n *clientNodes) has(address netip.Addr) bool {
+	if n == nil {
+		return false
+	}
+	set := n.current.Load()
+	return set != nil && set.has(address)
+}
+
+// networkSet finds the network of an address in as many steps as there are lengths of networks, not networks: it is asked for every
+// entry of a listing.
+type networkSet struct {
+	networks map[netip.Prefix]struct{}
+	// bits are the lengths of IPv4 networks and of IPv6 ones.
+	bits4, bits6 []int
+}
+
+func newNetworkSet(networks []netip.Prefix) *networkSet {
+	s := &networkSet{networks: make(map[netip.Prefix]struct{}, len(networks))}
+	for _, network := range networks {
+		network = network.Masked()
+		s.networks[network] = struct{}{}
+		bits := &s.bits4
+		if network.Addr().Is6() {
+			bits = &s.bits6
+		}
+		if !slices.Contains(*bits, network.Bits()) {
+			*bits = append(*bits, network.Bits())
+		}
+	}
+	return s
+}
+
+func (s *networkSet) has(address netip.Addr) bool {
+	bits := s.bits4
+	if address.Is6() {
+		bits = s.bits6
+	}
+	for _, length := range bits {
+		if network, err := address.Prefix(length); err == nil {
+			if _, in := s.networks[network]; in {
+				return true
+			}
+		}
+	}
+	return false
+}
