@@ -43,6 +43,9 @@ has "CRDs outlive the release" '^    helm.sh/resource-policy: keep$' 7
 has "CRDs can be left out" '^kind: CustomResourceDefinition$' 0 --set crds.install=false
 has "the operator may work everywhere" '^kind: Role$' 1
 has "the operator gets a Role in each watched namespace" '^kind: Role$' 3 --set 'watchNamespaces={team-a,team-b}'
+has "who works in another namespace is warned" '^  validationActions: \[Warn\]$|^        - team-[ab]$' 3 --set 'watchNamespaces={team-a,team-b}'
+has "nobody is warned where all are watched" 'validationActions: \[Warn\]' 0
+has "the warning can be left out" 'validationActions: \[Warn\]' 0 --set 'watchNamespaces={team-a}',watchNamespacesWarning=false
 has "the operator is told the namespaces" '--watch-namespaces=team-a,team-b$' 1 --set 'watchNamespaces={team-a,team-b}'
 has "server pods are held to what is theirs" "^kind: ValidatingAdmissionPolicy$" 2
 has "and these policies deny" "^  validationActions: \[Deny\]$" 2

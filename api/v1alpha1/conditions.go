@@ -110,6 +110,8 @@ const (
 	// ReasonNamespaceNotAllowed: the FileServer of another namespace that spec.fileServerRef names does not exist, or does not allow
 	// shares of this one. Which of the two is not said: nobody learns here what is in a namespace that he can't read.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
+	// ReasonNamespaceNotWatched: spec.fileServerRef names a Kubernetes namespace that the operator was not told to look after.
+	ReasonNamespaceNotWatched = "NamespaceNotWatched"
 	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
 	ReasonFileServerNotReady = "FileServerNotReady"
 	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
@@ -178,6 +180,7 @@ var needsUser = map[string]bool{
 	ReasonInUse:               true,
 	ReasonPathConflict:        true,
 	ReasonNamespaceNotAllowed: true,
+	ReasonNamespaceNotWatched: true,
 	ReasonTooManyShares:       true,
 	ReasonInvalidDirectories:  true,
 	ReasonDataInSeveralPlaces: true,

@@ -67,6 +67,11 @@ func decide(o *observed) decision {
 // findBlock tells why the share can't exist at present, nil if it can.
 func findBlock(o *observed) *finding {
 	share := o.share
+	if o.unwatched {
+		return &finding{v1alpha1.ReasonNamespaceNotWatched, fmt.Sprintf(
+			"this operator does not look after namespace %q, where FileServer %q is to be; ask whoever installed Howdah to add it to the chart's watchNamespaces, "+
+				"or delete this share and make one that names another FileServer", o.namespace(), share.Spec.FileServerRef.Name)}
+	}
 	if o.refused || naming.IsForeign(share) && o.attachment == nil && o.fileServer.DeletionTimestamp != nil {
 		return &finding{v1alpha1.ReasonNamespaceNotAllowed, describeNotAllowed(o)}
 	}

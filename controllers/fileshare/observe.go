@@ -27,6 +27,8 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// refused: the share names a FileServer of another Kubernetes namespace, which does not allow it or does not exist.
 	refused bool
+	// unwatched: the operator was not told to look after the FileServer's Kubernetes namespace, so nothing is known of it.
+	unwatched bool
 	// attachment is that of a share of another namespace than its FileServer's, nil if there is none.
 	attachment *internalv1.ShareAttachment
 	// shares are all shares of the FileServer, under their keys: those of its namespace, and those of others that are attached. This
@@ -60,7 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 			o.exports[export.Spec.DataServerRef.Name] = export
 		}
 	}
-	if r.watches(o.namespace()) {
+	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {
 		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories} {
 			if err := read(ctx, o); err != nil {
 				return nil, err

@@ -36,6 +36,7 @@ var advice = map[string]string{
 
 	v1alpha1.ReasonFileServerNotFound:     "Create the FileServer. A share's fileServerRef can't be changed: if the name is wrong make the share again.",
 	v1alpha1.ReasonNamespaceNotAllowed:    "Whoever keeps the FileServer must allow this namespace in its spec.allowedNamespaces; or the name is wrong: then make the share again.",
+	v1alpha1.ReasonNamespaceNotWatched:    "Whoever installed Howdah must add the FileServer's namespace to the chart's watchNamespaces; or the name is wrong: then make the share again.",
 	v1alpha1.ReasonFileServerNotReady:     "",
 	v1alpha1.ReasonPathConflict:           "Paths can't be changed: make this share again with another spec.path, or delete the other share.",
 	v1alpha1.ReasonTooManyShares:          "Delete a share of the FileServer, or make this one on another FileServer.",

@@ -1,0 +1,132 @@
+package install
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An operator that looks after one namespace, with the rights that the chart gives it and no other: it works there, a share that names a
+// FileServer elsewhere says so, and who applies something elsewhere is warned, because nobody else could tell him.
+func TestAnOperatorOfOneNamespace(t *testing.T) {
+	c := start(t)
+	for _, name := range []string{"howdah-system", "team-a", "storage"} {
+		if output, err := c.apply(namespace(name)); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+	}
+	kubectl := func(args ...string) string {
+		return strings.TrimSpace(string(run(t, c.kubectl, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)))
+	}
+	rendered := run(t, tool(t, "HELM", "helm"), "template", "howdah", filepath.Join(root, "charts", "howdah"), "--namespace", "howdah-system",
+		"--set", "watchNamespaces={team-a}")
+	if output, err := c.apply(rendered, "--server-side"); err != nil {
+		t.Fatalf("installing the chart: %v\n%s", err, output)
+	}
+	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	runOperator(t, c, kubectl("-n", "howdah-system", "create", "token", "howdah"), "team-a")
+
+	share := func(namespace, name, server string) []byte {
+		return []byte("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: " + name + ", namespace: " + namespace + "}\nspec:\n  fileServerRef: " +
+			server + "\n  path: /" + name + "\n")
+	}
+	server := func(namespace string) []byte {
+		return []byte("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: fs, namespace: " + namespace +
+			"}\nspec:\n  replicas: 1\n  allowedNamespaces: {from: All}\n  storage: {volumes: {size: 1Gi, storageClassName: none}}\n")
+	}
+	const warning = `Howdah (howdah in namespace howdah-system) does not look after namespace storage`
+	for what, tc := range map[string]struct {
+		manifest []byte
+		warned   bool
+	}{
+		"a FileServer where nobody looks": {server("storage"), true},
+		"a share where nobody looks":      {share("storage", "lost", "{name: fs}"), true},
+		"a FileServer":                    {server("team-a"), false},
+		"a share of it":                   {share("team-a", "near", "{name: fs}"), false},
+		"a share of one elsewhere":        {share("team-a", "far", "{name: fs, namespace: storage}"), false},
+	} {
+		// The API server knows a policy some moments after it was made.
+		var output string
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+			var err error
+			if output, err = c.apply(tc.manifest); err != nil {
+				t.Fatalf("%s: %v\n%s", what, err, output)
+			}
+			if strings.Contains(output, warning) == tc.warned || time.Now().After(deadline) {
+				break
+			}
+			kubectl("delete", "-f", writeFile(t, tc.manifest), "--wait=false")
+		}
+		if strings.Contains(output, warning) != tc.warned {
+			t.Errorf("%s: %s", what, output)
+		}
+	}
+
+	expect := func(name, reason, text string) {
+		t.Helper()
+		const ready = `jsonpath={.status.conditions[?(@.type=="Ready")].reason}: {.status.conditions[?(@.type=="Ready")].message}`
+		var got string
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			if got = kubectl("-n", "team-a", "get", "fileshare", name, "-o", ready); strings.HasPrefix(got, reason+": ") && strings.Contains(got, text) {
+				return
+			}
+		}
+		t.Errorf("share %s says %q, not %s", name, got, reason)
+	}
+	expect("far", "NamespaceNotWatched", `does not look after namespace "storage", where FileServer "fs" is to be`)
+	expect("near", "ExportsPending", "fs-0")
+	if got := kubectl("-n", "team-a", "get", "fileshare", "far", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].status}`); got != "True" {
+		t.Errorf("a share that waits for somebody is not Stalled: %q", got)
+	}
+	if got := kubectl("-n", "storage", "get", "fileserver", "fs", "-o", "jsonpath={.status}"); got != "" {
+		t.Errorf("somebody looks after namespace storage: %s", got)
+	}
+	// It is nobody's while it waits.
+	kubectl("-n", "team-a", "delete", "fileshare", "far", "--timeout=60s")
+}
+
+func writeFile(t *testing.T, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runOperator runs the operator as a process with the rights of a token.
+func runOperator(t *testing.T, c cluster, token, namespaces string) {
+	t.Helper()
+	howdah := filepath.Join(t.TempDir(), "howdah")
+	run(t, "go", "build", "-o", howdah, filepath.Join(root, "cmd", "howdah"))
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	view := run(t, c.kubectl, "--kubeconfig", c.kubeconfig, "config", "view", "--raw", "--minify", "-o",
+		`jsonpath={.clusters[0].cluster.server} {.clusters[0].cluster.certificate-authority-data}`)
+	server, authority, _ := strings.Cut(string(view), " ")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: c\n  cluster: {server: " + server + ", certificate-authority-data: " + authority +
+		"}\nusers:\n- name: u\n  user: {token: " + token + "}\ncontexts:\n- name: c\n  context: {cluster: c, user: u}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	operator := exec.Command(howdah, "operator", "--server-image=s", "--howdah-image=h", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--watch-namespaces="+namespaces)
+	operator.Env = append(os.Environ(), "KUBECONFIG="+config)
+	operator.Stdout, operator.Stderr = &log, &log
+	if err := operator.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = operator.Process.Kill()
+		_ = operator.Wait()
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "is forbidden") || t.Failed() && !strings.Contains(line, "EventSource") {
+				t.Errorf("the operator said: %s", line)
+			}
+		}
+	})
+}
