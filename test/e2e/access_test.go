@@ -97,6 +97,10 @@ var _ = Describe("A share without access rules", Label("access"), func() {
 			for _, network := range server.Spec.NodeNetworks {
 				nodes = append(nodes, netip.MustParsePrefix(network))
 			}
+			// The server's own node comes by the pod's default gateway.
+			if gateway := defaultGateway(shell(ctx, server.Name, "cat /proc/net/route")); gateway.IsValid() {
+				nodes = append(nodes, netip.PrefixFrom(gateway, gateway.BitLen()))
+			}
 			clients := nfsPeers(shell(ctx, server.Name, "cat /proc/net/tcp /proc/net/tcp6"))
 			Expect(clients).NotTo(BeEmpty())
 			reserved := map[netip.Addr][2]int{}
@@ -136,6 +140,27 @@ func nfsClient(ctx context.Context, node string) string {
 	return file
 }
 
+// addressOf reads an address as the kernel shows it: each group of four bytes is a number of the machine's, which is little-endian.
+func addressOf(raw []byte) (netip.Addr, bool) {
+	for at := 0; at+4 <= len(raw); at += 4 {
+		binary.BigEndian.PutUint32(raw[at:], binary.LittleEndian.Uint32(raw[at:]))
+	}
+	return netip.AddrFromSlice(raw)
+}
+
+// defaultGateway is that of /proc/net/route; not valid if there is none.
+func defaultGateway(text string) netip.Addr {
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 7 && fields[1] == "00000000" && fields[7] == "00000000" {
+			if raw, err := hex.DecodeString(fields[2]); err == nil {
+				gateway, _ := addressOf(raw)
+				return gateway
+			}
+		}
+	}
+	return netip.Addr{}
+}
+
 // nfsPeers are the other ends of the connections to port 2049 in /proc/net/tcp and tcp6, but for the pod's own.
 func nfsPeers(text string) (peers []netip.AddrPort) {
 	const established, nfs = "01", ":0801"
@@ -150,11 +175,7 @@ func nfsPeers(text string) (peers []netip.AddrPort) {
 		if err != nil || err2 != nil {
 			continue
 		}
-		// Each group of four bytes is a number of the machine's, which is little-endian.
-		for at := 0; at+4 <= len(raw); at += 4 {
-			binary.BigEndian.PutUint32(raw[at:], binary.LittleEndian.Uint32(raw[at:]))
-		}
-		if peer, ok := netip.AddrFromSlice(raw); ok && !peer.Unmap().IsLoopback() {
+		if peer, ok := addressOf(raw); ok && !peer.Unmap().IsLoopback() {
 			peers = append(peers, netip.AddrPortFrom(peer.Unmap(), uint16(number)))
 		}
 	}
