@@ -81,7 +81,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has a mode that is not octal", fileShareYAML("s", "/s", `mode: "0788"`), "spec.mode", "octal permission bits"),
 		Entry("has a negative uid", fileShareYAML("s", "/s", "uid: -1"), "spec.uid", "greater than or equal to 0"),
 		Entry("lets in a host by name", fileShareYAML("s", "/s", "access: [{clients: [example.org]}]"), "spec.access", "names of hosts can't be used"),
-		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be addresses (10.0.0.7) or networks (10.0.0.0/8)"),
+		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes"),
 		Entry("hides a directive among the clients", fileShareYAML("s", "/s", `access: [{clients: ["10.0.0.1; }"]}]`), "spec.access", "names of hosts can't be used"),
 		Entry("lets in nobody by an empty rule", fileShareYAML("s", "/s", "access: [{clients: []}]"), "spec.access[0].clients", "at least 1"),
 		Entry("has an unknown squash", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.1], squash: Some}]"), "spec.access[0].squash", "supported values"),
