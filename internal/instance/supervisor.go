@@ -20,6 +20,9 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
+// lineEnded tells who waits for a reload that there is none: the process ended.
+const lineEnded = "ended"
+
 const (
 	// firstBackoff to maxBackoff is the wait before a restart, doubled each time. The very
 	// first restart after settledAfter of good service waits for nothing: clients stall meanwhile.
@@ -153,6 +156,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	s.update(func(state *ganeshaState) {
 		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
 	})
+	s.tell(lineEnded)
 	return errors.New(describeExit(err))
 }
 
@@ -259,6 +263,8 @@ func (s *supervisor) reload(ctx context.Context) error {
 				return nil
 			case strings.Contains(line, lineReloadFailed):
 				return errors.New("ganesha can't read its new configuration and keeps the old one; its log tells why")
+			case line == lineEnded:
+				return errors.New("ganesha ended while it reloaded its configuration; it reads it when it starts again")
 			}
 		case <-timeout.C:
 			return fmt.Errorf("ganesha did not say within %s that it has reloaded", reloadWait)

@@ -51,3 +51,30 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	cancel()
 	mustWork(t, "the manager", <-ended)
 }
+
+// While a reload is waited for, nothing else is done for any share.
+func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
+	directory := t.TempDir()
+	binary, config := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf")
+	mustWork(t, "write a program that SIGHUP ends", os.WriteFile(binary, []byte("#!/bin/sh\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
+	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
+	s := &supervisor{binary: binary, configFile: config, pidFile: filepath.Join(directory, "pid"), log: quiet, beforeStart: func(context.Context) {}, changed: func() {}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	for deadline := time.Now().Add(patience); !s.state().Initialized; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not start")
+		}
+	}
+	began := time.Now()
+	err := s.reload(ctx)
+	if took := time.Since(began); err == nil || took > reloadWait/2 {
+		t.Errorf("after %s: %v", took, err)
+	}
+	cancel()
+	<-ended
+}
