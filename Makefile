@@ -102,8 +102,9 @@ test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, 
 	hack/test.sh ceph
 
 .PHONY: test-crash
-test-crash: packages ## Random schedules of cut calls and killed namespace servers: HOWDAH_CRASH_SEEDS=50000, or 7-7 for one with its trail
+test-crash: packages ## Random schedules of cut calls and killed processes: HOWDAH_CRASH_SEEDS=50000 of directories, HOWDAH_CRASH_LIVES=3000 of whole shares, or 7-7 for one with its trail
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
+	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/instance
 
 .PHONY: test-busy
 test-busy: packages ## Unit and integration tests, three times, beside eight endless loops (STAGES=e2e for others)

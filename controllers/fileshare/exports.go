@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -92,6 +94,52 @@ func planRemoval(o *observed) exportPlan {
 		}
 	}
 	return plan
+}
+
+// planRecall are exports of a share that goes with its data, on data servers that have it not, and may have a directory of the name:
+// the share was deleted before they were asked to export it. They are made to be deleted, which is how data goes. That is planned until
+// the status says that the share is being deleted: an export that is done is not missing.
+func planRecall(o *observed) []*internalv1.ShareExport {
+	if o.fileServer == nil || !removesData(o) || conditions.Reason(o.share.Status.Conditions, v1alpha1.ConditionReady) == v1alpha1.ReasonDeleting {
+		return nil
+	}
+	var missing []*internalv1.ShareExport
+	for i := range o.dataServers {
+		server := &o.dataServers[i]
+		if server.DeletionTimestamp == nil && o.exports[server.Name] == nil && !neverHad(o, server, 1) {
+			export := desired.ShareExport(o.share, server.Name)
+			export.Spec.DataPolicy = internalv1.DataDelete
+			missing = append(missing, export)
+		}
+	}
+	return missing
+}
+
+// recall makes them, and says so. In a Kubernetes namespace that is being deleted nothing can be made: its data servers go, too.
+func (r *Reconciler) recall(ctx context.Context, o *observed, missing []*internalv1.ShareExport) (ctrl.Result, error) {
+	err := r.changeExports(ctx, exportPlan{create: missing})
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		err = r.reportTeardown(ctx, o, "asking "+plural(len(missing), "data server")+" to remove what there may be of the share")
+	}
+	if err != nil {
+		return apply.Outcome(err)
+	}
+	return ctrl.Result{RequeueAfter: retryTeardown}, nil
+}
+
+// hasUnseenExports looks past the cache for exports that it lacks: without the share nobody would say what is to become of their data.
+func (r *Reconciler) hasUnseenExports(ctx context.Context, o *observed) (bool, error) {
+	for i := range o.dataServers {
+		name := o.dataServers[i].Name
+		if o.exports[name] != nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: o.namespace(), Name: naming.ShareExport(o.key(), name)}
+		if found, err := get(ctx, r.Live, key, &internalv1.ShareExport{}); err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // waitForExports tells which data servers the deletion of a share waits for; "" if for none.
@@ -197,8 +245,13 @@ func (r *Reconciler) changeExports(ctx context.Context, plan exportPlan) error {
 	}
 	for _, change := range plan.change {
 		group.Go(func() error {
-			// A lost race is an error here: an export must not be deleted before it says what is to become of its data.
-			return client.IgnoreNotFound(r.Client.Patch(writing, change.after, client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{})))
+			// A lost race is an error here: an export must not be deleted before it says what is to become of its data, and one that
+			// is gone before it was told to remove it has left it.
+			err := r.Client.Patch(writing, change.after, client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{}))
+			if change.after.Spec.DataPolicy == internalv1.DataDelete {
+				return err
+			}
+			return client.IgnoreNotFound(err)
 		})
 	}
 	if err := group.Wait(); err != nil {

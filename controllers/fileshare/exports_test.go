@@ -14,6 +14,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -143,6 +144,68 @@ func TestExportsOfADeletedShare(t *testing.T) {
 				t.Errorf("left behind %q, not %q", got, tc.left)
 			}
 		})
+	}
+}
+
+func TestADeletedShareAsksForDataThatItWasNeverServedFrom(t *testing.T) {
+	none, has := "", digestOf(t, "s")
+	keptOut := func(reason string) func(*observed) {
+		return func(o *observed) {
+			o.share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileSharePlaced, Status: metav1.ConditionFalse, Reason: reason}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		policy v1alpha1.ReclaimPolicy
+		change func(*observed)
+		want   string
+	}{
+		"with Delete":                        {v1alpha1.ReclaimDelete, func(*observed) {}, "create s.fs-0, create s.fs-1"},
+		"with Retain":                        {v1alpha1.ReclaimRetain, func(*observed) {}, ""},
+		"a data server never had it":         {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = &none }, "create s.fs-1"},
+		"a data server can't tell":           {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = nil }, "create s.fs-0, create s.fs-1"},
+		"a data server that goes":            {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[1].DeletionTimestamp = &metav1.Time{Time: noon} }, "create s.fs-0"},
+		"all were asked":                     {v1alpha1.ReclaimDelete, func(o *observed) { o.share.Status.Conditions = deletingConditions() }, ""},
+		"no FileServer any more":             {v1alpha1.ReclaimDelete, func(o *observed) { o.fileServer = nil }, ""},
+		"another share was in its way":       {v1alpha1.ReclaimDelete, keptOut(v1alpha1.ReasonPathConflict), ""},
+		"one share too many":                 {v1alpha1.ReclaimDelete, keptOut(v1alpha1.ReasonTooManyShares), ""},
+		"a FileServer that does not know it": {v1alpha1.ReclaimDelete, func(o *observed) { o.refused = true }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoServers()
+			clear(o.exports)
+			for i := range o.dataServers {
+				o.dataServers[i].Status.Shares = &has
+			}
+			o.share.Spec.ReclaimPolicy = tc.policy
+			tc.change(o)
+			if got := describe(exportPlan{create: planRecall(o)}); got != tc.want {
+				t.Errorf("plan %q, not %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func deletingConditions() []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDeleting}}
+}
+
+func digestOf(t *testing.T, names ...string) string {
+	digest, ok := naming.DigestNames(names)
+	if !ok {
+		t.Fatal("there is no digest of so few names")
+	}
+	return digest
+}
+
+// A share that was never let in must not take away what an earlier share of its name left.
+func TestAShareThatWasKeptOutLeavesTheDataOfEarlierOnes(t *testing.T) {
+	o := twoServers()
+	o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	o.share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileSharePlaced, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPathConflict}}
+	deleted(o.exports["fs-0"]) // That of an earlier one, whose data server is away.
+	delete(o.exports, "fs-1")
+	if got := describe(planRemoval(o)); got != "" {
+		t.Errorf("plan %q", got)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
@@ -129,8 +130,18 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	for i := range attachments.Items {
 		o.shares = append(o.shares, *attachments.Items[i].FileShare())
 	}
+	return r.observeDataServers(ctx, o)
+}
+
+// observeDataServers reads the data servers. Whoever asks which shares they have, for a share whose data is yet to be found or is to be
+// removed, asks past the cache: to one that lags behind, data of an earlier share of the name would be none.
+func (r *Reconciler) observeDataServers(ctx context.Context, o *observed) error {
 	var servers internalv1.DataServerList
-	if err := r.Client.List(ctx, &servers, in, index.OfFileServer(o.share.Spec.FileServerRef.Name)); err != nil {
+	reader, selected := client.Reader(r.Client), client.ListOption(index.OfFileServer(o.share.Spec.FileServerRef.Name))
+	if o.share.DeletionTimestamp != nil && removesData(o) || !conditions.IsTrue(o.share.Status.Conditions, v1alpha1.FileShareInventoried) {
+		reader, selected = r.Live, client.MatchingLabels{v1alpha1.FileServerLabel: o.share.Spec.FileServerRef.Name}
+	}
+	if err := reader.List(ctx, &servers, client.InNamespace(o.namespace()), selected); err != nil {
 		return fmt.Errorf("listing DataServers: %w", err)
 	}
 	o.dataServers = servers.Items

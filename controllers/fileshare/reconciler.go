@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
@@ -61,8 +62,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
 		// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
-		if added, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer); err != nil || added {
-			return apply.Outcome(err)
+		added, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer)
+		if err != nil || added || !controllerutil.ContainsFinalizer(share, v1alpha1.FileShareFinalizer) {
+			return apply.Outcome(err) // Or it is gone, and the cache is yet to hear of it.
 		}
 	}
 	o, err := r.observe(ctx, share, exports)

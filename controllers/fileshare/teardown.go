@@ -34,11 +34,17 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if err := r.detach(ctx, o); err != nil {
 		return apply.Outcome(err)
 	}
+	if missing := planRecall(o); len(missing) > 0 {
+		return r.recall(ctx, o, missing)
+	}
 	if err := r.changeExports(ctx, planRemoval(o)); err != nil {
 		return apply.Outcome(err)
 	}
 	if waiting := waitForExports(o); waiting != "" {
 		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
+	}
+	if unseen, err := r.hasUnseenExports(ctx, o); err != nil || unseen {
+		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
 	if left, err := r.dropDirectories(ctx, o); err != nil {
 		return ctrl.Result{}, err
@@ -63,17 +69,18 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 
 // dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
 func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
-	in, ofShare := client.InNamespace(o.namespace()), desired.SelectShare(o.share)
-	doomed := []client.DeleteAllOfOption{in, client.MatchingLabelsSelector{Selector: ofShare}}
-	left := len(o.directories)
+	doomed, left := desired.SelectShare(o.share), len(o.directories)
 	if retains(o) {
 		changes := retain(o)
 		if err := r.changeDirectories(ctx, changes); err != nil {
 			return 0, err
 		}
-		left = len(changes)
+		if len(changes) > 0 {
+			return len(changes), nil // another pass sees that they are labelled before anything is deleted
+		}
+		left = 0
 		for _, directory := range o.directories {
-			if directory.State() == internalv1.DirectoryCreating {
+			if !isRetained(directory) {
 				left++
 			}
 		}
@@ -81,15 +88,21 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 		if err != nil {
 			return 0, err
 		}
-		doomed = []client.DeleteAllOfOption{in, client.MatchingLabelsSelector{Selector: ofShare.Add(*notRetained)}}
-		if len(changes) > 0 {
-			return left, nil // another pass sees that they are labelled before anything is deleted
-		}
+		doomed = doomed.Add(*notRetained)
 	}
+	in, selected := client.InNamespace(o.namespace()), client.MatchingLabelsSelector{Selector: doomed}
 	if left == 0 {
-		return 0, nil
+		// The cache may lag behind a client's last mkdir. What is left is in the way of the next share of this name.
+		var unseen internalv1.ShareDirectoryList
+		if err := r.Live.List(ctx, &unseen, in, selected, client.Limit(1)); err != nil {
+			return 0, fmt.Errorf("looking for ShareDirectories that are left: %w", err)
+		}
+		if len(unseen.Items) == 0 {
+			return 0, nil
+		}
+		left = len(unseen.Items)
 	}
-	if err := r.Client.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, doomed...); err != nil {
+	if err := r.Client.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, in, selected); err != nil {
 		return 0, fmt.Errorf("deleting ShareDirectories: %w", err)
 	}
 	return left, nil
@@ -100,9 +113,19 @@ func retains(o *observed) bool {
 	return o.fileServer != nil && !removesData(o)
 }
 
-// removesData: the share is to take its data with it. One that its FileServer does not allow any more has no say about its volumes.
+// removesData: the share is to take its data with it. One that its FileServer does not allow any more has no say about its volumes, and
+// one that was never let in has no data there: what there is of its name is an earlier share's.
 func removesData(o *observed) bool {
-	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused
+	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share)
+}
+
+// wasKeptOut: the share was never served, for another was in its way. One that is served stays so: the older counts.
+func wasKeptOut(share *v1alpha1.FileShare) bool {
+	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
+	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonNamespaceNotAllowed:
+		return true
+	}
+	return false
 }
 
 // reportTeardown writes what the deletion waits for.

@@ -323,7 +323,7 @@ func (m *manager) remove(ctx, supervised context.Context) {
 			continue
 		}
 		if export.Spec.DataPolicy == internalv1.DataDelete {
-			if err := m.storage.Discard(ctx, m.dataServer, share, m.now()); err != nil {
+			if err := m.discard(ctx, share); err != nil {
 				m.failing[share] = &fault{v1alpha1.ReasonApplyFailed, err}
 				continue
 			}
@@ -337,6 +337,23 @@ func (m *manager) remove(ctx, supervised context.Context) {
 		m.trash.empty(supervised, &m.group, m.storage, m.dataServer)
 	}
 	m.removed = removed
+}
+
+// discard removes the data of a share, and has the share forgotten: while the data is in the trash, which can take long, an export of
+// the same id would still give it to clients that have file handles.
+func (m *manager) discard(ctx context.Context, share string) error {
+	if err := m.storage.Discard(ctx, m.dataServer, share, m.now()); err != nil {
+		return err
+	}
+	next := m.memory.Clone()
+	for _, shares := range next.Parts {
+		delete(shares, share)
+	}
+	if err := m.storage.WriteIDs(ctx, next); err != nil {
+		return err
+	}
+	m.memory = next
+	return nil
 }
 
 // lingers: ganesha may still serve the share.

@@ -32,6 +32,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/volumes"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -225,22 +226,22 @@ type dataServer struct {
 }
 
 // boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
-func boot(t *testing.T, name string, volumes int32) *dataServer {
+func boot(t *testing.T, name string, count int32) *dataServer {
 	t.Helper()
-	return bootOn(t, name, volumes, nil)
+	return bootOn(t, name, count, nil)
 }
 
 // bootOn is boot on another storage than volumes, unless it is nil.
-func bootOn(t *testing.T, name string, volumes int32, storage backend.Backend) *dataServer {
+func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *dataServer {
 	t.Helper()
 	root := volumesOf(name)
-	for index := range volumes {
+	for index := range count {
 		if err := os.MkdirAll(filepath.Join(root, strconv.Itoa(int(index))), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	server := &dataServer{
-		t: t, dataServer: sampleServer(volumes), wishes: make(chan wish, 1), status: &memorySource{sharesUnknown: storage != nil},
+		t: t, dataServer: sampleServer(count), wishes: make(chan wish, 1), status: &memorySource{sharesUnknown: storage != nil},
 	}
 	server.want.DataServerSpec = server.dataServer.Spec
 	keys := keysOf(name)
@@ -265,7 +266,15 @@ func bootOn(t *testing.T, name string, volumes int32, storage backend.Backend) *
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, proxied := make(chan error, 1), make(chan error, 1)
 	go reapOrphans(ctx, func() int { return server.manager.ganesha.state().PID })
-	go func() { ended <- server.manager.run(ctx) }()
+	if before := beforeOf[name]; before != nil && server.manager.storage == nil {
+		here := volumes.New(root, options.Log)
+		here.CallBefore(before)
+		server.manager.storage = here
+	}
+	go func() {
+		defer close(ended) // It may end without an answer.
+		ended <- server.manager.run(ctx)
+	}()
 	go func() { proxied <- server.manager.proxy.listenAndServe(ctx, options.NFSTLSPort) }()
 	server.stop = sync.OnceFunc(func() {
 		cancel()
@@ -290,6 +299,9 @@ func volumesOf(name string) string {
 
 // ganeshaOf names the binaries of data servers that boot must not give the image's.
 var ganeshaOf = map[string]string{}
+
+// beforeOf are called before each change of a data server's volumes.
+var beforeOf = map[string]func(change string){}
 
 // keysOf are the files of the keys of file handles, of the data server that boot makes of the name.
 func keysOf(name string) handleKeys {
@@ -404,6 +416,8 @@ func (s *dataServer) fromReservedPort(address string) *client.Client {
 	return c
 }
 
+func (s *dataServer) supervisor() *supervisor { return s.manager.ganesha.(*supervisor) }
+
 func (s *dataServer) pid() int { return s.manager.ganesha.state().PID }
 
 var (
@@ -451,6 +465,8 @@ func runScenarios(t *testing.T) {
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
+		{"removals and new shares are cut at any step", removalsAreCut},
+		{"handles of removed data lead nowhere", handlesOfRemovedData},
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
 		{"200 clients with 16 connections each", manyConnections},
@@ -726,7 +742,7 @@ func nothingIsWritten(t *testing.T) {
 	file, err := os.Stat(s.manager.configFile)
 	mustWork(t, "stat", err)
 	for range 50 {
-		s.manager.ganesha.changed() // Wakes the manager for a pass.
+		s.supervisor().changed() // Wakes the manager for a pass.
 		time.Sleep(10 * time.Millisecond)
 	}
 	s.offer()

@@ -36,6 +36,17 @@ type reporter interface {
 	reportExports(ctx context.Context, build func(export *internalv1.ShareExport) internalv1.ShareExportStatus) error
 }
 
+// daemon is ganesha as the manager sees it: a supervisor.
+type daemon interface {
+	// run keeps it running until the context ends.
+	run(ctx context.Context)
+	state() ganeshaState
+	// reload makes it read its configuration again, and returns when it has.
+	reload(ctx context.Context) error
+	// setRounds tells it how often each Export_Id was used before.
+	setRounds(rounds []byte) error
+}
+
 // manager brings ganesha to what the DataServer asks for, and reports.
 type manager struct {
 	// volumesRoot is where volumes are mounted.
@@ -49,14 +60,16 @@ type manager struct {
 	// own is the address from which ganesha trusts the instance manager.
 	own      netip.Addr
 	proxy    *tlsProxy
-	ganesha  *supervisor
+	ganesha  daemon
 	prober   prober
 	reporter reporter
 	wishes   <-chan wish
 	wake     chan struct{}
 	log      *slog.Logger
 	now      func() time.Time
-	metrics  *serverMetrics
+	// count tells how many connections clients have.
+	count   func() (int32, error)
+	metrics *serverMetrics
 
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer
@@ -144,7 +157,7 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 	if m.now().Sub(m.usedAt) >= usageEvery {
 		m.measure(ctx)
 	}
-	if n, err := readConnections(); err != nil {
+	if n, err := m.count(); err != nil {
 		m.log.Error("the clients' connections were not counted", "err", err)
 	} else {
 		m.connections = n

@@ -77,7 +77,7 @@ func reusedIDsHaveOtherHandles(t *testing.T) {
 	}
 	// Back from another pod, which has none of the files of the first.
 	s.stop()
-	mustWork(t, "lose the rounds", os.Remove(s.manager.ganesha.roundsFile))
+	mustWork(t, "lose the rounds", os.Remove(s.supervisor().roundsFile))
 	s = boot(t, "round", 1)
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("new"), shareSpec("stays")} })
 	s.settle()

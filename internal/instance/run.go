@@ -130,7 +130,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
 		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own, gateways: options.Gateways,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
-		log: options.Log, now: time.Now, metrics: newMetrics(options.Namespace, options.DataServer),
+		log: options.Log, now: time.Now, count: readConnections, metrics: newMetrics(options.Namespace, options.DataServer),
 	}
 	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
 	m.ganesha = &supervisor{

@@ -237,7 +237,7 @@ func comingAndGoing(t *testing.T) {
 		}
 		t.Logf("FIGURE a mkdir %s TLS: %s", who, (time.Since(began) / 300).Round(time.Microsecond))
 	}
-	s.manager.ganesha.changed() // Wakes the manager for a pass.
+	s.supervisor().changed() // Wakes the manager for a pass.
 	time.Sleep(100 * time.Millisecond)
 	if _, after := s.status.get(); after != writes || loadsOf(t, s) != loads || s.pid() != pid {
 		t.Errorf("%d writes of the status became %d, %v reloads %v", writes, after, loads, loadsOf(t, s))
@@ -307,7 +307,7 @@ func servedWithoutCertificate(t *testing.T) {
 			} else {
 				mustWork(t, "write another certificate", os.WriteFile(path, bundle, 0o600))
 			}
-			s.manager.ganesha.changed() // Wakes the manager for a pass.
+			s.supervisor().changed() // Wakes the manager for a pass.
 			status := s.await("the status to say so", func(status told) bool {
 				condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 				return condition != nil && condition.Reason == internalv1.ReasonCertificateInvalid
@@ -323,7 +323,7 @@ func servedWithoutCertificate(t *testing.T) {
 			mustWork(t, "a client", s.from("10.99.0.1").Mkdir(t.Context(), user, "/alpha/0/here", client.MkdirOptions{Mode: 0o755}))
 			mustBeRefused(t, "a namespace server", issue(t, testAuthority, (*mtls.Authority).NamespaceServers))
 			certificateOf(t, name, testAuthority)
-			s.manager.ganesha.changed()
+			s.supervisor().changed()
 			s.await("all to be well", func(told) bool { return s.manager.ready(t.Context()) == nil })
 		})
 	}

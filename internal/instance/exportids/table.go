@@ -38,7 +38,7 @@ type Table struct {
 	Parts []map[string]Entry
 }
 
-// Entry is what is remembered of a share on a part. It stays until its id is given to another, which
+// Entry is what is remembered of a share on a part. It stays until the share's data is removed, or its id is given to another, which
 // happens after 65,535 others: a share that is made again with the same name gets its data, its id and so its file handles back.
 type Entry struct {
 	ExportID Number `json:"exportID"`

@@ -29,7 +29,12 @@ type Backend struct {
 var _ backend.Backend = (*Backend)(nil)
 
 // New is the back end of the volumes below a directory.
-func New(root string, log *slog.Logger) *Backend { return &Backend{where: layout{root}, log: log} }
+func New(root string, log *slog.Logger) *Backend {
+	return &Backend{where: layout{root: root}, log: log}
+}
+
+// CallBefore has a function called before each change of a volume: tests end the instance manager there.
+func (b *Backend) CallBefore(before func(change string)) { b.where.before = before }
 
 // Parts are the volumes.
 func (b *Backend) Parts(server *internalv1.DataServer) int32 { return server.Spec.Volumes }
@@ -85,6 +90,7 @@ func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
 		if err != nil {
 			return err
 		}
+		b.where.about("write " + b.idsFile(int32(index)))
 		if err := durable.Write(b.idsFile(int32(index)), text); err != nil {
 			return fmt.Errorf("keeping the Export_Ids of volume %d: %w", index, err)
 		}
@@ -96,7 +102,7 @@ func (b *Backend) idsFile(index int32) string { return b.where.meta(index, expor
 
 // PrepareRoot makes the directory of a share on a volume.
 func (b *Backend) PrepareRoot(_ context.Context, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
-	if err := prepareRoot(b.where.share(share, index), wanted, applied); err != nil {
+	if err := prepareRoot(b.where, share, index, wanted, applied); err != nil {
 		return fmt.Errorf("volume %d: %w", index, err)
 	}
 	return nil

@@ -26,6 +26,15 @@ const (
 type layout struct {
 	// root has a directory for each volume: root/0, root/1, and so on.
 	root string
+	// before, unless nil, is called before each change of a volume: tests end the instance manager there.
+	before func(change string)
+}
+
+// about tells who asks that a volume is about to be changed.
+func (l layout) about(change string) {
+	if l.before != nil {
+		l.before(change)
+	}
 }
 
 func (l layout) volume(index int32) string {

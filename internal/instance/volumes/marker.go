@@ -69,6 +69,7 @@ func claimVolume(where layout, server *internalv1.DataServer, index int32, log *
 	if err := ensureMetaDirs(where, index); err != nil {
 		return err
 	}
+	where.about("mark volume " + path)
 	text, err := json.MarshalIndent(wanted, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the marker of volume %d: %w", index, err)
@@ -98,6 +99,7 @@ func ensureMetaDirs(where layout, index int32) error {
 		paths = append(paths, where.recovery())
 	}
 	for _, path := range paths {
+		where.about("make " + path)
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("preparing volume %d: %w", index, err)
 		}

@@ -14,7 +14,9 @@ import (
 
 // prepareRoot makes the directory of a share on a volume, and gives it the
 // attributes if it is new or if they are others than those it was last given.
-func prepareRoot(path string, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
+func prepareRoot(where layout, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
+	path := where.share(share, index)
+	where.about("make " + path)
 	err := os.Mkdir(path, 0o700)
 	made := err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -36,6 +38,7 @@ func prepareRoot(path string, wanted exportids.RootAttributes, applied *exportid
 	if err != nil {
 		return fmt.Errorf("mode %q: %w", wanted.Mode, err)
 	}
+	where.about("give to its owner " + path)
 	// The owner first: chown clears the set-id bits that chmod sets.
 	if err := os.Lchown(path, int(wanted.Owner), int(wanted.Group)); err != nil {
 		return fmt.Errorf("giving the export's root its owner: %w", err)

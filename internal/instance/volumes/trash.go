@@ -23,6 +23,7 @@ func discard(where layout, share string, index int32, now time.Time) error {
 		return nil
 	}
 	grave := where.meta(index, TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
+	where.about("discard " + path)
 	if err := os.Rename(path, grave); err != nil {
 		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
 	}
@@ -51,6 +52,7 @@ func emptyTrash(ctx context.Context, where layout, volumes int32, log *slog.Logg
 			if ctx.Err() != nil {
 				return true
 			}
+			where.about("delete " + filepath.Join(trash, entry.Name()))
 			if err := os.RemoveAll(filepath.Join(trash, entry.Name())); err != nil {
 				log.Error("deleting removed data; trying again later", "volume", index, "entry", entry.Name(), "err", err)
 				left = true

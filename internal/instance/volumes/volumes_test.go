@@ -25,7 +25,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // emptyVolumes are so many fresh volumes.
 func emptyVolumes(t *testing.T, count int32) layout {
 	t.Helper()
-	where := layout{t.TempDir()}
+	where := layout{root: t.TempDir()}
 	for index := range count {
 		if err := os.Mkdir(where.volume(index), 0o755); err != nil {
 			t.Fatal(err)
@@ -221,7 +221,8 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("chown needs root")
 	}
-	path := filepath.Join(t.TempDir(), "share")
+	where := emptyVolumes(t, 1)
+	path := where.share("share", 0)
 	wanted := exportids.RootAttributes{Owner: 1000, Group: 2000, Mode: "2750"}
 	mode := func() fs.FileMode {
 		t.Helper()
@@ -229,23 +230,22 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 		mustWork(t, "stat", err)
 		return info.Mode()
 	}
-	mustWork(t, "making it", prepareRoot(path, wanted, nil))
+	mustWork(t, "making it", prepareRoot(where, "share", 0, wanted, nil))
 	if want := fs.ModeDir | fs.ModeSetgid | 0o750; mode() != want {
 		t.Errorf("mode %v, not %v", mode(), want)
 	}
 	mustWork(t, "a user's chmod", os.Chmod(path, 0o711))
-	mustWork(t, "again", prepareRoot(path, wanted, &wanted))
+	mustWork(t, "again", prepareRoot(where, "share", 0, wanted, &wanted))
 	if mode() != fs.ModeDir|0o711 {
 		t.Errorf("the user's mode became %v", mode())
 	}
 	changed := exportids.RootAttributes{Owner: 1000, Group: 2000, Mode: "1777"}
-	mustWork(t, "other attributes", prepareRoot(path, changed, &wanted))
+	mustWork(t, "other attributes", prepareRoot(where, "share", 0, changed, &wanted))
 	if want := fs.ModeDir | fs.ModeSticky | 0o777; mode() != want {
 		t.Errorf("mode %v, not %v", mode(), want)
 	}
-	file := path + ".file"
-	mustWork(t, "write", os.WriteFile(file, nil, 0o600))
-	if err := prepareRoot(file, wanted, nil); err == nil || !strings.Contains(err.Error(), "not a directory") {
+	mustWork(t, "write", os.WriteFile(where.share("file", 0), nil, 0o600))
+	if err := prepareRoot(where, "file", 0, wanted, nil); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("%v", err)
 	}
 }
