@@ -60,7 +60,7 @@ type users struct {
 }
 
 func (u *users) share() *v1alpha1.FileShare {
-	b := builders.FileShare("ns", "s", "fs").Depth(2).Owner(0, 0, "0777")
+	b := builders.FileShare("ns", "s", "fs").Depth(2).Owner(0, 0, "0777").Access("", "", "0.0.0.0/0")
 	if u.single {
 		b.Single()
 	} else if u.declared {
