@@ -98,7 +98,7 @@ var _ = Describe("What a newcomer reads", func() {
 		for _, part := range []struct {
 			title    string
 			mistakes []mistake
-		}{{"Refused at once", refusals()}, {"Said in the status", statuses()}} {
+		}{{"Refused at once", refusals()}, {"Said in the status", statuses()}, {"Said of what is waited for, or to be looked at", waits()}} {
 			fmt.Fprintf(&text, "## %s\n\n| what was done | what is said |\n|---|---|\n", part.title)
 			for _, m := range part.mistakes {
 				By(m.done)

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// waits are what is said of what somebody or something has to be waited for, or looked at.
+func waits() []mistake {
+	const server, share = "FileServer", "FileShare"
+	silent := func(namespace, name string) {
+		GinkgoHelper()
+		object := exists(&internalv1.DataServer{}, namespace, name)
+		before := object.DeepCopy()
+		object.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-front-door-x"}
+		Expect(admin.Status().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+	}
+	// shared makes a share Ready on two data servers.
+	shared := func(namespace string, object *v1alpha1.FileShare) {
+		GinkgoHelper()
+		servingFileServer(namespace, "training", 2)
+		create(object)
+		readyShare(namespace, object.Name)
+	}
+	found := func(namespace, name, server string, what internalv1.ShareInventory) {
+		GinkgoHelper()
+		Eventually(func() bool { return exportsOf(namespace, server)[name] != nil }, patience).Should(BeTrue())
+		loadConfigurations(namespace, "training")
+		tellInventory(exportsOf(namespace, server)[name], what)
+	}
+	data := func(namespace string) *builders.FileShareBuilder {
+		return builders.FileShare(namespace, "data", "training").Path("/data")
+	}
+	// goneOnce has the volumes keep a share of that name, and no ShareDirectory tell where.
+	goneOnce := func(namespace string) {
+		GinkgoHelper()
+		shared(namespace, data(namespace).Directories("d0").Build())
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "data"))).To(Succeed())
+		shareIsGone(namespace, "data", "training")
+		Expect(admin.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, client.InNamespace(namespace))).To(Succeed())
+		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("data"))
+		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "data"))
+	}
+	return []mistake{
+		{"FileServer: no node is chosen", told(server, "training", v1alpha1.ReasonTooFewNodes, func(namespace string) {
+			create(builders.FileServer(namespace, "training").NodeSelector("disk", "nvme").Build())
+		})},
+		{"FileServer: more data servers than chosen nodes", told(server, "training", v1alpha1.ReasonServersShareNodes, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(2).NodeSelector("kubernetes.io/hostname", "node-a").Build())
+			runEverything(namespace, "training")
+		})},
+		{"FileServer: no namespace server runs yet", told(server, "training", v1alpha1.ReasonFrontDoorNotReady, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(1).Build())
+			runDataServers(namespace, "training")
+		})},
+		{"FileServer: a data server that does not answer", told(server, "training", v1alpha1.ReasonServersNotReady, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			silent(namespace, "training-1")
+		})},
+		{"FileServer: deleted while shares use it", told(server, "training", v1alpha1.ReasonInUse, func(namespace string) {
+			shared(namespace, data(namespace).Build())
+			Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "training"))).To(Succeed())
+		})},
+
+		{"FileShare: made again, and nobody has looked yet what the volumes have of it", told(share, "data", v1alpha1.ReasonInventoryPending, func(namespace string) {
+			goneOnce(namespace)
+			create(data(namespace).Directories("d0").Build())
+			for _, name := range []string{"training-0", "training-1"} {
+				Eventually(func() bool { return exportsOf(namespace, name)["data"] != nil }, patience).Should(BeTrue())
+			}
+			loadConfigurations(namespace, "training")
+			Eventually(func() int {
+				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileShareInventoried).Message, "was not asked to yet")
+			}, patience).Should(Equal(2))
+		})},
+		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
+			goneOnce(namespace)
+			silent(namespace, "training-1")
+			create(data(namespace).Directories("d0").Build())
+			found(namespace, "data", "training-0", internalv1.ShareInventory{})
+			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareInventoried).Message }, patience).
+				Should(ContainSubstring("waiting for training-1"))
+		})},
+		{"FileShare: the same, and the data on that server is given up (ignoreDataOn)", told(share, "data", v1alpha1.ReasonDirectoriesPending, func(namespace string) {
+			goneOnce(namespace)
+			again := data(namespace).Directories("d0").Build()
+			again.Spec.IgnoreDataOn = []string{"training-1"}
+			create(again)
+			found(namespace, "data", "training-0", internalv1.ShareInventory{})
+		})},
+		{"FileShare: a data server with directories of it does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
+			shared(namespace, data(namespace).Directories("d{0..3}").Build())
+			silent(namespace, "training-1")
+		})},
+		{"FileShare: a directory that a second data server has, too", told(share, "data", v1alpha1.ReasonDataMisplaced, func(namespace string) {
+			shared(namespace, data(namespace).Directories("d0").Build())
+			found(namespace, "data", "training-1", internalv1.ShareInventory{
+				Misplaced: []internalv1.MisplacedDirectory{{Volume: ptr.To(int32(0)), Path: "d0"}}, MisplacedCount: ptr.To(int32(1)),
+			})
+		})},
+		{"FileShare: layout Single, made again, and two data servers have data of it", told(share, "data", v1alpha1.ReasonDataInSeveralPlaces, func(namespace string) {
+			goneOnce(namespace)
+			create(data(namespace).Single().Build())
+			for _, name := range []string{"training-0", "training-1"} {
+				found(namespace, "data", name, internalv1.ShareInventory{OccupiedVolumes: []int32{0}})
+			}
+		})},
+		{"FileShare: a directory left the list and holds data", told(share, "data", v1alpha1.ReasonDirectoryInUse, func(namespace string) {
+			shared(namespace, data(namespace).Directories("d0", "full").Build())
+			change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"d0"} })
+			Eventually(func() *metav1.Time {
+				keepDirectories(namespace, "full")
+				return directoriesOf(namespace, "data")["full"].Status.RemovalRefusedTime
+			}, patience).ShouldNot(BeNil())
+		})},
+		{"FileShare: as many directories as it may have", told(share, "data", v1alpha1.ReasonTooManyDirectories, func(namespace string) {
+			object := data(namespace).Directories("d0").Build()
+			object.Spec.MaxDirectories = 1
+			shared(namespace, object)
+		})},
+		{"FileShare: deleted, and the data servers are not done", told(share, "data", v1alpha1.ReasonDeleting, func(namespace string) {
+			shared(namespace, data(namespace).Build())
+			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "data"))).To(Succeed())
+		})},
+	}
+}
+
+// withoutRow are the reasons that no row has, and where else they are tried.
+var withoutRow = map[string]string{
+	v1alpha1.ReasonPending:              "only before the first pass has ended",
+	v1alpha1.ReasonProgressing:          "passes within a second",
+	v1alpha1.ReasonPaused:               "is not the summary's: it has a condition of its own",
+	v1alpha1.ReasonApplyFailed:          "quotes the API server (apply_test.go)",
+	v1alpha1.ReasonInvalidSpec:          "the schema refuses what it could be said of (Refused at once)",
+	v1alpha1.ReasonConfigPending:        "passes when a data server loads it (status_test.go)",
+	v1alpha1.ReasonConnectionsNearLimit: "needs namespace servers that answer (frontdoor_test.go)",
+	v1alpha1.ReasonNamespaceNotWatched:  "needs an operator of some namespaces (test/install)",
+	v1alpha1.ReasonFileServerNotReady:   "passes when there is a data server (decide_test.go)",
+	v1alpha1.ReasonTooManyShares:        "needs 4,097 shares (exports_test.go, make bench-shares)",
+	v1alpha1.ReasonDatasetReady:         "a step of a run (mlperfstoragejob_life_test.go)",
+	v1alpha1.ReasonRunning:              "a step of a run (mlperfstoragejob_life_test.go)",
+	v1alpha1.ReasonCompleted:            "the end of a run (mlperfstoragejob_run_test.go)",
+	v1alpha1.ReasonUtilizationTooLow:    "the end of a run (mlperfstoragejob_run_test.go)",
+	v1alpha1.ReasonMeasurementInvalid:   "the end of a run (mlperfstoragejob_run_test.go)",
+	v1alpha1.ReasonClientFailed:         "the end of a run (mlperfstoragejob_run_test.go)",
+}
+
+// reasonsOfAPI are the values of all constants Reason… of the package that users see.
+func reasonsOfAPI() (reasons []string) {
+	GinkgoHelper()
+	folder := filepath.Join("..", "..", "api", "v1alpha1")
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		Expect(err).NotTo(HaveOccurred())
+		ast.Inspect(file, func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") || len(spec.Values) == 0 {
+				return true
+			}
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+				value, err := strconv.Unquote(literal.Value)
+				Expect(err).NotTo(HaveOccurred())
+				reasons = append(reasons, value)
+			}
+			return true
+		})
+	}
+	Expect(len(reasons)).To(BeNumerically(">", 40))
+	return reasons
+}
+
+var _ = Describe("What is said for a reason", func() {
+	It("is in the catalogue of messages, or it is said where else it is tried", func() {
+		text, err := os.ReadFile(filepath.Join("testdata", "messages.md"))
+		Expect(err).NotTo(HaveOccurred())
+		left := maps.Clone(withoutRow)
+		for _, reason := range reasonsOfAPI() {
+			hasRow := strings.Contains(string(text), ", "+reason+")") || strings.Contains(string(text), ", "+reason+", ")
+			_, excused := withoutRow[reason]
+			Expect(hasRow).NotTo(Equal(excused), "reason %s: a row in messages_cases_test.go or messages_waits_test.go (then -update), or an entry of withoutRow; not both", reason)
+			delete(left, reason)
+		}
+		Expect(slices.Collect(maps.Keys(left))).To(BeEmpty(), "these reasons are no more")
+	})
+})
