@@ -90,7 +90,7 @@ func waits() []mistake {
 			}
 			loadConfigurations(namespace, "training")
 			Eventually(func() int {
-				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileShareInventoried).Message, "was not asked to yet")
+				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not asked to yet")
 			}, patience).Should(Equal(2))
 		})},
 		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
@@ -156,6 +156,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonConnectionsNearLimit: "needs namespace servers that answer (frontdoor_test.go)",
 	v1alpha1.ReasonNamespaceNotWatched:  "needs an operator of some namespaces (test/install)",
 	v1alpha1.ReasonFileServerNotReady:   "passes when there is a data server (decide_test.go)",
+	v1alpha1.ReasonTooManyNodeNetworks:  "needs 16,385 addresses of nodes (decide_test.go)",
 	v1alpha1.ReasonTooManyShares:        "needs 4,097 shares (exports_test.go, make bench-shares)",
 	v1alpha1.ReasonDatasetReady:         "a step of a run (mlperfstoragejob_life_test.go)",
 	v1alpha1.ReasonRunning:              "a step of a run (mlperfstoragejob_life_test.go)",
