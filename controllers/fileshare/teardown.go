@@ -69,6 +69,9 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 
 // dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
 func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
+	if o.unwatched {
+		return 0, nil // Nobody may look there, and what is there is not this operator's to delete.
+	}
 	doomed, left := desired.SelectShare(o.share), len(o.directories)
 	if retains(o) {
 		changes := retain(o)
