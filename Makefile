@@ -93,6 +93,10 @@ test-kernels: packages ## Everyday commands on NFS clients of Linux 5.10, 6.1, 6
 test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
+.PHONY: test-plugin
+test-plugin: packages ## kubectl howdah in a terminal on a lab; what it shows is kept in .test-results/plugin
+	hack/e2e.sh hack/plugin-shots.sh .test-results/plugin
+
 .PHONY: test-lost-node
 test-lost-node: packages ## Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e

@@ -338,11 +338,12 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 func setUnreachable(namespace, server, seenBy string) {
 	GinkgoHelper()
 	silent := exists(&internalv1.DataServer{}, namespace, server)
+	before := silent.DeepCopy()
 	silent.Status.Unreachable = internalv1.Unreachable{}
 	if seenBy != "" {
 		silent.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: seenBy}
 	}
-	Expect(admin.Status().Update(ctx, silent)).To(Succeed())
+	Expect(admin.Status().Patch(ctx, silent, client.MergeFrom(before))).To(Succeed())
 }
 
 // collectGarbage plays Kubernetes' garbage collector: what an object that is gone owned goes, and pods with it.

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -21,9 +22,10 @@ var _ = Describe("A data server that does not answer", func() {
 
 		By("a namespace server saying so")
 		silent := exists(&internalv1.DataServer{}, namespace, "training-1")
+		before := silent.DeepCopy()
 		silent.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-front-door-x"}
 		silent.Status.NodeName = "node-b"
-		Expect(admin.Status().Update(ctx, silent)).To(Succeed())
+		Expect(admin.Status().Patch(ctx, silent, client.MergeFrom(before))).To(Succeed())
 
 		Expect(expectCondition(namespace, "training", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)).
 			To(ContainSubstring("training-1 is Unavailable (does not answer since 2026-11-22T03:04:05Z"))
@@ -34,8 +36,9 @@ var _ = Describe("A data server that does not answer", func() {
 
 		By("it answering again")
 		silent = exists(&internalv1.DataServer{}, namespace, "training-1")
+		before = silent.DeepCopy()
 		silent.Status.Unreachable = internalv1.Unreachable{}
-		Expect(admin.Status().Update(ctx, silent)).To(Succeed())
+		Expect(admin.Status().Patch(ctx, silent, client.MergeFrom(before))).To(Succeed())
 		readyShare(namespace, "unet3d")
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 	})

@@ -71,8 +71,10 @@ func createDirectory(directory *internalv1.ShareDirectory) {
 	GinkgoHelper()
 	status := directory.Status
 	create(directory)
+	// A patch: the operator may have written to it already.
+	before := directory.DeepCopy()
 	directory.Status = status
-	Expect(admin.Status().Update(ctx, directory)).To(Succeed())
+	Expect(admin.Status().Patch(ctx, directory, client.MergeFrom(before))).To(Succeed())
 }
 
 // createNode makes a node that is ready: the API server's admission taints every new one as not.
