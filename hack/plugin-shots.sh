@@ -139,7 +139,8 @@ expect 0 objects support-bundle
 # The keys of this FileServer are in no form in it.
 mkdir -p "$into/bundle"
 tar -xzf "$into/bundle.tar.gz" -C "$into/bundle"
-kubectl get secrets -o json | jq -r '.items[].data // {} | .[]' | awk 'length > 15' >"$into/secrets"
+kubectl get secrets -o go-template='{{range .items}}{{range .data}}{{.}}{{"\n"}}{{end}}{{end}}' | awk 'length > 15' >"$into/secrets"
+[ -s "$into/secrets" ] || { echo "plugin: no Secret to look for" >&2; exit 1; }
 if grep -rqFf "$into/secrets" "$into/bundle" || grep -rqF 'PRIVATE KEY-----' "$into/bundle"; then
   echo "plugin: the bundle has key material" >&2
   exit 1
