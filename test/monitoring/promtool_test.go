@@ -127,7 +127,7 @@ func TestTheScrapeConfigurationIsOne(t *testing.T) {
 	text := string(read(t, top+"/config/prometheus/scrape.yaml"))
 	const discovery = "kubernetes_sd_configs:\n  - role: pod\n"
 	if strings.Count(text, discovery) != strings.Count(text, "job_name:") {
-		t.Fatal("a job finds its targets in another way than hack/test-prometheus.sh replaces")
+		t.Fatal("a job finds its targets in another way than this test replaces")
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, discovery, "file_sd_configs:\n  - files: [targets.json]\n")), 0o600); err != nil {
