@@ -90,7 +90,7 @@ func waits() []mistake {
 			}
 			loadConfigurations(namespace, "training")
 			Eventually(func() int {
-				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not asked to yet")
+				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not looked at yet")
 			}, patience).Should(Equal(2))
 		})},
 		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
