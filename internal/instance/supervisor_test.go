@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +60,10 @@ func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
 	binary, config := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf")
 	mustWork(t, "write a program that SIGHUP ends", os.WriteFile(binary, []byte("#!/bin/sh\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
 	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
+	// Under nohup a program starts with SIGHUP ignored, and so do those that it starts, unless it handles it.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s := &supervisor{binary: binary, configFile: config, pidFile: filepath.Join(directory, "pid"), log: quiet, beforeStart: func(context.Context) {}, changed: func() {}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
