@@ -31,6 +31,10 @@ const (
 	// RetainedTrue is the value of RetainedLabel.
 	RetainedTrue = "true"
 
+	// CertificatesLostAnnotation is on the pods of servers whose certificates were made anew because their Secret was deleted: how often.
+	// The name of the Secret that they mount has this number.
+	CertificatesLostAnnotation = "howdah.io/certificates-lost"
+
 	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, keeps the operator from changing anything of it, deletion
 	// included. Its status is still reported; clients and servers go on.
 	PausedAnnotation = "howdah.io/paused"

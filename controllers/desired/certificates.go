@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -15,12 +17,12 @@ const namespaceServersKey = "namespace-servers"
 
 // Certificates is the Secret with the certificates of one generation: one for each data server under its name, and one for all
 // namespace servers. One Secret, because two that are made one after the other could have two authorities.
-func Certificates(fs *v1alpha1.FileServer, generation int32, dataServers map[string][]byte, namespaceServers []byte) *corev1.Secret {
+func Certificates(fs *v1alpha1.FileServer, generation, lost int32, dataServers map[string][]byte, namespaceServers []byte) *corev1.Secret {
 	data := map[string][]byte{namespaceServersKey: namespaceServers}
 	for name, bundle := range dataServers {
 		data[name] = bundle
 	}
-	return secret(fs, naming.Certificates(fs.Name, string(fs.UID), generation), data)
+	return secret(fs, naming.Certificates(fs.Name, string(fs.UID), generation, lost), data)
 }
 
 // certificateVolumes and certificatePaths are in the order of KeyGenerations.
@@ -51,6 +53,14 @@ func withNamespaceServerCertificates(in FileServerInput, pod *corev1ac.PodSpecAp
 	}
 }
 
+// withCertificatesLost keeps with the pods how often certificates were lost: the Secret that they mount is named by it.
+func withCertificatesLost(in FileServerInput, template *corev1ac.PodTemplateSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
+	if in.CertificatesLost == 0 {
+		return template
+	}
+	return template.WithAnnotations(map[string]string{v1alpha1.CertificatesLostAnnotation: strconv.Itoa(int(in.CertificatesLost))})
+}
+
 func certificateSource(in FileServerInput, generation int32) *corev1ac.SecretVolumeSourceApplyConfiguration {
-	return corev1ac.SecretVolumeSource().WithSecretName(naming.Certificates(in.name(), string(in.FileServer.UID), generation))
+	return corev1ac.SecretVolumeSource().WithSecretName(naming.Certificates(in.name(), string(in.FileServer.UID), generation, in.CertificatesLost))
 }

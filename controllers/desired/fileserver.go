@@ -36,6 +36,8 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
+	// CertificatesLost is how often the certificates of this FileServer were lost and made anew.
+	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *NetworkPolicies
 	// NodeNetworks are the Nodes of access rules.

@@ -41,7 +41,9 @@ func TestFileServerChildren(t *testing.T) {
 			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
 			NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.244.1.0/31"), netip.MustParsePrefix("fd00:7::2/128")},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
-			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
+
+			CertificatesLost: 2,
+			Clients:          []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
 		},
 		"fileserver-without-a-class": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),

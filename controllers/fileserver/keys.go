@@ -25,26 +25,28 @@ const lostKeysAfter = 30 * time.Second
 // may make Secrets and never read one.
 type keys struct {
 	made sync.Map // By namespace, name.
+	// given has the names of the Secrets with the certificates that servers are given now, by the UID of the FileServer.
+	given sync.Map
 }
 
 // ensure makes the Secrets with the servers' keys, each once. One that was deleted is made again when a
-// pod waits for it; its keys are others: clients must mount again, and servers know those of its certificates alone.
-func (k *keys) ensure(ctx context.Context, c client.Client, o *observed, now time.Time) error {
+// pod waits for it; its keys are others: clients must mount again. lost is how often certificates were lost.
+func (k *keys) ensure(ctx context.Context, c client.Client, o *observed, lost int32, now time.Time) error {
 	waits := o.waitsSince(now.Add(-lostKeysAfter))
 	fs := o.fileServer
 	for _, generation := range desired.KeyGenerations(fs) {
 		for _, secret := range []struct {
 			name string
-			make func(*v1alpha1.FileServer, int32) (*corev1.Secret, error)
+			make func() (*corev1.Secret, error)
 		}{
-			{naming.HandleKeys(fs.Name, string(fs.UID), generation), newHandleKeys},
-			{naming.Certificates(fs.Name, string(fs.UID), generation), newCertificates},
+			{naming.HandleKeys(fs.Name, string(fs.UID), generation), func() (*corev1.Secret, error) { return newHandleKeys(fs, generation) }},
+			{naming.Certificates(fs.Name, string(fs.UID), generation, lost), func() (*corev1.Secret, error) { return newCertificates(fs, generation, lost) }},
 		} {
 			key := client.ObjectKey{Namespace: fs.Namespace, Name: secret.name}
 			if _, made := k.made.Load(key); made && !waits {
 				continue
 			}
-			object, err := secret.make(fs, generation)
+			object, err := secret.make()
 			if err != nil {
 				return fmt.Errorf("making Secret %s: %w", secret.name, err)
 			}
@@ -54,6 +56,7 @@ func (k *keys) ensure(ctx context.Context, c client.Client, o *observed, now tim
 			k.made.Store(key, nil)
 		}
 	}
+	k.given.Store(fs.UID, certificatesOf(fs, lost))
 	return nil
 }
 
@@ -64,7 +67,7 @@ func newHandleKeys(fs *v1alpha1.FileServer, generation int32) (*corev1.Secret, e
 }
 
 // newCertificates forgets the key that signed them: nobody can make another one of this generation.
-func newCertificates(fs *v1alpha1.FileServer, generation int32) (*corev1.Secret, error) {
+func newCertificates(fs *v1alpha1.FileServer, generation, lost int32) (*corev1.Secret, error) {
 	authority, err := mtls.NewAuthority(string(fs.UID))
 	if err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func newCertificates(fs *v1alpha1.FileServer, generation int32) (*corev1.Secret,
 			return nil, err
 		}
 	}
-	return desired.Certificates(fs, generation, dataServers, namespaceServers), nil
+	return desired.Certificates(fs, generation, lost, dataServers, namespaceServers), nil
 }
 
 // waitsSince tells whether a server's pod has been pending since then or longer.

@@ -93,8 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d.input.NetworkPolicies = r.NetworkPolicies
 	var applied error
 	if !paused {
-		// The keys before the pods that mount them.
-		applied = errors.Join(r.keys.ensure(ctx, r.Client, o, r.Clock.Now()), r.apply(ctx, o, d))
+		applied = r.applyWithKeys(ctx, o, d)
 	}
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
@@ -107,6 +106,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result.RequeueAfter = lostKeysAfter
 	}
 	return result, err
+}
+
+// applyWithKeys makes the keys before the pods that mount them.
+func (r *Reconciler) applyWithKeys(ctx context.Context, o *observed, d decision) error {
+	lost, err := r.keys.haveLost(ctx, r.Client, o, r.Clock.Now())
+	if err != nil {
+		return err
+	}
+	d.input.CertificatesLost = o.certificatesLost()
+	if lost {
+		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeWarning, "CertificatesLost", "Restart",
+			"Secret %s with the certificates of the servers is gone; the next one is made, and the servers are replaced one after the other: until then mkdir waits",
+			certificatesOf(o.fileServer, d.input.CertificatesLost).Name)
+		d.input.CertificatesLost++
+	}
+	return errors.Join(r.keys.ensure(ctx, r.Client, o, d.input.CertificatesLost, r.Clock.Now()), r.apply(ctx, o, d))
 }
 
 // prunable are the kinds of children of which there can be one too many.

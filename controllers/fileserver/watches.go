@@ -48,6 +48,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(r.doors); err != nil {
 		return err
 	}
+	watch := &keyWatch{client: mgr.GetClient(), keys: &r.keys, clock: clock.RealClock{}, lost: make(chan event.GenericEvent, 1)}
+	if err := mgr.Add(watch); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fileserver").
 		// Every status write of our own would bring another pass without this; deletion raises the generation.
@@ -71,6 +75,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Node{}, delayed(r.every, nodeDelay), builder.WithPredicates(nodeChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.doors.changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(watch.lost, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),

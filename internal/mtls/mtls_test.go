@@ -230,3 +230,35 @@ func TestWhatIsNoBundleIsSaid(t *testing.T) {
 		t.Error("a server's certificate could sign others")
 	}
 }
+
+// The clock goes on while both serve: certificates that somebody made with an end are refused from that moment, those of the next generation are
+// taken before it and after, and Howdah's own are still good when the year has four nines.
+func TestACertificateThatEndsIsRenewedByTheNextGeneration(t *testing.T) {
+	own, next := authority(t, uid), authority(t, uid)
+	ending := authority(t, uid)
+	ending.NotAfter = today().AddDate(0, 0, 90)
+	now := today()
+	clock := func() time.Time { return now }
+	pair := func(from ...*Authority) (server, client *tls.Config) {
+		return ServerConfig(dataServer(t, "training-0", from...), naming.NamespaceServerTLSName(uid), clock),
+			ClientConfig(namespaceServer(t, from...), naming.DataServerTLSName(uid, "training-0"), clock)
+	}
+	endingServer, endingClient := pair(ending)
+	renewedServer, renewedClient := pair(next, ending)
+	ownServer, ownClient := pair(own)
+	know := func(what string, server, client *tls.Config, want bool) {
+		t.Helper()
+		if serverErr, clientErr := meet(t, server, client); (serverErr == nil && clientErr == nil) != want {
+			t.Errorf("on %s %s: %v, %v", now.Format(time.DateOnly), what, serverErr, clientErr)
+		}
+	}
+	for days, good := range map[int]bool{0: true, 89: true, 91: false, 400: false} {
+		now = today().AddDate(0, 0, days)
+		know("the ones that end", endingServer, endingClient, good)
+		know("an old server and a new client", endingServer, renewedClient, good)
+		know("a new server and an old client", renewedServer, endingClient, good)
+		know("the new ones", renewedServer, renewedClient, true)
+	}
+	now = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	know("Howdah's own", ownServer, ownClient, true)
+}

@@ -62,9 +62,14 @@ func HandleKeys(fileServer, fileServerUID string, generation int32) string {
 	return fileServer + "-handle-keys-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
 }
 
-// Certificates is the Secret with the certificates of a generation by which a FileServer's servers know each other; see HandleKeys.
-func Certificates(fileServer, fileServerUID string, generation int32) string {
-	return fileServer + "-certificates-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
+// Certificates is the Secret with the certificates of a generation by which a FileServer's servers know each other; see HandleKeys. After
+// each loss of them (lost counts these) it has another name: kubelets keep what an immutable Secret had as long as a pod of the node uses the name.
+func Certificates(fileServer, fileServerUID string, generation, lost int32) string {
+	name := fileServer + "-certificates-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
+	if lost > 0 {
+		name += "-" + strconv.Itoa(int(lost))
+	}
+	return name
 }
 
 // DataServerTLSName is the name in a data server's certificate. It has the FileServer's UID, so that it is no other's of its name.

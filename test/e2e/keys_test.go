@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,15 +111,16 @@ func raiseKeys(ctx context.Context, generation int32) {
 	after := before.DeepCopy()
 	after.Spec.KeyGeneration = generation
 	Expect(c.Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
-	secret := naming.Certificates(locked, string(before.UID), generation)
-	replaced(ctx, func(template *corev1.PodTemplateSpec) bool {
-		for _, volume := range template.Spec.Volumes {
-			if volume.Secret != nil && volume.Secret.SecretName == secret {
-				return true
-			}
-		}
-		return false
-	})
+	replaced(ctx, mounts(naming.Certificates(locked, string(before.UID), generation, 0)))
+}
+
+// mounts tells whether pods of a template mount a Secret.
+func mounts(secret string) func(*corev1.PodTemplateSpec) bool {
+	return func(template *corev1.PodTemplateSpec) bool {
+		return slices.ContainsFunc(template.Spec.Volumes, func(volume corev1.Volume) bool {
+			return volume.Secret != nil && volume.Secret.SecretName == secret
+		})
+	}
 }
 
 // runOn runs a client pod on a node, which may have other clients of the suite.
@@ -193,5 +195,20 @@ var _ = Describe("Keys of servers", Label("keys"), Ordered, func() {
 		deleted(ctx, clientPod(veteran))
 		runOn(ctx, veteran, nodes[0])
 		Expect(shell(ctx, veteran, "cat /locked/a/first /locked/b/first")).To(Equal("a\nb\n"))
+	}, SpecTimeout(bound(8*time.Minute)))
+
+	It("are made again when somebody deletes their Secret, and all servers know each other then; mkdir only waits", func(ctx SpecContext) {
+		object := &v1alpha1.FileServer{}
+		Expect(c.Get(ctx, locked, object)).To(Succeed())
+		name := func(lost int32) string {
+			return naming.Certificates(locked, string(object.UID), object.Spec.KeyGeneration, lost)
+		}
+		watched(ctx, "certificates lost", "mkdir /locked/made-$loops", func() {
+			// Nobody tells the operator: it looks, and the servers that run have what they started with.
+			_, err := c.Kubectl(ctx, "delete", "secret", name(0))
+			Expect(err).NotTo(HaveOccurred())
+			replaced(ctx, mounts(name(1)))
+		})
+		Expect(shell(ctx, veteran, "cd /locked && mkdir after && echo more > after/more && cat after/more && rmdir made-* && ls")).To(Equal("more\na\nafter\nb\n"))
 	}, SpecTimeout(bound(8*time.Minute)))
 })

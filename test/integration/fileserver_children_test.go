@@ -111,7 +111,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 	It("gives servers certificates by which they know each other, and new ones when asked", func() {
 		fs := builders.FileServer(namespace, "training").Replicas(2).Build()
 		create(fs)
-		name := func(generation int32) string { return naming.Certificates(fs.Name, string(fs.UID), generation) }
+		name := func(generation int32) string { return naming.Certificates(fs.Name, string(fs.UID), generation, 0) }
 		secret := exists(&corev1.Secret{}, namespace, name(1))
 		Expect(*secret.Immutable).To(BeTrue())
 		Expect(metav1.GetControllerOf(secret).UID).To(Equal(fs.UID))
@@ -213,13 +213,22 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Expect(admin.Patch(ctx, back, client.MergeFrom(fs))).To(MatchError(ContainSubstring("can't go back")))
 	})
 
-	It("makes lost keys of file handles again when a pod waits for them", func() {
+	It("makes lost keys and certificates again when a pod waits for them, and has all servers get the new certificates", func() {
 		fs := builders.FileServer(namespace, "training").Replicas(1).Build()
 		create(fs)
 		name := naming.HandleKeys(fs.Name, string(fs.UID), 1)
 		lost := exists(&corev1.Secret{}, namespace, name)
 		set := exists(&appsv1.StatefulSet{}, namespace, "training")
+		certificates := naming.Certificates(fs.Name, string(fs.UID), 1, 0)
+		restarts := func() []string {
+			return []string{
+				exists(&appsv1.StatefulSet{}, namespace, "training").Spec.Template.Annotations[v1alpha1.CertificatesLostAnnotation],
+				exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers("training")).Spec.Template.Annotations[v1alpha1.CertificatesLostAnnotation],
+			}
+		}
+		Expect(restarts()).To(Equal([]string{"", ""}))
 		Expect(admin.Delete(ctx, lost)).To(Succeed())
+		Expect(admin.Delete(ctx, exists(&corev1.Secret{}, namespace, certificates))).To(Succeed())
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "training-0", Labels: set.Spec.Template.Labels},
 			Spec:       withClaims(set, "training-0").Spec,
@@ -227,6 +236,13 @@ var _ = Describe("A FileServer becomes its children", func() {
 		pod.Spec.NodeName = "node-a"
 		create(pod)
 		Expect(exists(&corev1.Secret{}, namespace, name).UID).NotTo(Equal(lost.UID))
+		Expect(exists(&corev1.Secret{}, namespace, naming.Certificates(fs.Name, string(fs.UID), 1, 1)).Immutable).To(HaveValue(BeTrue()))
+		Eventually(restarts, patience).Should(Equal([]string{"1", "1"}), "who has the old ones is replaced")
+		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: certificates}, &corev1.Secret{}))).To(Succeed())
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.NFS.LeaseSeconds = 9 })
+		Eventually(func() int32 { return exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LeaseSeconds }, patience).Should(Equal(int32(9)))
+		Expect(restarts()).To(Equal([]string{"1", "1"}), "another pass replaces nobody again")
+		Eventually(func() []string { return notesOf(namespace, "FileServer", "training") }, patience).Should(ContainElement(ContainSubstring("Secret "+certificates)))
 	})
 
 	It("follows the nodes when replicas is unset", func() {

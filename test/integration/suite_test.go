@@ -161,7 +161,8 @@ type countWrites struct{ next http.RoundTripper }
 func (c countWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 	isEvent := strings.Contains(request.URL.Path, "/events")
 	isReview := strings.Contains(request.URL.Path, "authorization.k8s.io/v1/self")
-	if request.Method != http.MethodGet && !isEvent && !isReview {
+	isQuestion := request.URL.Query().Has("dryRun")
+	if request.Method != http.MethodGet && !isEvent && !isReview && !isQuestion {
 		count, _ := operatorWrites.LoadOrStore(namespaceOf(request.URL.Path), new(atomic.Int64))
 		count.(*atomic.Int64).Add(1)
 		recent := []string{request.Method + " " + request.URL.Path}
