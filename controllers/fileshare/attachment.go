@@ -6,14 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
-	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -132,43 +130,6 @@ func (r *Reconciler) release(ctx context.Context, o *observed) error {
 	}
 	_, err := apply.RemoveFinalizer(ctx, r.Client, o.attachment.DeepCopy(), v1alpha1.AttachmentFinalizer)
 	return err
-}
-
-// dropOrphans deletes what a share that is gone has left with a FileServer of another namespace, where no owner reference reaches: somebody took its
-// finalizer away. Its data stays.
-func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport) error {
-	var attachments internalv1.ShareAttachmentList
-	if err := r.Client.List(ctx, &attachments, index.OfFileShare(naming.ShareKey("", share.Namespace, share.Name)), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ShareAttachments: %w", err)
-	}
-	var orphans []client.Object
-	for _, export := range exports {
-		if export.Namespace != share.Namespace && export.DeletionTimestamp == nil {
-			orphans = append(orphans, export)
-		}
-	}
-	for i := range attachments.Items {
-		orphans = append(orphans, &attachments.Items[i])
-	}
-	if len(orphans) == 0 {
-		return nil
-	}
-	if found, err := get(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
-		return err
-	}
-	for _, orphan := range orphans {
-		if orphan.GetDeletionTimestamp() == nil {
-			if err := r.deleteAsSeen(ctx, orphan); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range attachments.Items {
-		if _, err := apply.RemoveFinalizer(ctx, r.Client, attachments.Items[i].DeepCopy(), v1alpha1.AttachmentFinalizer); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // deleteAsSeen deletes an object, and no other that took its name meanwhile.

@@ -334,9 +334,6 @@ func (u *users) judge() {
 				if strings.Contains(o.GetName(), "other") || o.GetLabels()[v1alpha1.RetainedLabel] != "" && !u.isDoomed(last-1, last) {
 					continue
 				}
-				if d, ok := o.(*internalv1.ShareDirectory); ok && d.State() == internalv1.DirectoryCreating && d.Annotations[nstree.MadeByAnnotation] != "" {
-					continue // A client's mkdir was too late. Nothing was made; the next share of the name makes it.
-				}
 				u.fault("the share is gone, and %s is left: %+v", keyOf(o), o)
 			}
 		}

@@ -242,7 +242,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.NFS.LeaseSeconds = 9 })
 		Eventually(func() int32 { return exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LeaseSeconds }, patience).Should(Equal(int32(9)))
 		Expect(restarts()).To(Equal([]string{"1", "1"}), "another pass replaces nobody again")
-		Eventually(func() []string { return notesOf(namespace, "FileServer", "training") }, patience).Should(ContainElement(ContainSubstring("Secret "+certificates)))
+		Eventually(func() []string { return notesOf(namespace, "FileServer", "training") }, patience).Should(ContainElement(ContainSubstring("Secret " + certificates)))
 	})
 
 	It("follows the nodes when replicas is unset", func() {

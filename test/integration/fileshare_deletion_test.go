@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +20,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -52,6 +55,27 @@ var _ = Describe("Deleting a share", func() {
 		isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
 		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
 			"the data of share s stays in the directory s of the volumes of FileServer fs; a FileShare of the same name finds it again"))
+	})
+
+	It("takes away the record of a client's mkdir that comes when all is over, and none that tells where data is", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())
+		readyShare(namespace, "s")
+		made := directoriesOf(namespace, "s")["d0"]
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		shareIsGone(namespace, "s", "fs")
+		late := &internalv1.ShareDirectory{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "late", Labels: maps.Clone(made.Labels), Annotations: map[string]string{tree.MadeByAnnotation: "fs-front-door-x"},
+			},
+			Spec: made.Spec,
+		}
+		delete(late.Labels, v1alpha1.RetainedLabel)
+		late.Spec.Path = "late"
+		create(late)
+		isGone(late, namespace, "late")
+		Expect(directoriesOf(namespace, "s")).To(HaveKey("d0"))
 	})
 
 	It("with Delete waits until every data server has removed the data, and says what is removed", func() {

@@ -1,0 +1,81 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// dropOrphans deletes what a share that is gone has left: what it had with a FileServer of another namespace, where no owner reference reaches, when
+// somebody took its finalizer away; and the record of a client's mkdir that came after the share's last look for such. Its data stays.
+func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport) error {
+	unmade, err := r.unmadeDirectories(ctx, share)
+	if err != nil {
+		return err
+	}
+	var attachments internalv1.ShareAttachmentList
+	if err := r.Client.List(ctx, &attachments, index.OfFileShare(naming.ShareKey("", share.Namespace, share.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ShareAttachments: %w", err)
+	}
+	var orphans []client.Object
+	for _, export := range exports {
+		if export.Namespace != share.Namespace {
+			orphans = append(orphans, export)
+		}
+	}
+	for i := range attachments.Items {
+		orphans = append(orphans, &attachments.Items[i])
+	}
+	if len(orphans)+len(unmade) == 0 {
+		return nil
+	}
+	if found, err := get(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
+		return err
+	}
+	for _, orphan := range orphans {
+		if orphan.GetDeletionTimestamp() == nil {
+			if err := r.deleteAsSeen(ctx, orphan); err != nil {
+				return err
+			}
+		}
+	}
+	for _, directory := range unmade {
+		// Not if somebody has changed it since: it may have a share again.
+		as := client.Preconditions{UID: &directory.UID, ResourceVersion: &directory.ResourceVersion}
+		if err := r.Client.Delete(ctx, directory, as); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting ShareDirectory %s: %w", directory.Name, err)
+		}
+	}
+	for i := range attachments.Items {
+		if _, err := apply.RemoveFinalizer(ctx, r.Client, attachments.Items[i].DeepCopy(), v1alpha1.AttachmentFinalizer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmadeDirectories are the ShareDirectories of a share of which no data server has said that the directory is made. Should there be one on a
+// volume all the same, the next share of the name finds it there.
+func (r *Reconciler) unmadeDirectories(ctx context.Context, share types.NamespacedName) (unmade []*internalv1.ShareDirectory, err error) {
+	for key, namespace := range map[string]string{share.Name: share.Namespace, naming.ShareKey("", share.Namespace, share.Name): ""} {
+		var list internalv1.ShareDirectoryList
+		if err := r.Client.List(ctx, &list, client.InNamespace(namespace), index.OfFileShare(key), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing ShareDirectories: %w", err)
+		}
+		for i := range list.Items {
+			if directory := &list.Items[i]; directory.State() == internalv1.DirectoryCreating && !isRetained(directory) {
+				unmade = append(unmade, directory)
+			}
+		}
+	}
+	return unmade, nil
+}
