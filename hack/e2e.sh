@@ -46,6 +46,12 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
+# A second run would be given the same lab, and the first one's end would take it away. Nothing that is started may keep the lock: 9>&-.
+exec 9>"${TMPDIR:-/tmp}/howdah-e2e-$name.lock"
+if ! flock -n 9; then
+  echo "e2e: another run has the lab $name; waiting for its end (HOWDAH_E2E_LAB names another)" >&2
+  flock 9
+fi
 {
   started=$SECONDS
   hack/lab/lab up --name "$name" --nodes 3 "${lab_flags[@]}"
@@ -58,10 +64,10 @@ trap 'exit 130' INT TERM HUP
     hack/ceph.sh --lab "$name"
     hack/lab/lab load --name "$name" --archive "$(hack/lab/lab images --target packaged --tag "$HOWDAH_UNSIGNED_IMAGE")"
   fi
-} >&2
+} >&2 9>&-
 # Not exec: the trap must run afterwards. In the background with wait, so that a
 # signal is acted on at once; the command gets it too, to clean up itself.
-"$@" &
+"$@" 9>&- &
 child=$!
 trap 'kill -TERM "$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
 wait "$child"

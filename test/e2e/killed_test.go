@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+var (
+	//go:embed testdata/ledger.pl
+	ledgerScript string
+	//go:embed testdata/audit.pl
+	auditScript string
+)
+
+const (
+	killFor  = 90 * time.Second
+	phoenix  = "phoenix"
+	operator = "howdah-system"
+)
+
+// killer is a pod that may kill any process of its node: from within its own container a first process can't be killed.
+func killer(node string) *corev1.Pod {
+	pod := clientPod("killer-" + node)
+	pod.Spec = corev1.PodSpec{
+		NodeName: node, HostPID: true, TerminationGracePeriodSeconds: ptr.To(int64(1)), AutomountServiceAccountToken: ptr.To(false),
+		Containers: []corev1.Container{{
+			Name: "client", Image: c.ClientImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"sleep", "infinity"},
+			SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To(int64(0))},
+		}},
+	}
+	return pod
+}
+
+// kill ends a process of a pod by SIGKILL: its first one, or the ganesha in it.
+const kill = `for p in /proc/[0-9]*; do
+		[ "$(cat $p/comm 2>/dev/null)" = %[2]s ] && [ "$(cat $p/root/etc/hostname 2>/dev/null)" = %[1]s ] && kill -KILL ${p#/proc/} && echo killed
+	done; true`
+
+// victims are all processes of the FileServer and of the operator: pods, and the program in them.
+func victims(ctx context.Context) (pods []corev1.Pod, programs []string) {
+	GinkgoHelper()
+	all := func(namespace string, labels map[string]string, names ...string) {
+		list := &corev1.PodList{}
+		Expect(c.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels))).To(Succeed())
+		for _, pod := range list.Items {
+			for _, name := range names {
+				if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+					pods, programs = append(pods, pod), append(programs, name)
+				}
+			}
+		}
+	}
+	all(c.Namespace, naming.SelectNamespaceServers(fileServer), "howdah")
+	all(c.Namespace, naming.SelectDataServers(fileServer), "howdah", "ganesha.nfsd")
+	all(operator, map[string]string{"app.kubernetes.io/name": "howdah"}, "howdah")
+	return pods, programs
+}
+
+// killAll kills one process after the other until the time is over, and counts what it killed. Kubelets wait ever longer with
+// a container that ends often, so each gets its turn before one is killed again.
+func killAll(ctx context.Context, until time.Time) map[string]int {
+	GinkgoHelper()
+	count, turns := map[string]int{}, map[string]int{}
+	for time.Now().Before(until) {
+		pods, programs := victims(ctx)
+		order := rand.Perm(len(pods))
+		if len(order) == 0 {
+			time.Sleep(time.Second)
+			continue
+		}
+		key := func(i int) string { return pods[i].Name + "/" + programs[i] }
+		slices.SortStableFunc(order, func(a, b int) int { return turns[key(a)] - turns[key(b)] })
+		i := order[0]
+		turns[key(i)]++
+		output, err := c.Shell(ctx, killer(pods[i].Spec.NodeName).Name, fmt.Sprintf(kill, pods[i].Name, programs[i]))
+		Expect(err).NotTo(HaveOccurred())
+		if strings.Contains(output, "killed") {
+			count[strings.TrimSpace(pods[i].Labels[v1alpha1.ComponentLabel]+" "+programs[i])]++
+		}
+		time.Sleep(time.Second + rand.N(5*time.Second))
+	}
+	return count
+}
+
+// livesOf makes and deletes a share with files in it again and again, and looks that the data is there or gone as it was asked for.
+func livesOf(ctx context.Context, until time.Time) (lives int) {
+	GinkgoHelper()
+	const path = "/tree/" + phoenix + "/nest/"
+	kept := []string{}
+	for ; time.Now().Before(until) || len(kept) > 0; lives++ {
+		object := newShare(phoenix, "/"+phoenix, 1, "nest")
+		if object.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain; lives%2 == 1 {
+			object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		}
+		Eventually(ctx, func() error { return c.Create(ctx, object.DeepCopy()) }).WithTimeout(bound(2 * time.Minute)).
+			Should(Or(Succeed(), MatchError(apierrors.IsAlreadyExists, "it was made, and the answer was lost")))
+		Eventually(ctx, func() error { return shareReady(ctx, phoenix) }).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
+		file := fmt.Sprintf("life-%d", lives)
+		Eventually(ctx, func() error {
+			_, err := c.Shell(ctx, clientB, "timeout 60 sh -c 'echo data > "+path+file+" && sync "+path+file+"'")
+			return err
+		}).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
+		kept = append(kept, file)
+		Expect(strings.Fields(shell(ctx, clientB, "ls "+path))).To(ConsistOf(kept), "life %d", lives)
+		Expect(c.Delete(ctx, object)).To(Succeed())
+		Eventually(ctx, func() error {
+			if err := c.Get(ctx, phoenix, &v1alpha1.FileShare{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("share %s is there: %v", phoenix, err)
+			}
+			return nil
+		}).WithTimeout(bound(4 * time.Minute)).Should(Succeed())
+		if object.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+			kept = nil
+		}
+	}
+	return lives
+}
+
+var _ = Describe("Namespace servers, instance managers, ganeshas and the operator, killed in turn", Label("killed"), Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		nodes := &corev1.NodeList{}
+		Expect(c.List(ctx, nodes)).To(Succeed())
+		for _, node := range nodes.Items {
+			pod := killer(node.Name)
+			Expect(c.Create(ctx, pod)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { deleted(ctx, pod) }, NodeTimeout(bound(time.Minute)))
+			Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
+		}
+		shell(ctx, clientA, "mkdir -m 0777 /share/kills")
+	}, NodeTimeout(bound(2*time.Minute)))
+
+	It("lose nothing that a client was told is done, and neither a share that is deleted and made again", func(ctx SpecContext) {
+		until := time.Now().Add(killFor)
+		outputs, ledgers := map[string]string{}, map[string]string{}
+		var mutex sync.Mutex
+		var wait sync.WaitGroup
+		for _, pod := range []string{clientA, clientB} {
+			wait.Go(func() {
+				defer GinkgoRecover()
+				output, err := c.ShellInput(ctx, pod, "cat > /tmp/ledger.pl && perl /tmp/ledger.pl "+pod, strings.NewReader(ledgerScript))
+				Expect(err).NotTo(HaveOccurred())
+				mutex.Lock()
+				defer mutex.Unlock()
+				outputs[pod] = output
+			})
+		}
+		lives := 0
+		wait.Go(func() {
+			defer GinkgoRecover()
+			lives = livesOf(ctx, until)
+		})
+		killed := killAll(ctx, until)
+		for _, pod := range []string{clientA, clientB} {
+			shell(ctx, pod, "touch /tmp/stop")
+		}
+		wait.Wait()
+		Eventually(ctx, func() error { return shareReady(ctx, share) }).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
+
+		for pod, output := range outputs {
+			var longest float64
+			var operations, doubtful, failed int
+			_, err := fmt.Sscan(output, &longest, &operations, &doubtful, &failed)
+			Expect(err).NotTo(HaveOccurred(), output)
+			AddReportEntry(pod, fmt.Sprintf("%d operations, longest %.1f s, %d done before they were asked for again", operations, longest/1000, doubtful), ReportEntryVisibilityAlways)
+			Expect(failed).To(BeZero(), func() string { return shell(ctx, pod, "cat /tmp/errors") })
+			Expect(operations).To(BeNumerically(">", 50))
+			ledgers[pod] = shell(ctx, pod, "cat /tmp/ledger")
+		}
+		AddReportEntry("kills", fmt.Sprintf("%v in %s; %d lives of a share", killed, killFor, lives), ReportEntryVisibilityAlways)
+		Expect(killed).To(HaveLen(4), "of each kind of process one at least")
+		Expect(lives).To(BeNumerically(">=", 2))
+
+		By("reading with each client what the other wrote, and finding nothing else")
+		there := []string{}
+		for pod, other := range map[string]string{clientA: clientB, clientB: clientA} {
+			shell(ctx, other, "cat > /tmp/audit.pl <<'EOF'\n%s\nEOF", auditScript)
+			wrong, err := c.ShellInput(ctx, other, "perl /tmp/audit.pl", strings.NewReader(ledgers[pod]))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(wrong).To(BeEmpty(), "what %s was told is done, as %s sees it", pod, other)
+			there = append(there, names(ledgers[pod], "FDWL")...)
+		}
+		slices.Sort(there)
+		Expect(strings.Fields(shell(ctx, clientA, "ls /share/kills"))).To(ConsistOf(slices.Compact(there)))
+		for _, name := range names(ledgers[clientA], "W") {
+			Expect(names(ledgers[clientB], "W")).NotTo(ContainElement(name), "both have made it")
+		}
+	}, SpecTimeout(bound(10*time.Minute)))
+})
+
+// names are the directories of a ledger's lines of some kinds.
+func names(ledger, kinds string) (names []string) {
+	for line := range strings.Lines(ledger) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && strings.Contains(kinds, fields[0]) {
+			name, _, _ := strings.Cut(fields[1], "/")
+			names = append(names, name)
+		}
+	}
+	return names
+}
