@@ -40,7 +40,11 @@ go mod verify >/dev/null
 go mod tidy -diff
 
 step "chart"
-hack/chart-test.sh
+HELM=$(hack/tools/build.sh helm)
+KUSTOMIZE=$(hack/tools/build.sh kustomize)
+export HELM KUSTOMIZE
+"$HELM" lint --strict --quiet charts/howdah
+go test ./test/chart
 
 step "lint"
 go vet ./...

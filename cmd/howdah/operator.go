@@ -49,8 +49,9 @@ func newOperatorCommand() *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return runOperator(o) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.images.Server, "server-image", "", "image of the data servers (nfs-ganesha and howdah)")
-	flags.StringVar(&o.images.Howdah, "howdah-image", "", "image of the namespace servers and of benchmarks (howdah alone)")
+	flags.StringVar(&o.images.Server, "server-image", os.Getenv("HOWDAH_SERVER_IMAGE"), "image of the data servers (nfs-ganesha and howdah) ($HOWDAH_SERVER_IMAGE)")
+	flags.StringVar(&o.images.Howdah, "howdah-image", os.Getenv("HOWDAH_IMAGE"), "image of the namespace servers and of benchmarks (howdah alone) ($HOWDAH_IMAGE)")
+	flags.StringSliceVar(&o.images.PullSecrets, "image-pull-secrets", nil, "Secrets that the pods of every FileServer and benchmark pull their images with, separated by commas; each pod's Kubernetes namespace needs them")
 	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, those of shares and those of their FileServers, separated by commas; empty means all")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for whom the API server lets get it; 0 turns it off")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", true, "false gives /metrics by HTTP to whoever asks, on a loopback address only")
@@ -86,7 +87,7 @@ func runOperator(o operatorOptions) error {
 		return errors.New("--network-policies needs --pod-namespace (or $POD_NAMESPACE): the policies let the operator's pods in")
 	}
 	if o.images.Server == "" || o.images.Howdah == "" {
-		return errors.New("--server-image and --howdah-image are required: data servers and namespace servers run them")
+		return errors.New("--server-image and --howdah-image (or $HOWDAH_SERVER_IMAGE and $HOWDAH_IMAGE) are required: data servers and namespace servers run them")
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
 	memory.KeepWithin(memory.Limit())

@@ -31,6 +31,8 @@ type BenchmarkJobInput struct {
 	Share *v1alpha1.FileShare
 	// Image has howdah.
 	Image string
+	// PullSecrets are those of Images.
+	PullSecrets []string
 	// Clients is the number of pods.
 	Clients int32
 }
@@ -63,7 +65,7 @@ func benchmarkJob(in BenchmarkJobInput, name string, retries int32, command stri
 			WithCompletions(in.Clients).
 			WithParallelism(in.Clients).
 			WithBackoffLimit(retries).
-			WithTemplate(podTemplate(naming.SelectBenchmark(in.Job.Name), in.Job.Spec.Pods, benchmarkPod(in, name, arguments))))
+			WithTemplate(podTemplate(naming.SelectBenchmark(in.Job.Name), in.Job.Spec.Pods, in.PullSecrets, benchmarkPod(in, name, arguments))))
 }
 
 func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *corev1ac.PodSpecApplyConfiguration {

@@ -23,6 +23,8 @@ type Images struct {
 	Server string
 	// Howdah has howdah alone: namespace servers and benchmarks.
 	Howdah string
+	// PullSecrets name Secrets that every pod's images are pulled with, beside those of its object.
+	PullSecrets []string
 }
 
 // FileServerInput is all that the children of a FileServer are made from.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -133,6 +134,36 @@ func TestPodsGetWhatTheUserSets(t *testing.T) {
 	}
 	withClaims(&in, "fast")
 	golden(t, "fileserver-pods", []any{DataServers(in), NamespaceServers(in)})
+}
+
+// A registry of the whole cluster is the operator's to know, not that of every FileServer's author.
+func TestPodsGetTheOperatorsPullSecretsToo(t *testing.T) {
+	in := FileServerInput{
+		FileServer: builders.FileServer("ml", "training").
+			Pods(v1alpha1.PodSettings{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "mine"}, {Name: "both"}}}).Build(),
+		Images:   Images{Server: images.Server, Howdah: images.Howdah, PullSecrets: []string{"both", "mirror"}},
+		Replicas: 1,
+	}
+	job := &v1alpha1.MLPerfStorageJob{}
+	job.Name, job.Namespace = "unet3d", "ml"
+	share := builders.FileShare("ml", "unet3d", "training").Build()
+	benchmark := BenchmarkJobInput{Job: job, Share: share, Image: "howdah:test", PullSecrets: in.Images.PullSecrets, Clients: 1}
+	for what, tc := range map[string]struct {
+		template *corev1ac.PodTemplateSpecApplyConfiguration
+		want     []string
+	}{
+		"data servers":      {DataServers(in).Spec.Template, []string{"mine", "both", "mirror"}},
+		"namespace servers": {NamespaceServers(in).Spec.Template, []string{"mine", "both", "mirror"}},
+		"a benchmark":       {BenchmarkRunJob(benchmark).Spec.Template, []string{"both", "mirror"}},
+	} {
+		var got []string
+		for _, secret := range tc.template.Spec.ImagePullSecrets {
+			got = append(got, *secret.Name)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s pull with %v, want %v", what, got, tc.want)
+		}
+	}
 }
 
 func TestShareExport(t *testing.T) {

@@ -37,7 +37,7 @@ func NamespaceServers(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration
 				WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).
 					WithMaxSurge(intstr.FromInt32(1)))).
-			WithTemplate(withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, namespaceServerPod(in, selector)))))
+			WithTemplate(withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, in.Images.PullSecrets, namespaceServerPod(in, selector)))))
 }
 
 func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {

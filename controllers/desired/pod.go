@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -101,16 +102,27 @@ func onNodes(pod *corev1ac.PodSpecApplyConfiguration, placement *v1alpha1.Placem
 }
 
 // podTemplate is a template with what the user sets for every pod. Howdah's own labels count over the user's.
-func podTemplate(selector map[string]string, settings *v1alpha1.PodSettings, pod *corev1ac.PodSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
+// The operator's pull secrets come after the user's: kubelet tries them all.
+func podTemplate(selector map[string]string, settings *v1alpha1.PodSettings, pullSecrets []string, pod *corev1ac.PodSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
 	template := corev1ac.PodTemplateSpec()
+	var secrets []string
 	if settings != nil {
 		template.WithLabels(settings.Labels).WithAnnotations(settings.Annotations)
 		for _, secret := range settings.ImagePullSecrets {
-			pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
+			secrets = append(secrets, secret.Name)
 		}
 		if settings.PriorityClassName != "" {
 			pod.WithPriorityClassName(settings.PriorityClassName)
 		}
+	}
+	for _, name := range pullSecrets {
+		// The list's key is the name: the API server refuses to apply one twice.
+		if !slices.Contains(secrets, name) {
+			secrets = append(secrets, name)
+		}
+	}
+	for _, name := range secrets {
+		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(name))
 	}
 	return template.WithLabels(labels(selector)).WithSpec(pod)
 }

@@ -29,7 +29,7 @@ func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
 			WithWhenDeleted(appsv1.RetainPersistentVolumeClaimRetentionPolicyType).
 			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType)).
-		WithTemplate(withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, dataServerPod(in, selector))))
+		WithTemplate(withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, in.Images.PullSecrets, dataServerPod(in, selector))))
 	spec.WithVolumeClaimTemplates(in.Storage.ClaimTemplates...)
 	return appsv1ac.StatefulSet(naming.DataServers(in.name()), in.namespace()).
 		WithLabels(labels(selector)).

@@ -250,5 +250,5 @@ func phaseOf(job *batchv1.Job) benchmark.PhaseFacts {
 
 // jobInput is what the Jobs are made from.
 func (o *observed) jobInput(images desired.Images) desired.BenchmarkJobInput {
-	return desired.BenchmarkJobInput{Job: o.job, Share: o.share, Image: images.Howdah, Clients: o.job.Spec.Clients}
+	return desired.BenchmarkJobInput{Job: o.job, Share: o.share, Image: images.Howdah, PullSecrets: images.PullSecrets, Clients: o.job.Spec.Clients}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 )
 
 const root = "../.."
@@ -68,8 +69,60 @@ func run(t *testing.T, name string, args ...string) []byte {
 	return output
 }
 
+// examples is a file with those that Artifact Hub shows of the chart.
+func examples(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "charts", "howdah", "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chart struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if err := yaml.Unmarshal(text, &chart); err != nil {
+		t.Fatal(err)
+	}
+	var objects []any
+	if err := yaml.Unmarshal([]byte(chart.Annotations["artifacthub.io/crdsExamples"]), &objects); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, object := range objects {
+		document, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, "---\n"...), document...)
+	}
+	path := filepath.Join(t.TempDir(), "examples.yaml")
+	if err := os.WriteFile(path, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func namespace(name string) []byte {
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + name + "\n")
+}
+
+// accepted applies all manifests but those of prometheus-operator, whose kinds this API server hasn't.
+func accepted(t *testing.T, c cluster, name string, manifests []byte) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		var ours [][]byte
+		for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+			if !bytes.Contains(document, []byte("apiVersion: monitoring.coreos.com/")) {
+				ours = append(ours, document)
+			}
+		}
+		output, err := c.apply(bytes.Join(ours, []byte("\n---\n")), "--dry-run=server", "--server-side")
+		if err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+		if !strings.Contains(output, "deployment.apps/") {
+			t.Errorf("no operator:\n%s", output)
+		}
+	})
 }
 
 func TestWhatIsInstalledIsAccepted(t *testing.T) {
@@ -83,22 +136,19 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	}
 	template := []string{"template", "howdah", chart, "--namespace", "howdah-system"}
 	for name, manifests := range map[string][]byte{
-		"the chart as it is": run(t, helm, template...),
-		"the chart for two namespaces, with every value set": run(t, helm, append(template,
-			"--set", "watchNamespaces={team-a,team-b}", "--set", "replicas=2", "--set", "logLevel=debug",
-			"--set", "imagePullSecrets={one}", "--set-string", "nodeSelector.role=infra",
-			"--set", "tolerations[0].key=infra", "--set", "tolerations[0].operator=Exists")...),
-		"the kustomize base": run(t, kustomize, "build", filepath.Join(root, "config", "default")),
+		"the chart as it is":             run(t, helm, template...),
+		"the chart with every value set": run(t, helm, append(template, "--values", filepath.Join("..", "chart", "testdata", "everything.values.yaml"))...),
+		"the chart with a share to test": run(t, helm, append(template, "--set", "test.share.name=data")...),
+		"the kustomize base":             run(t, kustomize, "build", filepath.Join(root, "config", "default")),
 	} {
-		t.Run(name, func(t *testing.T) {
-			output, err := c.apply(manifests, "--dry-run=server", "--server-side")
-			if err != nil {
-				t.Errorf("%v\n%s", err, output)
-			}
-			if !strings.Contains(output, "deployment.apps/howdah") {
-				t.Errorf("no operator:\n%s", output)
-			}
-		})
+		accepted(t, c, name, manifests)
+	}
+	overlays, err := filepath.Glob(filepath.Join(root, "config", "overlays", "*"))
+	if err != nil || len(overlays) < 6 {
+		t.Fatalf("overlays: %v, %v", overlays, err)
+	}
+	for _, overlay := range overlays {
+		accepted(t, c, "overlay "+filepath.Base(overlay), run(t, kustomize, "build", overlay))
 	}
 
 	crds := run(t, kustomize, "build", filepath.Join(root, "config", "crd"))
@@ -114,7 +164,7 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	if err != nil || len(tenants) < 2 {
 		t.Fatalf("samples for tenants: %v, %v", tenants, err)
 	}
-	samples = append(samples, tenants...)
+	samples = append(append(samples, tenants...), examples(t))
 	for _, sample := range samples {
 		t.Run("the sample "+filepath.Base(sample), func(t *testing.T) {
 			manifest, err := os.ReadFile(sample)
