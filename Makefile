@@ -10,11 +10,11 @@ NODES ?= 3
 ##@ Look at it
 
 .PHONY: demo
-demo: packages ## Three-node lab, Howdah, the samples, and a unet3d verdict (stays up; make lab-down removes it)
+demo: packages ## Three-node lab, Howdah, the samples, a unet3d verdict (stays up: make lab-down)
 	hack/demo.sh
 
 .PHONY: lab-up
-lab-up: packages ## A real Kubernetes on this machine, NODES=3 NAME=howdah, with Howdah installed; CEPH=yes: with a Ceph, too
+lab-up: packages ## A real Kubernetes on this machine with Howdah: NODES=3 NAME=howdah CEPH=no
 	hack/lab/lab up --name $(NAME) --nodes $(NODES) $(if $(filter yes,$(CEPH)),--memory 2500M)
 	eval "$$(hack/lab/lab env --name $(NAME))"; hack/install.sh --lab $(NAME)
 	$(if $(filter yes,$(CEPH)),eval "$$(hack/lab/lab env --name $(NAME))"; hack/ceph.sh --lab $(NAME))
@@ -33,7 +33,7 @@ bench-operator: packages ## What the operator costs with 100,000 ShareDirectorie
 	hack/bench-operator.sh
 
 .PHONY: bench-shares
-bench-shares: packages ## 1,025 shares with the longest access lists on one FileServer, 300 deleted at once, one too many
+bench-shares: packages ## 1,025 shares with the longest access lists, 300 deleted at once, one too many
 	hack/bench-shares.sh
 
 .PHONY: bench-hostile
@@ -86,7 +86,7 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 	hack/test.sh e2e
 
 .PHONY: test-kernels
-test-kernels: packages ## Everyday commands on NFS clients of Linux 5.10, 6.1, 6.12 and the lab's kernel; HOWDAH_KERNELS="6.1" for one
+test-kernels: packages ## Everyday commands on NFS clients of four kernels (HOWDAH_KERNELS=6.1 for one)
 	hack/test-kernels.sh
 
 .PHONY: test-race
@@ -106,7 +106,8 @@ test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, 
 	hack/test.sh ceph
 
 .PHONY: test-crash
-test-crash: packages ## Random schedules of cut calls and killed processes: HOWDAH_CRASH_SEEDS=50000 of directories, HOWDAH_CRASH_LIVES=3000 of whole shares, or 7-7 for one with its trail
+test-crash: packages ## Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
+	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
 	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/instance
 
