@@ -101,6 +101,10 @@ test-plugin: packages ## kubectl howdah in a terminal on a lab; what it shows is
 test-lost-node: packages ## Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
+.PHONY: test-install
+test-install: packages ## The release upgraded, rolled back, uninstalled and installed again under load, and helm test, on a lab
+	HOWDAH_E2E_LABELS=install hack/test.sh e2e
+
 .PHONY: test-ceph
 test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, forged file handles
 	hack/test.sh ceph
