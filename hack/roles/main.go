@@ -8,6 +8,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -20,17 +21,17 @@ import (
 var withoutNamespace = []string{"namespaces", "nodes", "persistentvolumes", "storageclasses", "subjectaccessreviews", "tokenreviews"}
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Stdin, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "roles:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(role io.Reader, args []string) error {
 	if len(args) != 2 || args[1] != "cluster" && args[1] != "namespaced" {
-		return errors.New("say the file of the role, and cluster or namespaced")
+		return errors.New("say what the role on standard input is called, and cluster or namespaced")
 	}
-	text, err := os.ReadFile(args[0])
+	text, err := io.ReadAll(role)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,8 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		DeferCleanup(func(ctx SpecContext) {
 			mustHelm(ctx, "upgrade", "--install", releaseName, chartFolder, "--values", values, "--reset-values", "--wait", "--timeout", bound(3*time.Minute).String())
 			for _, args := range [][]string{
-				{"delete", "secret", pulled, "-n", operator}, {"delete", "secret", pulled, "-n", c.Namespace},
+				{"delete", "secret", pulled, "-n", operator},
+				{"delete", "secret", pulled, "-n", c.Namespace},
 				{"delete", "pod", releaseName + "-test-names-no-share", "-n", operator, "--ignore-not-found"},
 			} {
 				_, err := c.Kubectl(ctx, args...)

@@ -120,10 +120,11 @@ func livesOf(ctx context.Context, until time.Time) (lives int) {
 		Expect(strings.Fields(shell(ctx, clientB, "ls "+path))).To(ConsistOf(kept), "life %d", lives)
 		Expect(c.Delete(ctx, object)).To(Succeed())
 		Eventually(ctx, func() error {
-			if err := c.Get(ctx, phoenix, &v1alpha1.FileShare{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("share %s is there: %v", phoenix, err)
+			err := c.Get(ctx, phoenix, &v1alpha1.FileShare{})
+			if err == nil {
+				return fmt.Errorf("share %s is there", phoenix)
 			}
-			return nil
+			return client.IgnoreNotFound(err)
 		}).WithTimeout(bound(4 * time.Minute)).Should(Succeed())
 		if object.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
 			kept = nil
