@@ -102,7 +102,7 @@ test-lost-node: packages ## Nodes of a lab lose their power: what is told of it 
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
 .PHONY: test-install
-test-install: packages ## The release upgraded, rolled back, uninstalled and installed again under load, and helm test, on a lab
+test-install: packages ## The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e
 
 .PHONY: test-ceph

@@ -30,7 +30,10 @@ type FileServer struct {
 	// spec is what the user wants.
 	// +required
 	Spec FileServerSpec `json:"spec,omitzero"`
+	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+
 	// status is what the operator sees.
+	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileServerStatus `json:"status,omitempty,omitzero"`
 }

@@ -28,7 +28,10 @@ type FileShare struct {
 	// spec is what the user wants.
 	// +required
 	Spec FileShareSpec `json:"spec,omitzero"`
+	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+
 	// status is what the operator sees.
+	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileShareStatus `json:"status,omitempty,omitzero"`
 }

@@ -27,7 +27,10 @@ type MLPerfStorageJob struct {
 	// spec is what the user wants.
 	// +required
 	Spec MLPerfStorageJobSpec `json:"spec,omitzero"`
+	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+
 	// status is what the operator sees.
+	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status MLPerfStorageJobStatus `json:"status,omitempty,omitzero"`
 }

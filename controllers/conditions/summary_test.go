@@ -3,8 +3,11 @@ package conditions
 import (
 	"testing"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 )
@@ -53,24 +56,20 @@ func TestReadyTellsWaitingFromFailureAndOutage(t *testing.T) {
 	}
 }
 
-// kstatus is what sigs.k8s.io/cli-utils/pkg/kstatus (checkGenericProperties and the rule for Ready) makes of an object.
-// The module itself can't be had everywhere this is built, so its rules are written down here.
+// kstatus is what Flux, and others that wait by kstatus, make of an object with these conditions.
 func kstatus(list []metav1.Condition, generation, observed int64) string {
-	if observed != generation {
-		return "InProgress"
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.FileServer{
+		ObjectMeta: metav1.ObjectMeta{Generation: generation},
+		Status:     v1alpha1.FileServerStatus{Conditions: list, ObservedGeneration: &observed},
+	})
+	if err != nil {
+		return err.Error()
 	}
-	for _, c := range list {
-		switch {
-		case c.Type == "Reconciling" && c.Status == metav1.ConditionTrue:
-			return "InProgress"
-		case c.Type == "Stalled" && c.Status == metav1.ConditionTrue:
-			return "Failed"
-		}
+	result, err := status.Compute(&unstructured.Unstructured{Object: content})
+	if err != nil {
+		return err.Error()
 	}
-	if ready := meta.FindStatusCondition(list, "Ready"); ready != nil && ready.Status != metav1.ConditionTrue {
-		return "InProgress"
-	}
-	return "Current"
+	return result.Status.String()
 }
 
 func TestWhatTheUserHasWaitIsNotUnderWay(t *testing.T) {

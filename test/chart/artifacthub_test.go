@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -68,5 +69,28 @@ func TestArtifactHub(t *testing.T) {
 	}
 	if levels := []string{"Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"}; !slices.Contains(levels, annotations["artifacthub.io/operatorCapabilities"]) {
 		t.Errorf("%q is no level of operators", annotations["artifacthub.io/operatorCapabilities"])
+	}
+}
+
+// The values in the example for Argo CD are values of the chart that it names.
+func TestTheExampleForArgoCD(t *testing.T) {
+	application := values(t, filepath.Join(top, "config", "argocd", "application.yaml"))
+	source, _, err := unstructured.NestedMap(application, "spec", "source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, _ := source["path"].(string); filepath.Clean(filepath.Join(top, path)) != filepath.Clean(chart) {
+		t.Errorf("it installs %q", path)
+	}
+	text, err := yaml.Marshal(source["helm"].(map[string]any)["valuesObject"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all := rendered(t, "--values", file); all.count("PodDisruptionBudget") != 1 || *operator(t, all).Spec.Replicas != 2 {
+		t.Errorf("its values do nothing: %s", text)
 	}
 }

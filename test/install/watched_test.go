@@ -82,7 +82,7 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 	if got := kubectl("-n", "team-a", "get", "fileshare", "far", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].status}`); got != "True" {
 		t.Errorf("a share that waits for somebody is not Stalled: %q", got)
 	}
-	if got := kubectl("-n", "storage", "get", "fileserver", "fs", "-o", "jsonpath={.status}"); got != "" {
+	if got := kubectl("-n", "storage", "get", "fileserver", "fs", "-o", "jsonpath={.status}"); got != `{"observedGeneration":0}` {
 		t.Errorf("somebody looks after namespace storage: %s", got)
 	}
 	// It is nobody's while it waits.

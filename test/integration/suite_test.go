@@ -101,6 +101,7 @@ var _ = BeforeSuite(func() {
 	for _, name := range []string{"node-a", "node-b", "node-c"} {
 		createNode(builders.Node(name).Build())
 	}
+	judgeEverything()
 	startOperator(environment)
 })
 

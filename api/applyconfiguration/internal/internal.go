@@ -176,6 +176,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerStatus
+      default:
+        observedGeneration: 0
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerCapacity
   map:
     fields:
@@ -335,6 +337,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileShareStatus
+      default:
+        observedGeneration: 0
 - name: com.github.howdah.howdah.api.v1alpha1.FileShareReference
   map:
     fields:
@@ -459,6 +463,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJobStatus
+      default:
+        observedGeneration: 0
 - name: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJobSpec
   map:
     fields:
