@@ -76,8 +76,8 @@ var advice = map[string]string{
 // podAdvice is what to do about a pod, by the reason of the scheduler or the kubelet.
 var podAdvice = map[string]string{
 	"Unschedulable":              "No node fits; the message counts why for each. Free resources, add or uncordon nodes, or loosen spec.placement. A volume that is bound to a node needs that node.",
-	"ErrImagePull":               "The node can't get the image: look at its name (the chart's image values), the registry and spec.pods.imagePullSecrets.",
-	"ImagePullBackOff":           "The node can't get the image: look at its name (the chart's image values), the registry and spec.pods.imagePullSecrets.",
+	"ErrImagePull":               "The node can't get the image: look at its name (the chart's image values), the registry and the pull secrets (the chart's imagePullSecrets, spec.pods.imagePullSecrets), which this namespace must have.",
+	"ImagePullBackOff":           "The node can't get the image: look at its name (the chart's image values), the registry and the pull secrets (the chart's imagePullSecrets, spec.pods.imagePullSecrets), which this namespace must have.",
 	"ErrImageNeverPull":          "The image is not on the node, and the pull policy is Never: load it there.",
 	"InvalidImageName":           "Correct the image's name in the chart's values.",
 	"CrashLoopBackOff":           "The container ends again and again: kubectl logs --previous of the pod says why.",
