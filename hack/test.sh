@@ -67,6 +67,8 @@ integration() {
   HOWDAH_GANESHA_ROOT=$(hack/lab/lab images --target ganesha --unpack) || exit 1
   HOWDAH_PROMETHEUS=$(hack/prometheus.sh) || exit 1
   export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1 HOWDAH_PROMETHEUS HOWDAH_REQUIRE_PROMETHEUS=1
+  # envtest gives an API server 20 s to start; a busy machine takes longer.
+  export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=3m
   # One package after the other: each has an API server of its own, and there are two cores.
   # shellcheck disable=SC2046
   run 2 integration -- go test -json -p 1 -timeout 60m $(integration_packages)
