@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -240,6 +241,26 @@ func TestSwitches(t *testing.T) {
 	args := operator(t, rendered(t, "--set", "networkPolicies.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}")).Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--network-policies") || !slices.Contains(args, "--metrics-from-namespaces=monitoring") {
 		t.Errorf("the operator makes no NetworkPolicies for servers: %v", args)
+	}
+}
+
+// A version with build metadata has a plus sign, which labels can't have.
+func TestLabelsOfEveryVersionAreLabels(t *testing.T) {
+	folder := t.TempDir()
+	helm := tool(t, "HELM", "helm")
+	if _, err := command(t, helm, "package", chart, "--version", "1.2.3+build.5", "--app-version", "1.2.3+build.5", "--destination", folder); err != nil {
+		t.Fatal(err)
+	}
+	text, err := command(t, helm, "template", release, filepath.Join(folder, "howdah-1.2.3+build.5.tgz"), "--namespace", system, "--set", "image.tag=a,serverImage.tag=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, object := range decode(t, text) {
+		for label, value := range object.GetLabels() {
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+				t.Errorf("%s has label %s: %q: %v", key, label, value, problems)
+			}
+		}
 	}
 }
 

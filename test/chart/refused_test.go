@@ -44,6 +44,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"an account like that of servers":         {[]string{"--set", "serviceAccount.name=training-data"}, []string{"choose another", "training-data"}},
 		"a name that is too long":                 {[]string{"--set", "fullnameOverride=" + strings.Repeat("a", 51)}, []string{"fullnameOverride is", "at most 50"}},
 		"a namespace of the test without a share": {[]string{"--set", "test.share.namespace=team-a"}, []string{"name a FileShare of it in test.share.name"}},
+		"values of a chart that had fewer":        {[]string{"--set", "podDisruptionBudget=null,test=null"}, []string{"missing", "'podDisruptionBudget'", "'test'"}},
 		"two mistakes at once":                    {[]string{"--set", "image.tag=a b,imageRegistry=X"}, []string{`image.tag is "a b"`, `imageRegistry is "X"`}},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -121,7 +121,8 @@ func loadGoesOn(ctx context.Context) {
 	}
 	before, err := lines(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(ctx, lines).Should(BeNumerically(">", before+10))
+	// A data server that was just replaced has its grace period first.
+	Eventually(ctx, lines).WithTimeout(bound(3 * time.Minute)).Should(BeNumerically(">", before+10))
 }
 
 // The release is taken away under other specs: this one is only run when it is asked for (make test-install).
