@@ -74,8 +74,9 @@ var tools = []tool{
 		times:   true,
 	},
 	{
-		name:    "python rmtree",
-		prepare: "cp -r $S $out",
+		name: "python rmtree",
+		// All are entered: what python says of others is a matter of how long ago they were made.
+		prepare: "cp -r $S $out; find $out > /dev/null",
 		command: `python3 -c "import shutil, os; shutil.rmtree(os.environ['out'])"`,
 		excused: busyInShares(1),
 	},
