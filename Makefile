@@ -36,6 +36,10 @@ bench-operator: packages ## What the operator costs with 100,000 ShareDirectorie
 bench-shares: packages ## 1,025 shares with the longest access lists, 300 deleted at once, one too many
 	hack/bench-shares.sh
 
+.PHONY: bench-claims
+bench-claims: packages ## 500 claims of a StorageClass at once: the time, and the API writes
+	hack/bench-claims.sh
+
 .PHONY: bench-hostile
 bench-hostile: ## What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh

@@ -32,6 +32,7 @@ import (
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/mlperfstoragejob"
 	"github.com/howdah/howdah/controllers/objectmetrics"
+	"github.com/howdah/howdah/controllers/provisioner"
 )
 
 // Options are what all controllers share.
@@ -44,6 +45,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// WatchNamespaces are the Kubernetes namespaces that the cache has, as given to CacheOptions; none means all.
 	WatchNamespaces []string
+	// ProvisionClaims has claims of StorageClasses with Howdah's provisioner become shares.
+	ProvisionClaims bool
 	// Metrics is where metrics of the objects are registered; nil: nowhere.
 	Metrics prometheus.Registerer
 }
@@ -182,6 +185,17 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Events:  mgr.GetEventRecorder(mlperfstoragejob.FieldManager),
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
+	}
+	if options.ProvisionClaims {
+		if err := (&provisioner.Reconciler{
+			Client: mgr.GetClient(),
+			Live:   mgr.GetAPIReader(),
+			Events: mgr.GetEventRecorder(provisioner.FieldManager),
+
+			WatchNamespaces: options.WatchNamespaces,
+		}).SetupWithManager(ctx, mgr); err != nil {
+			return fmt.Errorf("controller of claims: %w", err)
+		}
 	}
 	if options.Metrics == nil {
 		return nil

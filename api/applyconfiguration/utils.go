@@ -28,6 +28,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BenchmarkMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BenchmarkResult"):
 		return &apiv1alpha1.BenchmarkResultApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClaimReference"):
+		return &apiv1alpha1.ClaimReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientResult"):
 		return &apiv1alpha1.ClientResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Dataset"):

@@ -41,6 +41,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed: data lies on the volumes by it; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: directories are placed by it; make a new share"
+// +kubebuilder:validation:XValidation:rule="has(self.claimRef) == has(oldSelf.claimRef) && (!has(self.claimRef) || self.claimRef == oldSelf.claimRef)",message="claimRef can't be changed: whether a share has a ready-made claim is decided when it is made"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
@@ -134,6 +135,11 @@ type FileShareSpec struct {
 	// +listType=set
 	// +optional
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+
+	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
+	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
+	// +optional
+	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
 }
 
 // ShareLayout tells how the data of a share is laid out.

@@ -41,6 +41,22 @@ const (
 	// PausedTrue is the value of PausedAnnotation.
 	PausedTrue = "true"
 
+	// Provisioner is the provisioner of StorageClasses whose claims become FileShares.
+	Provisioner = "howdah.io/share"
+	// ProvisionedShareAnnotation is on a PersistentVolume that was made for a claim of a StorageClass: namespace/name of its FileShare.
+	ProvisionedShareAnnotation = "howdah.io/provisioned-share"
+	// CapacityAnnotation, if it is CapacityNotEnforced on such a PersistentVolume, says that nothing keeps pods to its size.
+	CapacityAnnotation = "howdah.io/capacity"
+	// CapacityNotEnforced is a value of CapacityAnnotation.
+	CapacityNotEnforced = "NotEnforced"
+	// VolumeDeletedAnnotation is VolumeDeletedTrue on a FileShare whose PersistentVolume was deleted and said Retain: it stays, for people
+	// to do something with it.
+	VolumeDeletedAnnotation = "howdah.io/volume-deleted"
+	// VolumeDeletedTrue is the value of VolumeDeletedAnnotation.
+	VolumeDeletedTrue = "true"
+
+	// VolumeFinalizer keeps the PersistentVolume of a claim of a StorageClass until its FileShare is gone, or known to stay.
+	VolumeFinalizer = "howdah.io/volume"
 	// FileServerFinalizer keeps a FileServer until no FileShare uses it.
 	FileServerFinalizer = "howdah.io/file-server"
 	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.

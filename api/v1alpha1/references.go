@@ -25,3 +25,18 @@ type FileShareReference struct {
 	// +required
 	Name string `json:"name,omitempty"`
 }
+
+// ClaimReference names a PersistentVolumeClaim.
+type ClaimReference struct {
+	// namespace is the Kubernetes namespace of the claim.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the claim.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name,omitempty"`
+}

@@ -16,6 +16,7 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
@@ -33,6 +34,7 @@ type operatorOptions struct {
 	metricsSecure   bool
 	healthAddress   string
 	networkPolicies bool
+	provisionClaims bool
 	metricsFrom     []string
 	podNamespace    string
 	leaderElect     bool
@@ -60,6 +62,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty means the pod's own")
 	flags.BoolVar(&o.networkPolicies, "network-policies", false, "make NetworkPolicies for the pods of every FileServer")
 	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
+	flags.BoolVar(&o.provisionClaims, "provision-claims", false, "make shares for claims of StorageClasses with the provisioner "+v1alpha1.Provisioner)
 	flags.StringVar(&o.podNamespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "Kubernetes namespace of the operator ($POD_NAMESPACE)")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest level to log: DEBUG, INFO, WARN or ERROR")
 	return command
@@ -125,7 +128,7 @@ func runOperator(o operatorOptions) error {
 	}
 	ctx := ctrl.SetupSignalHandler()
 	metrics.RegisterProcess(runtimemetrics.Registry, false)
-	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces, Metrics: runtimemetrics.Registry}
+	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces, ProvisionClaims: o.provisionClaims, Metrics: runtimemetrics.Registry}
 	if o.networkPolicies {
 		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
 	}

@@ -28,11 +28,14 @@ func ShareMount(share *v1alpha1.FileShare, address string) v1alpha1.ShareMount {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return v1alpha1.ShareMount{
-		Address:   address,
-		Path:      share.Spec.Path,
-		Options:   MountOptions(),
-		Command:   "mount -t nfs4 -o " + strings.Join(MountOptions(), ",") + " " + host + ":" + share.Spec.Path + " /mnt",
-		ClaimName: naming.ShareClaim(share.Name),
+	mount := v1alpha1.ShareMount{
+		Address: address,
+		Path:    share.Spec.Path,
+		Options: MountOptions(),
+		Command: "mount -t nfs4 -o " + strings.Join(MountOptions(), ",") + " " + host + ":" + share.Spec.Path + " /mnt",
 	}
+	if !naming.IsProvisioned(share) {
+		mount.ClaimName = naming.ShareClaim(share.Name)
+	}
+	return mount
 }

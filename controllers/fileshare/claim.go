@@ -24,6 +24,9 @@ type claimPlan struct {
 
 // planClaim decides about the ready-made volume and claim.
 func planClaim(o *observed) claimPlan {
+	if naming.IsProvisioned(o.share) {
+		return claimPlan{} // It has a volume and a claim already, or will: controllers/provisioner.
+	}
 	address := o.fileServer.Status.Address
 	if address == "" {
 		return claimPlan{waiting: &finding{

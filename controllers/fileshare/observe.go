@@ -190,6 +190,9 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 }
 
 func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
+	if naming.IsProvisioned(o.share) {
+		return nil // A volume or a claim that may have its name is none of the share's.
+	}
 	volume := &corev1.PersistentVolume{}
 	found, err := get(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
 	if err != nil {

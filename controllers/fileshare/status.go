@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // maxNamed is how many things a message names before it only counts.
@@ -295,6 +296,9 @@ func claimCondition(o *observed, plan claimPlan, failed error) metav1.Condition 
 	}
 	if plan.waiting != nil {
 		return conditions.False(kind, plan.waiting.reason, plan.waiting.message)
+	}
+	if ref := o.share.Spec.ClaimRef; naming.IsProvisioned(o.share) {
+		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("the share is for the claim %s of namespace %s", ref.Name, ref.Namespace))
 	}
 	return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("pods can use the claim %s", o.share.Name))
 }

@@ -22,6 +22,7 @@ const (
 	fileShare  = "howdah.fileShare"
 	dataServer = "howdah.dataServer"
 	job        = "howdah.job"
+	volume     = "howdah.volume"
 )
 
 // OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
@@ -44,6 +45,9 @@ func OfDataServer(name string) client.MatchingFields { return client.MatchingFie
 // OfJob lists the pods of an MLPerfStorageJob.
 func OfJob(name string) client.MatchingFields { return client.MatchingFields{job: name} }
 
+// OfVolume lists the FileShares that were made for a claim of a StorageClass, by the name of its PersistentVolume.
+func OfVolume(name string) client.MatchingFields { return client.MatchingFields{volume: name} }
+
 // by are the fields of each kind. What is made for a FileServer, a share or a job tells it by a label.
 var by = []struct {
 	object client.Object
@@ -52,6 +56,12 @@ var by = []struct {
 }{
 	{&v1alpha1.FileShare{}, fileServer, specOf(func(s *v1alpha1.FileShare) string {
 		return naming.ServerNamespace(s) + "/" + s.Spec.FileServerRef.Name
+	})},
+	{&v1alpha1.FileShare{}, volume, specOf(func(s *v1alpha1.FileShare) string {
+		if naming.IsProvisioned(s) {
+			return s.Name
+		}
+		return ""
 	})},
 	{&internalv1.ShareAttachment{}, fileServer, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileServerRef.Name })},
 	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},

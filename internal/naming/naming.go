@@ -144,6 +144,12 @@ func KeyOf(share *v1alpha1.FileShare) string {
 // IsForeign tells that a share is not in its FileServer's Kubernetes namespace.
 func IsForeign(share *v1alpha1.FileShare) bool { return ServerNamespace(share) != share.Namespace }
 
+// IsProvisioned tells that a share was made for a claim of a StorageClass, and so has no ready-made one.
+func IsProvisioned(share *v1alpha1.FileShare) bool { return share.Spec.ClaimRef.Name != "" }
+
+// ProvisionedVolume is the PersistentVolume of a claim of a StorageClass, and its FileShare: what Kubernetes' own provisioners name theirs.
+func ProvisionedVolume(claimUID string) string { return "pvc-" + claimUID }
+
 // ShareLabels are on every object that belongs to a share and is in its FileServer's namespace. A label's value has at most 63 characters, so
 // a key would not fit.
 func ShareLabels(serverNamespace, fileServer, key string) map[string]string {

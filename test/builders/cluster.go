@@ -81,6 +81,22 @@ func (b *StorageClassBuilder) Expandable() *StorageClassBuilder {
 	return b
 }
 
+// Shares makes it one whose claims become shares of a FileServer. Parameters come as names and values, one after the other.
+func (b *StorageClassBuilder) Shares(namespace, fileServer string, parameters ...string) *StorageClassBuilder {
+	b.object.Provisioner = v1alpha1.Provisioner
+	b.object.Parameters = map[string]string{"fileServer": fileServer, "fileServerNamespace": namespace}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		b.object.Parameters[parameters[i]] = parameters[i+1]
+	}
+	return b
+}
+
+// With changes what has no method of its own.
+func (b *StorageClassBuilder) With(change func(*storagev1.StorageClass)) *StorageClassBuilder {
+	change(&b.object)
+	return b
+}
+
 // Default makes it the cluster's default.
 func (b *StorageClassBuilder) Default() *StorageClassBuilder {
 	b.object.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}

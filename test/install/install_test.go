@@ -164,7 +164,11 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	if err != nil || len(tenants) < 2 {
 		t.Fatalf("samples for tenants: %v, %v", tenants, err)
 	}
-	samples = append(append(samples, tenants...), examples(t))
+	provisioning, err := filepath.Glob(filepath.Join(root, "config", "samples", "provisioning", "*.yaml"))
+	if err != nil || len(provisioning) < 1 {
+		t.Fatalf("samples for provisioning: %v, %v", provisioning, err)
+	}
+	samples = append(append(append(samples, tenants...), provisioning...), examples(t))
 	for _, sample := range samples {
 		t.Run("the sample "+filepath.Base(sample), func(t *testing.T) {
 			manifest, err := os.ReadFile(sample)

@@ -109,16 +109,18 @@ var _ = BeforeSuite(func() {
 // and nothing else, so that a missing marker fails a story.
 func startOperator(environment *envtest.Environment) {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
-	Expect(err).NotTo(HaveOccurred(), "make manifests writes the operator's role")
-	var role rbacv1.ClusterRole
-	Expect(yaml.UnmarshalStrict(text, &role)).To(Succeed())
-	Expect(admin.Create(ctx, &role)).To(Succeed())
-	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: operatorUser},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
-	})).To(Succeed())
+	for _, file := range []string{filepath.Join("rbac", "role.yaml"), filepath.Join("components", "provisioning", "role.yaml")} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "config", file))
+		Expect(err).NotTo(HaveOccurred(), "make manifests writes the operator's role")
+		var role rbacv1.ClusterRole
+		Expect(yaml.UnmarshalStrict(text, &role)).To(Succeed())
+		Expect(admin.Create(ctx, &role)).To(Succeed())
+		Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+		})).To(Succeed())
+	}
 	user, err := environment.AddUser(envtest.User{Name: operatorUser}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	operatorConfig := user.Config()
@@ -136,6 +138,7 @@ func startOperator(environment *envtest.Environment) {
 		Images: desired.Images{Server: serverImage, Howdah: howdahImage},
 		Clock:  clock.RealClock{},
 
+		ProvisionClaims: true,
 		Metrics:         runtimemetrics.Registry,
 		NetworkPolicies: &desired.NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 	})).To(Succeed())

@@ -127,6 +127,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: verdict
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Verdict
+- name: com.github.howdah.howdah.api.v1alpha1.ClaimReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ClientResult
   map:
     fields:
@@ -354,6 +363,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.howdah.howdah.api.v1alpha1.AccessRule
           elementRelationship: atomic
+    - name: claimRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ClaimReference
     - name: depth
       type:
         scalar: numeric

@@ -25,6 +25,8 @@ type Backend interface {
 	Observe(ctx context.Context, from Readers, seen Seen) (Storage, error)
 	// ExportsPerShare is how many exports a data server has of each share: Export_Ids are limited.
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
+	// EnforcesSizes tells whether a share can be kept to a size.
+	EnforcesSizes(fs *v1alpha1.FileServer) bool
 	// Slots are the places of a data server that new directories may go to.
 	Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 }

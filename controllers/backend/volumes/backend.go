@@ -27,6 +27,9 @@ type Backend struct{}
 
 var _ contract.Backend = Backend{}
 
+// EnforcesSizes: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
+func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
+
 // ExportsPerShare is the number of volumes: each has an export of each share.
 func (Backend) ExportsPerShare(fs *v1alpha1.FileServer) int32 { return perServer(fs) }
 

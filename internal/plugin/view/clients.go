@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/plugin/text"
 )
@@ -136,10 +137,14 @@ func mounted(w *World, fs *v1alpha1.FileServer, pod *corev1.Pod) (shares []strin
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		for _, share := range w.sharesOf(fs.Namespace, fs.Name) {
-			byClaim := v.PersistentVolumeClaim != nil && share.Namespace == pod.Namespace && share.Status.Mount.ClaimName == v.PersistentVolumeClaim.ClaimName
+			claim := v1alpha1.ClaimReference{Namespace: share.Namespace, Name: share.Status.Mount.ClaimName}
+			if naming.IsProvisioned(share) {
+				claim = share.Spec.ClaimRef
+			}
+			byClaim := v.PersistentVolumeClaim != nil && claim == v1alpha1.ClaimReference{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}
 			byAddress := v.NFS != nil && fs.Status.Address != "" && v.NFS.Server == fs.Status.Address &&
 				(v.NFS.Path == share.Spec.Path || strings.HasPrefix(v.NFS.Path, share.Spec.Path+"/"))
-			if byClaim && share.Status.Mount.ClaimName != "" || byAddress {
+			if byClaim || byAddress {
 				shares = append(shares, share.Name)
 			}
 		}

@@ -47,6 +47,9 @@ type FileShareSpecApplyConfiguration struct {
 	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
 	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
+	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
+	ClaimRef *ClaimReferenceApplyConfiguration `json:"claimRef,omitempty"`
 }
 
 // FileShareSpecApplyConfiguration constructs a declarative configuration of the FileShareSpec type for use with
@@ -157,5 +160,13 @@ func (b *FileShareSpecApplyConfiguration) WithIgnoreDataOn(values ...string) *Fi
 	for i := range values {
 		b.IgnoreDataOn = append(b.IgnoreDataOn, values[i])
 	}
+	return b
+}
+
+// WithClaimRef sets the ClaimRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClaimRef field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithClaimRef(value *ClaimReferenceApplyConfiguration) *FileShareSpecApplyConfiguration {
+	b.ClaimRef = value
 	return b
 }

@@ -1,0 +1,235 @@
+package provisioner
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// observed is everything there is of one claim. Objects are shared with caches: nothing may change them.
+type observed struct {
+	// claim is nil if there is none of that UID.
+	claim *corev1.PersistentVolumeClaim
+	// class is the claim's, nil if it does not exist.
+	class *storagev1.StorageClass
+	// volume is nil if there is none.
+	volume *corev1.PersistentVolume
+	// share is nil if there is none where the volume, or else the class, says that it is.
+	share *v1alpha1.FileShare
+	// fileServer is the one that the class names, nil if it does not exist or is not looked after.
+	fileServer *v1alpha1.FileServer
+	// unwatched: the operator was not told to look after the Kubernetes namespace of the FileServer and the share.
+	unwatched bool
+	// namespaceLabels are those of the claim's Kubernetes namespace.
+	namespaceLabels map[string]string
+}
+
+// decision is what a pass is to do: one thing at most, and to say: one thing at most.
+type decision struct {
+	createShare  *v1alpha1.FileShare
+	createVolume *corev1.PersistentVolume
+	// grow is the size that volume and claim are to show.
+	grow *resource.Quantity
+	// policy is what the share is to say of its data, "" if it does already.
+	policy v1alpha1.ReclaimPolicy
+	// deleteShare: nobody has a use for it any more.
+	deleteShare bool
+	// keepShare: its volume was deleted, and said Retain.
+	keepShare bool
+	// dropVolume: the volume has done its part.
+	dropVolume bool
+
+	// refusal is for the claim: what is wrong and who can mend it.
+	refusal string
+	// success is for the claim, once the rest is done.
+	success string
+}
+
+// decide is the whole pass but for reading, writing and telling.
+func decide(o *observed) decision {
+	switch {
+	case o.volume != nil && o.unwatched:
+		return decision{} // Another operator's.
+	case o.volume != nil && isOver(o.volume):
+		return decideEnd(o)
+	case o.volume != nil:
+		return decideBound(o)
+	case o.claim == nil:
+		return decideOrphan(o)
+	case o.claim.DeletionTimestamp != nil || o.claim.Spec.VolumeName != "" || !isOurs(o.claim):
+		return decision{} // What there may be of it goes when the claim is gone.
+	}
+	return decideNew(o)
+}
+
+// decideNew brings a claim to its volume: a share, and when that can be mounted, a volume.
+func decideNew(o *observed) decision {
+	if o.class == nil || o.class.Provisioner != v1alpha1.Provisioner || waitsForPod(o.claim, o.class) {
+		return decision{} // Kubernetes itself says so, at the claim.
+	}
+	p, problems := parametersOf(o.class)
+	if len(problems) > 0 {
+		return decision{refusal: fmt.Sprintf("StorageClass %s: %s; parameters can't be changed: whoever made the class deletes it and makes it again", o.class.Name, strings.Join(problems, "; "))}
+	}
+	if problems = checkClaim(o.claim); len(problems) > 0 {
+		return decision{refusal: strings.Join(problems, "; ") + "; make the claim again"}
+	}
+	if refusal := checkFileServer(o, p); refusal != "" {
+		return decision{refusal: refusal}
+	}
+	enforced := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
+	if p.sizeEnforced && !enforced {
+		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s keeps nobody to a size; use a class with size: BestEffort", o.class.Name, p.fileServer)}
+	}
+	if o.share == nil {
+		share := shareFor(o.claim, o.class, p)
+		if !sharePath.MatchString(share.Spec.Path) {
+			return decision{refusal: fmt.Sprintf("StorageClass %s: parameter path makes %s of this claim, and a share's path is /NAME or /NAME/NAME with at most %d characters in each; "+
+				"use a class with another path, such as %s", o.class.Name, share.Spec.Path, maxElement, defaultPath)}
+		}
+		return decision{createShare: share}
+	}
+	return decideShared(o, p, enforced)
+}
+
+// decideShared waits for the share to be ready to mount.
+func decideShared(o *observed, p parameters, enforced bool) decision {
+	switch ref := o.share.Spec.ClaimRef; {
+	case ref.Namespace != o.claim.Namespace || ref.Name != o.claim.Name:
+		return decision{refusal: fmt.Sprintf("a FileShare %s that is none of this claim's is in the way, in namespace %s; whoever made it deletes it", o.share.Name, o.share.Namespace)}
+	case o.share.DeletionTimestamp != nil:
+		return decision{} // Somebody deleted it; it is made again when it is gone.
+	case conditions.IsStalled(o.share.Status.Conditions):
+		return decision{refusal: describeStalled(o)}
+	case !conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady), o.share.Status.Mount.Address == "",
+		// A pod that mounts before anyone listens loses seconds to mount.nfs, which doubles its pauses.
+		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable):
+		return decision{}
+	}
+	size := o.claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	d := decision{
+		createVolume: volumeFor(o.claim, o.class, p, o.share, enforced),
+		success:      fmt.Sprintf("%s of FileServer %s is the claim's", o.share.Spec.Path, p.fileServer),
+	}
+	if !enforced {
+		d.success += fmt.Sprintf("; nothing keeps pods to %s: they can fill what the FileServer's storage has", size.String())
+	}
+	return d
+}
+
+// checkFileServer tells why the FileServer can't serve the claim. What is in a namespace that the claim's owner may not read, he does not
+// learn here: that the FileServer is missing and that it does not allow him is one sentence.
+func checkFileServer(o *observed, p parameters) string {
+	if o.unwatched {
+		return fmt.Sprintf("this operator does not look after namespace %q, where FileServer %q is to be; ask whoever installed Howdah to add it to the chart's watchNamespaces", p.fileServerNamespace, p.fileServer)
+	}
+	if o.claim.Namespace == p.fileServerNamespace {
+		switch {
+		case o.fileServer == nil:
+			return fmt.Sprintf("there is no FileServer %q in namespace %q, which StorageClass %s names; create it", p.fileServer, p.fileServerNamespace, o.class.Name)
+		case o.fileServer.DeletionTimestamp != nil:
+			return fmt.Sprintf("FileServer %s is being deleted; use a StorageClass with another", p.fileServer)
+		}
+		return ""
+	}
+	if o.fileServer == nil || o.fileServer.DeletionTimestamp != nil || !desired.AllowsNamespace(o.fileServer, o.claim.Namespace, o.namespaceLabels) {
+		return fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask whoever runs it to allow them by its spec.allowedNamespaces", p.fileServer, p.fileServerNamespace, o.claim.Namespace)
+	}
+	return ""
+}
+
+// describeStalled repeats what the share says to its own namespace, and to others that there is something.
+func describeStalled(o *observed) string {
+	reason, message := conditions.Reason(o.share.Status.Conditions, v1alpha1.ConditionStalled), conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionStalled)
+	if o.claim.Namespace == o.share.Namespace {
+		return fmt.Sprintf("FileShare %s says %s: %s", o.share.Name, reason, message)
+	}
+	return fmt.Sprintf("FileShare %s says %s; ask whoever runs FileServer %s: kubectl describe fileshare -n %s %s", o.share.Name, reason, o.share.Spec.FileServerRef.Name, o.share.Namespace, o.share.Name)
+}
+
+// describeRefused says that the API server refuses an object (a quota, an admission policy), and why to who may know.
+func describeRefused(o *observed, d decision, err error) string {
+	if o.claim != nil && d.createShare != nil && d.createShare.Namespace != o.claim.Namespace {
+		return fmt.Sprintf("a FileShare for the claim is refused in namespace %s, where FileServer %s is; ask whoever runs it: the operator's log has the reason, and tries again",
+			d.createShare.Namespace, d.createShare.Spec.FileServerRef.Name)
+	}
+	return err.Error() + "; it is tried again"
+}
+
+// decideBound looks after a volume that is in use, or about to be. The volume's reclaim policy is what counts, whoever changed it.
+func decideBound(o *observed) decision {
+	if o.share != nil && o.share.DeletionTimestamp == nil {
+		if policy := policyOf(o.volume.Spec.PersistentVolumeReclaimPolicy); o.share.Spec.ReclaimPolicy != policy {
+			return decision{policy: policy}
+		}
+	}
+	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
+		return decision{}
+	}
+	wanted, shown, told := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
+	if wanted.Cmp(shown) > 0 || wanted.Cmp(told) > 0 {
+		return decision{
+			grow:    &wanted,
+			success: fmt.Sprintf("claim and volume show %s now; nothing else changes, because nothing keeps pods to a size", wanted.String()),
+		}
+	}
+	return decision{}
+}
+
+// isOver: no claim has the volume any more, or none will: Kubernetes binds none to a volume that is being deleted.
+func isOver(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == corev1.VolumeReleased || volume.DeletionTimestamp != nil && volume.Status.Phase != corev1.VolumeBound
+}
+
+// decideEnd takes apart what a released volume stands for, as its reclaim policy says: the share first, for the volume is what knows of it.
+func decideEnd(o *observed) decision {
+	deleting := o.volume.DeletionTimestamp != nil
+	if o.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		switch policy := policyOf(o.volume.Spec.PersistentVolumeReclaimPolicy); {
+		case o.share != nil && o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != policy:
+			return decision{policy: policy}
+		case !deleting:
+			return decision{} // It waits for people, as Kubernetes has it.
+		case o.share != nil && o.share.DeletionTimestamp == nil && !isKept(o.share):
+			return decision{keepShare: true}
+		}
+		return decision{dropVolume: true}
+	}
+	switch {
+	case o.share == nil:
+		return decision{dropVolume: true}
+	case o.share.DeletionTimestamp != nil:
+		return decision{} // It tells when it is gone.
+	case o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete:
+		return decision{policy: v1alpha1.ReclaimDelete}
+	}
+	return decision{deleteShare: true}
+}
+
+// decideOrphan takes away a share whose claim went before it had a volume. Nobody could write to it but who mounts shares by their paths, and the
+// share itself says what becomes of that.
+func decideOrphan(o *observed) decision {
+	if o.share == nil || o.share.DeletionTimestamp != nil || isKept(o.share) || !isMade(o.share) {
+		return decision{}
+	}
+	return decision{deleteShare: true}
+}
+
+// isKept: the share is for people since its volume was deleted.
+func isKept(share *v1alpha1.FileShare) bool {
+	return share.Annotations[v1alpha1.VolumeDeletedAnnotation] == v1alpha1.VolumeDeletedTrue
+}
+
+// isMade: the share is one that this controller made, and not one that somebody gave a claimRef.
+func isMade(share *v1alpha1.FileShare) bool {
+	return naming.IsProvisioned(share) && share.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
+}

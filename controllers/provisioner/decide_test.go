@@ -1,0 +1,277 @@
+package provisioner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
+)
+
+const volumeName = "pvc-" + uid
+
+// world is a claim of namespace team-a whose FileServer, in namespace storage, lets everybody in; share and volume are as they are once all is done.
+func world(change func(*observed)) *observed {
+	class := builders.StorageClass("c").Shares("storage", "fs").Build()
+	claim := builders.Claim("team-a", "scratch", "c").UID(uid).Build()
+	p, _ := parametersOf(class)
+	fileServer := builders.FileServer("storage", "fs").Build()
+	fileServer.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+	fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+	share := shareFor(claim, class, p)
+	share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	share.Status.Mount.Address = "10.0.0.1"
+	o := &observed{claim: claim, class: class, share: share, fileServer: fileServer, volume: volumeFor(claim, class, p, share, false)}
+	o.volume.Status.Phase = corev1.VolumeBound
+	change(o)
+	return o
+}
+
+// unbound is before there is a volume.
+func unbound(change func(*observed)) *observed {
+	return world(func(o *observed) {
+		o.volume = nil
+		change(o)
+	})
+}
+
+// bound is with the claim as Kubernetes has it in the end.
+func bound(change func(*observed)) *observed {
+	return world(func(o *observed) {
+		o.claim.Spec.VolumeName, o.claim.Status.Phase = volumeName, corev1.ClaimBound
+		o.claim.Status.Capacity = o.volume.Spec.Capacity
+		change(o)
+	})
+}
+
+// released is without the claim.
+func released(policy corev1.PersistentVolumeReclaimPolicy, change func(*observed)) *observed {
+	return world(func(o *observed) {
+		o.claim, o.volume.Status.Phase, o.volume.Spec.PersistentVolumeReclaimPolicy = nil, corev1.VolumeReleased, policy
+		o.share.Spec.ReclaimPolicy = policyOf(policy)
+		change(o)
+	})
+}
+
+// does is what a decision does, in a word.
+func does(d decision) string {
+	var all []string
+	for what, is := range map[string]bool{
+		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow": d.grow != nil, "policy " + string(d.policy): d.policy != "",
+		"delete share": d.deleteShare, "keep share": d.keepShare, "drop volume": d.dropVolume, "refuse": d.refusal != "",
+	} {
+		if is {
+			all = append(all, what)
+		}
+	}
+	if len(all) == 0 {
+		return "wait"
+	}
+	return strings.Join(all, " and ")
+}
+
+func TestDecide(t *testing.T) {
+	now := ptr.To(metav1.Now())
+	const del, keep = corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain
+	noShare := func(o *observed) { o.share = nil }
+	as := func(*observed) {}
+	for what, tc := range map[string]struct {
+		o    *observed
+		want string
+	}{
+		"a new claim gets a share":                     {unbound(noShare), "share"},
+		"one that another provisioner serves does not": {unbound(func(o *observed) { o.share, o.claim.Annotations = nil, nil }), "wait"},
+		"with the older annotation it does": {unbound(func(o *observed) {
+			o.share, o.claim.Annotations = nil, map[string]string{betaProvisionerAnnotation: v1alpha1.Provisioner}
+		}), "share"},
+		"nor one that names its volume":        {unbound(func(o *observed) { o.share, o.claim.Spec.VolumeName = nil, "mine" }), "wait"},
+		"nor one that is being deleted":        {unbound(func(o *observed) { o.share, o.claim.DeletionTimestamp = nil, now }), "wait"},
+		"nor one whose class is gone":          {unbound(func(o *observed) { o.share, o.class = nil, nil }), "wait"},
+		"nor one whose class is another's now": {unbound(func(o *observed) { o.share, o.class.Provisioner = nil, "other" }), "wait"},
+		"nor one that waits for a pod": {unbound(func(o *observed) {
+			o.share, o.class.VolumeBindingMode = nil, ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+		}), "wait"},
+		"with a pod it does": {unbound(func(o *observed) {
+			o.share, o.class.VolumeBindingMode = nil, ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+			o.claim.Annotations[selectedNodeAnnotation] = "n"
+		}), "share"},
+		"no FileServer": {unbound(func(o *observed) { o.share, o.fileServer = nil, nil }), "refuse"},
+		"a FileServer that allows its own namespace only": {unbound(func(o *observed) { o.share, o.fileServer.Spec.AllowedNamespaces = nil, nil }), "refuse"},
+		"a FileServer's own namespace": {unbound(func(o *observed) {
+			o.share, o.fileServer.Spec.AllowedNamespaces, o.claim.Namespace = nil, nil, "storage"
+		}), "share"},
+		"a FileServer that goes": {unbound(func(o *observed) { o.share, o.fileServer.DeletionTimestamp = nil, now }), "refuse"},
+		"an enforced size":       {unbound(func(o *observed) { o.share, o.class.Parameters["size"] = nil, "Required" }), "refuse"},
+		"a path without room": {unbound(func(o *observed) {
+			o.share, o.class.Parameters["path"], o.claim.Namespace = nil, "/{namespace}-{claim}", long64[:63]
+		}), "refuse"},
+		"a share that is not ready":                   {unbound(func(o *observed) { o.share.Status.Conditions[0].Status = metav1.ConditionUnknown }), "wait"},
+		"a share that needs somebody":                 {unbound(func(o *observed) { o.share.Status.Conditions[0].Type = v1alpha1.ConditionStalled }), "refuse"},
+		"a share of another claim":                    {unbound(func(o *observed) { o.share.Spec.ClaimRef.Name = "other" }), "refuse"},
+		"a share that somebody deleted":               {unbound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"a share whose front door is shut":            {unbound(func(o *observed) { o.fileServer.Status.Conditions = nil }), "wait"},
+		"a share that is ready":                       {unbound(as), "volume"},
+		"a claim that went before":                    {unbound(func(o *observed) { o.claim, o.class, o.fileServer = nil, nil, nil }), "delete share"},
+		"a claim that goes, and a pod still names it": {unbound(func(o *observed) { o.claim.DeletionTimestamp = now }), "wait"},
+		"a share with a claimRef by hand":             {unbound(func(o *observed) { o.claim, o.share.Labels = nil, nil }), "wait"},
+		"a share whose volume was deleted and said Retain": {unbound(func(o *observed) {
+			o.claim, o.share.Annotations = nil, map[string]string{v1alpha1.VolumeDeletedAnnotation: "true"}
+		}), "wait"},
+		"nothing is left":              {unbound(func(o *observed) { o.claim, o.share = nil, nil }), "wait"},
+		"bound":                        {bound(as), "wait"},
+		"not bound yet":                {world(as), "wait"},
+		"bound, and the share is gone": {bound(noShare), "wait"},
+		"a larger claim":               {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
+		"a larger claim whose volume shows it": {bound(func(o *observed) {
+			o.claim.Spec.Resources.Requests, o.volume.Spec.Capacity = sized("20Gi"), sized("20Gi")
+		}), "grow"},
+		"a smaller claim":                        {bound(func(o *observed) { o.volume.Spec.Capacity, o.claim.Status.Capacity = sized("20Gi"), sized("20Gi") }), "wait"},
+		"a volume whose policy was changed":      {bound(func(o *observed) { o.volume.Spec.PersistentVolumeReclaimPolicy = keep }), "policy Retain"},
+		"one that is deleted while it is bound":  {bound(func(o *observed) { o.volume.DeletionTimestamp = now }), "wait"},
+		"one that is deleted before it is bound": {world(func(o *observed) { o.volume.DeletionTimestamp, o.volume.Status.Phase = now, corev1.VolumeAvailable }), "delete share"},
+		"one that people took from its claim, and deleted": {released(keep, func(o *observed) {
+			o.volume.DeletionTimestamp, o.volume.Status.Phase, o.volume.Spec.ClaimRef = now, corev1.VolumeAvailable, nil
+		}), "keep share"},
+		"another operator's":                                {released(del, func(o *observed) { o.share, o.unwatched = nil, true }), "wait"},
+		"released, Delete":                                  {released(del, as), "delete share"},
+		"released, Delete by a late change":                 {released(del, func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain }), "policy Delete"},
+		"released, Delete, and the share goes":              {released(del, func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"released, Delete, and the share is gone":           {released(del, noShare), "drop volume"},
+		"released, Delete, deleted, and the share is there": {released(del, func(o *observed) { o.volume.DeletionTimestamp = now }), "delete share"},
+		"released, Retain":                                  {released(keep, as), "wait"},
+		"released, Retain by a late change":                 {released(keep, func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete }), "policy Retain"},
+		"released, Retain, deleted":                         {released(keep, func(o *observed) { o.volume.DeletionTimestamp = now }), "keep share"},
+		"released, Retain, deleted, kept": {released(keep, func(o *observed) {
+			o.volume.DeletionTimestamp = now
+			o.share.Annotations = map[string]string{v1alpha1.VolumeDeletedAnnotation: "true"}
+		}), "drop volume"},
+	} {
+		if got := does(decide(tc.o)); got != tc.want {
+			t.Errorf("%s: %s, want %s", what, got, tc.want)
+		}
+	}
+}
+
+func sized(size string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+}
+
+// A refusal names the field and what would be good, and tells nobody what is in a namespace that is not his.
+func TestRefusals(t *testing.T) {
+	for what, tc := range map[string]struct {
+		change   func(*observed)
+		want, no string
+	}{
+		"a parameter": {func(o *observed) { o.class.Parameters["fsname"] = "x" }, "StorageClass c: parameter fsname is not known; there are depth,", ""},
+		"Block":       {func(o *observed) { o.claim.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }, "spec.volumeMode is Block: a share is a file system; leave volumeMode out; make the claim again", ""},
+		"one pod": {
+			func(o *observed) {
+				o.claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			},
+			"spec.accessModes has ReadWriteOncePod, which only CSI volumes have; use ReadWriteMany or ReadWriteOnce", "",
+		},
+		"a snapshot":                          {func(o *observed) { o.claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot"} }, "spec.dataSource is set", ""},
+		"a selector":                          {func(o *observed) { o.claim.Spec.Selector = &metav1.LabelSelector{} }, "spec.selector is set", ""},
+		"a size":                              {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs keeps nobody to a size; use a class with size: BestEffort", ""},
+		"missing":                             {func(o *observed) { o.fileServer = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
+		"not allowed":                         {func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
+		"its own":                             {func(o *observed) { o.fileServer, o.claim.Namespace = nil, "storage" }, `there is no FileServer "fs" in namespace "storage", which StorageClass c names; create it`, ""},
+		"not watched":                         {func(o *observed) { o.fileServer, o.unwatched = nil, true }, "ask whoever installed Howdah to add it to the chart's watchNamespaces", ""},
+		"a path taken":                        {stalled("team-a"), "FileShare " + volumeName + " says PathConflict; ask whoever runs FileServer fs: kubectl describe fileshare -n storage " + volumeName, "secret-share"},
+		"a path taken, to those who may know": {stalled("storage"), "FileShare " + volumeName + " says PathConflict: the path is that of secret-share", ""},
+	} {
+		got := decide(unbound(tc.change)).refusal
+		if !strings.Contains(got, tc.want) || tc.no != "" && strings.Contains(got, tc.no) {
+			t.Errorf("%s: %q, want %q", what, got, tc.want)
+		}
+	}
+}
+
+func stalled(namespace string) func(*observed) {
+	return func(o *observed) {
+		o.claim.Namespace, o.share.Spec.ClaimRef.Namespace = namespace, namespace
+		o.share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPathConflict, Message: "the path is that of secret-share"}}
+	}
+}
+
+func TestWhatAClaimGets(t *testing.T) {
+	o := unbound(func(o *observed) {
+		o.claim.ResourceVersion = "7"
+		o.claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}
+		o.class.MountOptions = []string{"nconnect=2"}
+	})
+	d := decide(o)
+	if want := "/team-a/scratch-3f2a91bc of FileServer fs is the claim's; nothing keeps pods to 10Gi: they can fill what the FileServer's storage has"; d.success != want {
+		t.Errorf("told %q, want %q", d.success, want)
+	}
+	want := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   volumeName,
+			Labels: map[string]string{"app.kubernetes.io/managed-by": "howdah", "howdah.io/file-server": "fs"},
+			Annotations: map[string]string{
+				"pv.kubernetes.io/provisioned-by": "howdah.io/share", "howdah.io/provisioned-share": "storage/" + volumeName, "howdah.io/capacity": "NotEnforced",
+			},
+			Finalizers: []string{"howdah.io/volume"},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: sized("10Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "c", VolumeMode: ptr.To(corev1.PersistentVolumeFilesystem),
+			MountOptions:           []string{"vers=4.1", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=2"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/team-a/scratch-3f2a91bc"}},
+			ClaimRef:               &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "team-a", Name: "scratch", UID: uid, ResourceVersion: "7"},
+		},
+	}
+	if diff := cmp.Diff(want, d.createVolume); diff != "" {
+		t.Errorf("volume (-want +got):\n%s", diff)
+	}
+	o = unbound(func(o *observed) { o.share, o.class.ReclaimPolicy = nil, ptr.To(corev1.PersistentVolumeReclaimRetain) })
+	share := &v1alpha1.FileShare{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: volumeName, Labels: map[string]string{"app.kubernetes.io/managed-by": "howdah"}, Finalizers: []string{"howdah.io/file-share"}},
+		Spec: v1alpha1.FileShareSpec{
+			FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, ClaimRef: v1alpha1.ClaimReference{Namespace: "team-a", Name: "scratch"},
+			Path: "/team-a/scratch-3f2a91bc", Layout: v1alpha1.LayoutSingle, UID: ptr.To[int64](0), GID: ptr.To[int64](0), Mode: "0777", ReclaimPolicy: v1alpha1.ReclaimRetain,
+		},
+	}
+	if diff := cmp.Diff(share, decide(o).createShare); diff != "" {
+		t.Errorf("share (-want +got):\n%s", diff)
+	}
+}
+
+// The cache has every claim of the cluster: of those of others little is kept, and never more than was there.
+func TestClaimsOfOthersAreSlim(t *testing.T) {
+	mine := builders.Claim("n", "c", "class").UID(uid).Build()
+	theirs := builders.Claim("n", "c", "class").UID(uid).With(func(c *corev1.PersistentVolumeClaim) {
+		c.Annotations = map[string]string{provisionerAnnotation: "other.example.com", "long": strings.Repeat("x", 1000)}
+		c.Spec.VolumeName = "v"
+	}).Build()
+	if got, err := slimClaim(mine.DeepCopy()); err != nil || cmp.Diff(mine, got) != "" {
+		t.Errorf("ours: %v, %v", cmp.Diff(mine, got), err)
+	}
+	want := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: uid}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"}}
+	if got, err := slimClaim(theirs); err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("another's: %v, %v", cmp.Diff(want, got), err)
+	}
+}
+
+func TestARefusalIsToldOnce(t *testing.T) {
+	var told told
+	for i, tc := range []struct {
+		text string
+		want bool
+	}{{"a", true}, {"a", false}, {"b", true}, {"a", true}} {
+		if got := told.isNews("claim", tc.text); got != tc.want {
+			t.Errorf("%d: %s is news: %v", i, tc.text, got)
+		}
+	}
+	told.forget("claim")
+	if !told.isNews("claim", "a") || !told.isNews("other", "a") {
+		t.Error("what was forgotten, and what another claim was told, is news")
+	}
+}

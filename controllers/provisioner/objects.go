@@ -1,0 +1,91 @@
+package provisioner
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// shareFor is the FileShare of a claim. It is beside its FileServer, not beside the claim: like a PersistentVolume it outlives the claim's
+// Kubernetes namespace if its reclaim policy says so, and who has rights in that can't take it from below a pod.
+func shareFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, p parameters) *v1alpha1.FileShare {
+	return &v1alpha1.FileShare{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.fileServerNamespace,
+			Name:      naming.ProvisionedVolume(string(claim.UID)),
+			Labels:    map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy},
+			// It would get it with the next write.
+			Finalizers: []string{v1alpha1.FileShareFinalizer},
+		},
+		Spec: v1alpha1.FileShareSpec{
+			FileServerRef:  v1alpha1.FileServerReference{Name: p.fileServer},
+			ClaimRef:       v1alpha1.ClaimReference{Namespace: claim.Namespace, Name: claim.Name},
+			Path:           placePath(p.path, claim.Namespace, claim.Name, string(claim.UID)),
+			Layout:         p.layout,
+			Depth:          p.depth,
+			MaxDirectories: p.maxDirectories,
+			UID:            &p.uid,
+			GID:            &p.gid,
+			Mode:           p.mode,
+			ReclaimPolicy:  policyOf(reclaimPolicyOf(class)),
+		},
+	}
+}
+
+// reclaimPolicyOf is what a class says of its volumes; Kubernetes' default is Delete.
+func reclaimPolicyOf(class *storagev1.StorageClass) corev1.PersistentVolumeReclaimPolicy {
+	return ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+}
+
+// policyOf is a volume's reclaim policy as the share's: whatever is not Delete keeps the data.
+func policyOf(policy corev1.PersistentVolumeReclaimPolicy) v1alpha1.ReclaimPolicy {
+	if policy == corev1.PersistentVolumeReclaimDelete {
+		return v1alpha1.ReclaimDelete
+	}
+	return v1alpha1.ReclaimRetain
+}
+
+// volumeFor is the PersistentVolume of a claim, for it and no other.
+func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, p parameters, share *v1alpha1.FileShare, enforced bool) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   share.Name,
+			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.FileServerLabel: p.fileServer},
+			Annotations: map[string]string{
+				provisionedByAnnotation:             v1alpha1.Provisioner,
+				v1alpha1.ProvisionedShareAnnotation: share.Namespace + "/" + share.Name,
+			},
+			Finalizers: []string{v1alpha1.VolumeFinalizer},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes:                   claim.Spec.AccessModes,
+			PersistentVolumeReclaimPolicy: reclaimPolicyOf(class),
+			StorageClassName:              class.Name,
+			VolumeMode:                    ptr.To(corev1.PersistentVolumeFilesystem),
+			MountOptions:                  p.mountOptions,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				NFS: &corev1.NFSVolumeSource{Server: share.Status.Mount.Address, Path: share.Spec.Path},
+			},
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+			},
+		},
+	}
+	if !enforced {
+		volume.Annotations[v1alpha1.CapacityAnnotation] = v1alpha1.CapacityNotEnforced
+	}
+	return volume
+}
+
+// shareOf is the Kubernetes namespace and the name of a volume's FileShare; false if the volume is none of ours.
+func shareOf(volume *corev1.PersistentVolume) (namespace, name string, ours bool) {
+	namespace, name, found := strings.Cut(volume.Annotations[v1alpha1.ProvisionedShareAnnotation], "/")
+	return namespace, name, found && name == volume.Name && volume.Annotations[provisionedByAnnotation] == v1alpha1.Provisioner
+}

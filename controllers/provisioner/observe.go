@@ -1,0 +1,186 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/index"
+)
+
+// observe reads all there is of the claim whose volume has a name.
+func (r *Reconciler) observe(ctx context.Context, name string) (*observed, error) {
+	o := &observed{}
+	if err := r.observeVolume(ctx, o, name); err != nil {
+		return nil, err
+	}
+	if err := r.observeClaim(ctx, o, name); err != nil {
+		return nil, err
+	}
+	if err := r.observeShare(ctx, o, name); err != nil {
+		return nil, err
+	}
+	return o, r.makeCertain(ctx, o, name)
+}
+
+func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string) error {
+	volume := &corev1.PersistentVolume{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Name: name}, volume)
+	if err != nil || !found {
+		return err
+	}
+	if _, _, ours := shareOf(volume); ours {
+		o.volume = volume
+	}
+	return nil
+}
+
+// observeClaim reads the claim and its class. A volume that was bound anew by hand has another claim than the one it was made for.
+func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string) error {
+	if o.volume != nil {
+		ref := o.volume.Spec.ClaimRef
+		if ref == nil {
+			return nil
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		found, err := get(ctx, r.Claims, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		if err != nil {
+			return err
+		}
+		if found && claim.UID == ref.UID {
+			o.claim = claim
+		}
+		return nil
+	}
+	var claims corev1.PersistentVolumeClaimList
+	if err := r.Claims.List(ctx, &claims, byVolume(name)); err != nil {
+		return fmt.Errorf("looking for the claim of %s: %w", name, err)
+	}
+	if len(claims.Items) == 0 {
+		return nil
+	}
+	o.claim = &claims.Items[0]
+	class := &storagev1.StorageClass{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Name: classOf(o.claim)}, class)
+	if err != nil || !found {
+		return err
+	}
+	o.class = class
+	return nil
+}
+
+// observeShare reads the share: where the volume says that it is, or else the class. With neither, it is one that is left over.
+func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string) error {
+	var namespace string
+	switch {
+	case o.volume != nil:
+		namespace, _, _ = shareOf(o.volume)
+		o.unwatched = !r.watches(namespace)
+	case o.claim == nil:
+		var shares v1alpha1.FileShareList
+		if err := r.Client.List(ctx, &shares, index.OfVolume(name)); err != nil {
+			return fmt.Errorf("looking for the FileShare of %s: %w", name, err)
+		}
+		if at := slices.IndexFunc(shares.Items, func(s v1alpha1.FileShare) bool { return isMade(&s) }); at >= 0 {
+			o.share = &shares.Items[at]
+		}
+		return nil
+	case o.class != nil:
+		namespace = o.class.Parameters["fileServerNamespace"]
+		if err := r.observeFileServer(ctx, o, namespace); err != nil {
+			return err
+		}
+	}
+	if namespace == "" || !r.watches(namespace) {
+		return nil
+	}
+	share := &v1alpha1.FileShare{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, share)
+	if err != nil || !found {
+		return err
+	}
+	o.share = share
+	return nil
+}
+
+// observeFileServer reads the FileServer that the class names, and what decides whether it allows the claim.
+func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNamespace string) error {
+	if o.unwatched = !r.watches(kubeNamespace); o.unwatched || kubeNamespace == "" {
+		return nil
+	}
+	fileServer := &v1alpha1.FileServer{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: kubeNamespace, Name: o.class.Parameters["fileServer"]}, fileServer)
+	if err != nil || !found {
+		return err
+	}
+	o.fileServer = fileServer
+	if allowed := fileServer.Spec.AllowedNamespaces; allowed == nil || allowed.From != v1alpha1.NamespacesFromSelector {
+		return nil
+	}
+	namespace := &corev1.Namespace{}
+	found, err = get(ctx, r.Client, types.NamespacedName{Name: o.claim.Namespace}, namespace)
+	if err == nil && !found {
+		_, err = get(ctx, r.Live, types.NamespacedName{Name: o.claim.Namespace}, namespace)
+	}
+	o.namespaceLabels = namespace.Labels
+	return err
+}
+
+// makeCertain reads past the caches what the pass would take something away for: that there is no volume, no claim, no share.
+func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) error {
+	switch d := decide(o); {
+	case d.deleteShare && o.volume == nil:
+		volume := &corev1.PersistentVolume{}
+		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)
+		if err != nil {
+			return err
+		}
+		if found {
+			o.volume = volume
+			return nil
+		}
+		ref, claim := o.share.Spec.ClaimRef, &corev1.PersistentVolumeClaim{}
+		found, err = get(ctx, r.Live, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		if err != nil {
+			return err
+		}
+		if found && volumeOf(claim) == name {
+			o.claim = claim
+		}
+	case d.dropVolume && o.share == nil:
+		namespace, _, _ := shareOf(o.volume)
+		share := &v1alpha1.FileShare{}
+		found, err := get(ctx, r.Live, types.NamespacedName{Namespace: namespace, Name: name}, share)
+		if err != nil {
+			return err
+		}
+		if found {
+			o.share = share
+		}
+	}
+	return nil
+}
+
+// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
+func (r *Reconciler) watches(kubeNamespace string) bool {
+	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
+}
+
+// get reads an object and tells whether it is there.
+func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
+	err := reader.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
+	}
+	return true, nil
+}

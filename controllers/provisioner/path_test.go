@@ -1,0 +1,55 @@
+package provisioner
+
+import (
+	"strings"
+	"testing"
+)
+
+const uid = "3f2a91bc-0d61-4d0f-9a53-5cf0a2f6f3aa"
+
+func TestPathsOfClaims(t *testing.T) {
+	long := strings.Repeat("long.name-", 25)
+	for what, tc := range map[string]struct{ pattern, namespace, claim, want string }{
+		"by default":          {defaultPath, "team-a", "scratch", "/team-a/scratch-3f2a91bc"},
+		"a name with dots":    {defaultPath, "team-a", "data.of.claim", "/team-a/data.of.claim-3f2a91bc"},
+		"the longest":         {defaultPath, strings.Repeat("n", 63), long, "/" + strings.Repeat("n", 63) + "/" + long[:54] + "-3f2a91bc"},
+		"one element":         {"/{namespace}.{claim}", "team-a", "scratch", "/team-a.scratch"},
+		"one that is cut":     {"/{namespace}.{claim}.{id}", "team-a", long, "/team-a." + long[:47] + ".3f2a91bc"},
+		"twice":               {"/{claim}/{claim}-{claim}", "team-a", "s", "/s/s-s"},
+		"a fixed beginning":   {"/claims/{id}", "team-a", "s", "/claims/3f2a91bc"},
+		"no room for a claim": {"/{namespace}-{claim}", strings.Repeat("n", 63), "s", "/" + strings.Repeat("n", 63) + "-"},
+	} {
+		got := placePath(tc.pattern, tc.namespace, tc.claim, uid)
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", what, got, tc.want)
+		}
+		if good := sharePath.MatchString(got); good == (what == "no room for a claim") {
+			t.Errorf("%s: %s is a path: %v", what, got, good)
+		}
+	}
+}
+
+func TestPatternsThatCantBe(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"/{namespace}/{claim}":       "",
+		"/{id}":                      "",
+		"/a_b.c/{claim}":             "",
+		"/{namespace}":               "all claims would have one path",
+		"/{namespace}/{pvc}":         "{pvc} is not known",
+		"/${pvc.metadata.name}":      "{pvc.metadata.name} is not known",
+		"{namespace}/{claim}":        "give /NAME or /NAME/NAME",
+		"/a/{namespace}/{claim}":     "give /NAME or /NAME/NAME",
+		"/{namespace}/{claim}/":      "give /NAME or /NAME/NAME",
+		"/../{claim}":                "give /NAME or /NAME/NAME",
+		"/a b/{claim}":               "give /NAME or /NAME/NAME",
+		"/{claim}{":                  "give /NAME or /NAME/NAME",
+		"/" + long64 + "/{claim}":    "give /NAME or /NAME/NAME",
+		"/{namespace}/{claim}\n{id}": "give /NAME or /NAME/NAME",
+	} {
+		if got := checkPattern(pattern); got == "" && want != "" || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+const long64 = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"

@@ -1,0 +1,178 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+)
+
+// FieldManager is the name of the controller in events.
+const FieldManager = "howdah-provisioner"
+
+// Reasons of events, as Kubernetes' own provisioners have them.
+const (
+	ReasonFailed    = "ProvisioningFailed"
+	ReasonSucceeded = "ProvisioningSucceeded"
+	ReasonResized   = "VolumeResizeSuccessful"
+)
+
+// Reconciler makes and takes away what claims of StorageClasses get. All fields that have a name are required.
+type Reconciler struct {
+	// Client reads through the manager's cache and writes.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Claims reads all claims; SetupWithManager makes it.
+	Claims client.Reader
+	// Events takes what the claim's owner should hear of.
+	Events events.EventRecorder
+	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	WatchNamespaces []string
+
+	told told
+}
+
+// The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: who does not
+// switch this on does not give it. The rest the operator has anyway.
+
+// Reconcile brings one claim to its volume, or takes the volume and its share away.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	o, err := r.observe(ctx, request.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := decide(o)
+	err = r.execute(ctx, o, d)
+	if apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, nil // The cache lags behind an earlier pass, which told of it.
+	}
+	if apply.Reason(err) == v1alpha1.ReasonApplyFailed {
+		d = decision{refusal: describeRefused(o, d, err)}
+	} else if err != nil {
+		return apply.Outcome(err)
+	}
+	r.tell(request.Name, o, d)
+	return apply.Outcome(err)
+}
+
+// execute does the one thing that a decision says. What is gone already is as good; each write brings the claim back here.
+func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error {
+	switch {
+	case d.createShare != nil:
+		if err := r.Client.Create(ctx, d.createShare); err != nil {
+			return fmt.Errorf("making FileShare %s in namespace %s: %w", d.createShare.Name, d.createShare.Namespace, err)
+		}
+	case d.createVolume != nil:
+		if err := r.Client.Create(ctx, d.createVolume); err != nil {
+			return fmt.Errorf("making PersistentVolume %s: %w", d.createVolume.Name, err)
+		}
+	case d.grow != nil:
+		return r.grow(ctx, o, d)
+	case d.policy != "":
+		after := o.share.DeepCopy()
+		after.Spec.ReclaimPolicy = d.policy
+		return r.patch(ctx, o.share, after)
+	case d.keepShare:
+		after := o.share.DeepCopy()
+		metav1.SetMetaDataAnnotation(&after.ObjectMeta, v1alpha1.VolumeDeletedAnnotation, v1alpha1.VolumeDeletedTrue)
+		return r.patch(ctx, o.share, after)
+	case d.deleteShare:
+		uid, version := o.share.UID, o.share.ResourceVersion
+		return client.IgnoreNotFound(r.Client.Delete(ctx, o.share.DeepCopy(), client.Preconditions{UID: &uid, ResourceVersion: &version}))
+	case d.dropVolume:
+		return r.dropVolume(ctx, o.volume)
+	}
+	return nil
+}
+
+// grow has the volume and then the claim show a size.
+func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
+	volume := o.volume.DeepCopy()
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
+	if err := r.patch(ctx, o.volume, volume); err != nil {
+		return err
+	}
+	claim := o.claim.DeepCopy()
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
+	if err := r.Client.Status().Patch(ctx, claim, client.MergeFrom(o.claim)); err != nil {
+		return fmt.Errorf("writing the size of claim %s/%s: %w", o.claim.Namespace, o.claim.Name, err)
+	}
+	return nil
+}
+
+// dropVolume deletes a volume and lets it go.
+func (r *Reconciler) dropVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
+	if volume.DeletionTimestamp == nil {
+		uid := volume.UID
+		if err := r.Client.Delete(ctx, volume.DeepCopy(), client.Preconditions{UID: &uid}); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return nil // Its finalizer keeps it; the deletion brings it back here.
+	}
+	_, err := apply.RemoveFinalizer(ctx, r.Client, volume.DeepCopy(), v1alpha1.VolumeFinalizer)
+	return err
+}
+
+// patch writes what differs, unless somebody else wrote since.
+func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("writing %T %s: %w", before, before.GetName(), err)
+	}
+	return nil
+}
+
+// tell makes events of what is news to the claim's owner.
+func (r *Reconciler) tell(name string, o *observed, d decision) {
+	if o.claim == nil {
+		r.told.forget(name)
+		return
+	}
+	switch {
+	case d.refusal != "":
+		if r.told.isNews(name, d.refusal) {
+			r.Events.Eventf(o.claim, nil, corev1.EventTypeWarning, ReasonFailed, "Provision", "%s", d.refusal)
+		}
+		return
+	case d.success != "" && d.createVolume != nil:
+		r.Events.Eventf(o.claim, nil, corev1.EventTypeNormal, ReasonSucceeded, "Provision", "%s", d.success)
+	case d.success != "":
+		r.Events.Eventf(o.claim, nil, corev1.EventTypeNormal, ReasonResized, "Resize", "%s", d.success)
+	}
+	r.told.forget(name)
+}
+
+// told is what the owner of each claim was told last: a refusal is seen again with every change of anything, and told once.
+type told struct {
+	sync.Mutex
+	last map[string]string
+}
+
+func (t *told) isNews(name, text string) bool {
+	t.Lock()
+	defer t.Unlock()
+	if t.last[name] == text {
+		return false
+	}
+	if t.last == nil {
+		t.last = map[string]string{}
+	}
+	t.last[name] = text
+	return true
+}
+
+func (t *told) forget(name string) {
+	t.Lock()
+	defer t.Unlock()
+	delete(t.last, name)
+}

@@ -1,0 +1,116 @@
+package provisioner
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// maxBackoff keeps a fault that somebody has mended from being noticed minutes later.
+const maxBackoff = 30 * time.Second
+
+// SetupWithManager registers the controller and its watches, and has the manager run a cache of all claims.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	claims, err := newClaims(ctx, mgr, r.WatchNamespaces)
+	if err != nil {
+		return err
+	}
+	r.Claims = claims
+	pending := handler.EnqueueRequestsFromMapFunc(r.pending)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("provisioner").
+		WatchesRawSource(source.Kind(claims, &corev1.PersistentVolumeClaim{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, claim *corev1.PersistentVolumeClaim) []reconcile.Request {
+				return ofClaim(claim)
+			}))).
+		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(ofVolume)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(ofShare)).
+		Watches(&storagev1.StorageClass{}, pending, builder.WithPredicates(predicate.NewPredicateFuncs(isOurClass))).
+		Watches(&v1alpha1.FileServer{}, pending, builder.WithPredicates(allowsOrServes)).
+		Watches(&corev1.Namespace{}, pending, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+func named(name string) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+}
+
+// ofClaim is what a claim got, or is to get. One that is bound to a volume that was made for another claim goes by that volume's name.
+func ofClaim(claim *corev1.PersistentVolumeClaim) []reconcile.Request {
+	if !isOurs(claim) {
+		return nil
+	}
+	if bound := claim.Spec.VolumeName; bound != "" && bound != volumeOf(claim) {
+		return named(bound)
+	}
+	return named(volumeOf(claim))
+}
+
+func ofVolume(_ context.Context, object client.Object) []reconcile.Request {
+	if volume, ok := object.(*corev1.PersistentVolume); ok {
+		if _, _, ours := shareOf(volume); ours {
+			return named(volume.Name)
+		}
+	}
+	return nil
+}
+
+func ofShare(_ context.Context, object client.Object) []reconcile.Request {
+	if share, ok := object.(*v1alpha1.FileShare); ok && naming.IsProvisioned(share) {
+		return named(share.Name)
+	}
+	return nil
+}
+
+func isOurClass(object client.Object) bool {
+	class, ok := object.(*storagev1.StorageClass)
+	return ok && class.Provisioner == v1alpha1.Provisioner
+}
+
+// allowsOrServes is what claims wait for at a FileServer: that it is there, allows them, and has a front door that answers.
+var allowsOrServes = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.FileServer)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.FileServer)
+		return !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			conditions.IsTrue(before.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable) != conditions.IsTrue(after.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
+	},
+}
+
+// pending are all claims that wait for a volume of ours.
+func (r *Reconciler) pending(ctx context.Context, _ client.Object) []reconcile.Request {
+	var claims corev1.PersistentVolumeClaimList
+	if err := r.Claims.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing claims that wait")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range claims.Items {
+		if claim := &claims.Items[i]; isOurs(claim) && claim.Spec.VolumeName == "" {
+			requests = append(requests, named(volumeOf(claim))...)
+		}
+	}
+	return requests
+}

@@ -1,0 +1,261 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/provisioner"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+var _ = Describe("A claim of a StorageClass", func() {
+	It("of any namespace becomes a share with a volume, and goes with its data", func() {
+		storage, team := openFileServer(2), newNamespace()
+		class := newClass(builders.StorageClass("plain-"+team).Shares(storage, "fs", "uid", "1000", "mode", "0770").With(func(c *storagev1.StorageClass) {
+			c.MountOptions = []string{"nconnect=4"}
+		}))
+		claim := claimed(builders.Claim(team, "scratch", class))
+		volume := boundClaim(claim, storage)
+
+		share := exists(&v1alpha1.FileShare{}, storage, volume.Name)
+		path := "/" + team + "/scratch-" + string(claim.UID)[:8]
+		Expect(share.Spec.Path).To(Equal(path))
+		Expect(share.Spec.Layout).To(Equal(v1alpha1.LayoutSingle), "any file anywhere, as who makes a claim expects")
+		Expect(*share.Spec.UID).To(BeEquivalentTo(1000))
+		Expect(share.Spec.Mode).To(Equal("0770"))
+		Expect(share.Spec.ClaimRef).To(Equal(v1alpha1.ClaimReference{Namespace: team, Name: "scratch"}))
+		Expect(share.Status.Mount.ClaimName).To(BeEmpty(), "it has no ready-made claim")
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: share.Name}, &corev1.PersistentVolumeClaim{})).NotTo(Succeed())
+		Expect(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(storage, share.Name)}, &corev1.PersistentVolume{})).NotTo(Succeed())
+		Expect(shareCondition(storage, share.Name, v1alpha1.FileShareClaimAvailable).Message).To(Equal("the share is for the claim scratch of namespace " + team))
+
+		Expect(volume.Spec.NFS).To(Equal(&corev1.NFSVolumeSource{Server: exists(&v1alpha1.FileServer{}, storage, "fs").Status.Address, Path: path}))
+		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=4"}))
+		Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete))
+		Expect(volume.Spec.Capacity.Storage().String()).To(Equal("10Gi"))
+		Expect(volume.Spec.ClaimRef.UID).To(Equal(claim.UID))
+		Expect(volume.Annotations).To(HaveKeyWithValue(v1alpha1.CapacityAnnotation, v1alpha1.CapacityNotEnforced))
+		Eventually(toldOf(claim, provisioner.ReasonSucceeded), patience).Should(ConsistOf(
+			path + " of FileServer fs is the claim's; nothing keeps pods to 10Gi: they can fill what the FileServer's storage has"))
+
+		By("nothing more being written")
+		before := settled(storage)
+		change(claim, func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"touched": "yes"} })
+		Consistently(func() int64 { return writesIn(storage) - before }, "2s").Should(BeZero(), describeWrites)
+
+		By("the claim being deleted")
+		deleteClaim(claim)
+		Eventually(func() v1alpha1.ReclaimPolicy {
+			return exists(&v1alpha1.FileShare{}, storage, volume.Name).Spec.ReclaimPolicy
+		}, patience).Should(Equal(v1alpha1.ReclaimDelete))
+		isGone(&v1alpha1.FileShare{}, storage, volume.Name)
+		Expect(exists(&corev1.PersistentVolume{}, "", volume.Name).DeletionTimestamp).To(BeNil(), "the volume is what knows of the share")
+		shareIsGone(storage, volume.Name, "fs")
+		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
+	})
+
+	It("keeps share and data with Retain, also when the volume is deleted", func() {
+		storage, team := openFileServer(1), newNamespace()
+		class := newClass(builders.StorageClass("kept-"+team).Shares(storage, "fs").With(func(c *storagev1.StorageClass) {
+			c.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
+		}))
+		claim := claimed(builders.Claim(team, "results", class))
+		volume := boundClaim(claim, storage)
+		deleteClaim(claim)
+		share := &v1alpha1.FileShare{}
+		Consistently(func() bool {
+			return exists(share, storage, volume.Name).DeletionTimestamp == nil && exists(&corev1.PersistentVolume{}, "", volume.Name).DeletionTimestamp == nil
+		}, "2s").Should(BeTrue(), "it waits for people")
+		Expect(share.Spec.ReclaimPolicy).To(Equal(v1alpha1.ReclaimRetain))
+
+		By("a new claim of the same name, which is another volume")
+		again := claimed(builders.Claim(team, "results", class))
+		Expect(boundClaim(again, storage).Spec.NFS.Path).NotTo(Equal(volume.Spec.NFS.Path))
+
+		By("the old volume being deleted by hand")
+		Expect(admin.Delete(ctx, volume)).To(Succeed())
+		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
+		Expect(exists(share, storage, volume.Name).Annotations).To(HaveKeyWithValue(v1alpha1.VolumeDeletedAnnotation, v1alpha1.VolumeDeletedTrue))
+		Consistently(func() *metav1.Time { return exists(share, storage, volume.Name).DeletionTimestamp }, "2s").Should(BeNil())
+	})
+
+	It("goes by the policy that its volume has in the end", func() {
+		storage, team := openFileServer(1), newNamespace()
+		class := newClass(builders.StorageClass("changed-"+team).Shares(storage, "fs"))
+		claim := claimed(builders.Claim(team, "c", class))
+		volume := boundClaim(claim, storage)
+		change(volume, func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+		})
+		policy := func() v1alpha1.ReclaimPolicy {
+			return exists(&v1alpha1.FileShare{}, storage, volume.Name).Spec.ReclaimPolicy
+		}
+		Eventually(policy, patience).Should(Equal(v1alpha1.ReclaimRetain))
+
+		By("the volume being deleted while the claim uses it, with Delete again")
+		change(volume, func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+		})
+		Eventually(policy, patience).Should(Equal(v1alpha1.ReclaimDelete))
+		Expect(admin.Delete(ctx, volume)).To(Succeed())
+		Consistently(func() *metav1.Time { return exists(&v1alpha1.FileShare{}, storage, volume.Name).DeletionTimestamp }, "2s").Should(BeNil())
+		deleteClaim(claim)
+		shareIsGone(storage, volume.Name, "fs")
+		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
+	})
+
+	It("leaves nothing if it goes before it is served", func() {
+		storage, team := newNamespace(), newNamespace()
+		fs := builders.FileServer(storage, "fs").Replicas(1).Class(standardClass).Build()
+		fs.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+		create(fs)
+		class := newClass(builders.StorageClass("early-"+team).Shares(storage, "fs"))
+		claim := claimed(builders.Claim(team, "c", class))
+		name := naming.ProvisionedVolume(string(claim.UID))
+		exists(&v1alpha1.FileShare{}, storage, name)
+		byHand := builders.FileShare(storage, "pvc-by-hand", "fs").Build()
+		byHand.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: team, Name: "nobody"}
+		create(byHand)
+		deleteClaim(claim)
+		shareIsGone(storage, name, "fs")
+		Expect(exists(&v1alpha1.FileShare{}, storage, byHand.Name).DeletionTimestamp).To(BeNil(), "it was not made for a claim")
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.PersistentVolume{}))).To(BeTrue())
+	})
+
+	It("grows as its class allows", func() {
+		storage, team := openFileServer(1), newNamespace()
+		class := newClass(builders.StorageClass("grows-"+team).Shares(storage, "fs").Expandable())
+		claim := claimed(builders.Claim(team, "c", class))
+		volume := boundClaim(claim, storage)
+		change(claim, func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1Ti")
+		})
+		Eventually(func() string { return exists(volume, "", volume.Name).Spec.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		Eventually(func() string { return exists(claim, team, "c").Status.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		Eventually(toldOf(claim, provisioner.ReasonResized), patience).Should(ContainElement(ContainSubstring("claim and volume show 1Ti now; nothing else changes")))
+	})
+
+	It("is refused in sentences, and served as soon as what was wrong is mended", func() {
+		storage, team := newNamespace(), newNamespace()
+		bad := newClass(builders.StorageClass("bad-"+team).Shares(storage, "fs", "onDelete", "retain"))
+		claim := claimed(builders.Claim(team, "bad", bad))
+		Eventually(toldOf(claim, provisioner.ReasonFailed), patience).Should(ConsistOf(HavePrefix("StorageClass " + bad + ": parameter onDelete is not known; there are depth,")))
+
+		class := newClass(builders.StorageClass("good-"+team).Shares(storage, "fs"))
+		block := claimed(builders.Claim(team, "block", class).With(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }))
+		Eventually(toldOf(block, provisioner.ReasonFailed), patience).Should(ConsistOf("spec.volumeMode is Block: a share is a file system; leave volumeMode out; make the claim again"))
+
+		early := claimed(builders.Claim(team, "early", class))
+		refused := toldOf(early, provisioner.ReasonFailed)
+		sentence := fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask whoever runs it to allow them by its spec.allowedNamespaces", "fs", storage, team)
+		Eventually(refused, patience).Should(ConsistOf(sentence))
+		create(builders.FileServer(storage, "fs").Replicas(1).Class(standardClass).Build())
+		runEverything(storage, "fs")
+		Expect(refused()).To(ConsistOf(sentence), "that it is there now, and that it is not allowed, are one")
+		Expect(exists(&v1alpha1.FileServer{}, storage, "fs").Spec.AllowedNamespaces).To(BeNil())
+		change(exists(&v1alpha1.FileServer{}, storage, "fs"), func(fs *v1alpha1.FileServer) {
+			fs.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+		})
+		boundClaim(early, storage)
+
+		By("a FileShare that a quota refuses")
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: storage, Name: "none"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/fileshares.howdah.io": resource.MustParse("0")}},
+		}
+		create(quota)
+		before := quota.DeepCopy()
+		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, corev1.ResourceList{"count/fileshares.howdah.io": resource.MustParse("1")}
+		Expect(admin.Status().Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
+		over := claimed(builders.Claim(team, "over", class))
+		Eventually(toldOf(over, provisioner.ReasonFailed), patience).Should(ConsistOf(fmt.Sprintf(
+			"a FileShare for the claim is refused in namespace %s, where FileServer fs is; ask whoever runs it: the operator's log has the reason, and tries again", storage)))
+		Expect(admin.Delete(ctx, quota)).To(Succeed())
+		boundClaim(over, storage)
+
+		By("more mistakes than an event has room for")
+		var many []string
+		for i := range 12 {
+			many = append(many, fmt.Sprintf("unknown%d", i), "x")
+		}
+		awful := newClass(builders.StorageClass("awful-"+team).Shares(storage, "fs", many...))
+		Eventually(toldOf(claimed(builders.Claim(team, "awful", awful)), provisioner.ReasonFailed), patience).Should(ConsistOf(HaveSuffix(" …")))
+
+		By("a path that is taken")
+		create(builders.FileShare(storage, "mine", "fs").Path("/taken").Build())
+		readyShare(storage, "mine")
+		fixed := newClass(builders.StorageClass("fixed-"+team).Shares(storage, "fs", "path", "/{claim}"))
+		taken := claimed(builders.Claim(team, "taken", fixed))
+		Eventually(toldOf(taken, provisioner.ReasonFailed), patience).Should(ConsistOf(SatisfyAll(
+			ContainSubstring("says PathConflict; ask whoever runs FileServer fs"), Not(ContainSubstring("mine")))))
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, storage, "mine"))).To(Succeed())
+		Expect(boundClaim(taken, storage).Spec.NFS.Path).To(Equal("/taken"))
+	})
+
+	// HOWDAH_CLAIMS says how many; make bench-claims makes 500.
+	It("is one of many that are made at once", func() {
+		count := 20
+		if text := os.Getenv("HOWDAH_CLAIMS"); text != "" {
+			var err error
+			count, err = strconv.Atoi(text)
+			Expect(err).NotTo(HaveOccurred(), "HOWDAH_CLAIMS")
+		}
+		const replicas = 3
+		storage, team := openFileServer(replicas), newNamespace()
+		class := newClass(builders.StorageClass("many-"+team).Shares(storage, "fs"))
+		before, started := settled(storage), time.Now()
+		claims := make([]*corev1.PersistentVolumeClaim, 0, count)
+		for i := range count {
+			// Names that are alike at the beginning, and longer than a path's element.
+			claims = append(claims, claimed(builders.Claim(team, strings.Repeat("x", 63)+"."+strconv.Itoa(i), class)))
+		}
+		made := time.Since(started)
+		var list corev1.PersistentVolumeList
+		mine := func() (paths map[string]bool) {
+			paths = map[string]bool{}
+			Expect(admin.List(ctx, &list, client.MatchingLabels{v1alpha1.FileServerLabel: "fs"})).To(Succeed())
+			for _, volume := range list.Items {
+				if volume.Spec.StorageClassName == class {
+					paths[volume.Spec.NFS.Path] = true
+				}
+			}
+			return paths
+		}
+		Eventually(func() int {
+			loadConfigurations(storage, "fs")
+			keepDirectories(storage)
+			return len(mine())
+		}, time.Duration(count)*10*time.Second+patience, "50ms").Should(Equal(count), "each with a path of its own")
+		all := time.Since(started)
+		written := settled(storage) - before
+		line := fmt.Sprintf("%d claims at once, %d data servers: made in %.1f s, all have volumes after %.1f s, %d API writes of the operator, %.1f a claim\n",
+			count, replicas, made.Seconds(), all.Seconds(), written, float64(written)/float64(count))
+		AddReportEntry("claims", line)
+		if os.Getenv("HOWDAH_CLAIMS") != "" {
+			_, _ = os.Stdout.WriteString(line)
+		}
+		Expect(written).To(BeNumerically("<", 20*count), describeWrites)
+
+		spread := perServerOf(storage)
+		Expect(spread).To(HaveLen(replicas))
+		for server, n := range spread {
+			// Four shares are placed at a time, and each may not see the last of the others.
+			Expect(n).To(BeNumerically("~", count/replicas, 5), "claims are spread over the data servers: %s of %v", server, spread)
+		}
+	})
+})
