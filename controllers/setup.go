@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -154,13 +155,14 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 	applier := func(fieldManager string) *apply.Applier {
 		return apply.New(mgr.GetClient(), mgr.GetAPIReader(), fieldManager)
 	}
+	recorder := func(name string) events.EventRecorder { return apply.Brief(mgr.GetEventRecorder(name)) }
 	if err := (&fileserver.Reconciler{
 		Client:  mgr.GetClient(),
 		Live:    mgr.GetAPIReader(),
 		Applier: applier(fileserver.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,
-		Events:  mgr.GetEventRecorder(fileserver.FieldManager),
+		Events:  recorder(fileserver.FieldManager),
 
 		NetworkPolicies: options.NetworkPolicies,
 	}).SetupWithManager(mgr); err != nil {
@@ -171,7 +173,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Live:    mgr.GetAPIReader(),
 		Applier: applier(fileshare.FieldManager),
 		Clock:   options.Clock,
-		Events:  mgr.GetEventRecorder(fileshare.FieldManager),
+		Events:  recorder(fileshare.FieldManager),
 
 		WatchNamespaces: options.WatchNamespaces,
 	}).SetupWithManager(mgr); err != nil {
@@ -182,7 +184,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Applier: applier(mlperfstoragejob.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,
-		Events:  mgr.GetEventRecorder(mlperfstoragejob.FieldManager),
+		Events:  recorder(mlperfstoragejob.FieldManager),
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
 	}
@@ -190,7 +192,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		if err := (&provisioner.Reconciler{
 			Client: mgr.GetClient(),
 			Live:   mgr.GetAPIReader(),
-			Events: mgr.GetEventRecorder(provisioner.FieldManager),
+			Events: recorder(provisioner.FieldManager),
 
 			WatchNamespaces: options.WatchNamespaces,
 		}).SetupWithManager(ctx, mgr); err != nil {

@@ -30,7 +30,7 @@ func Unknown(conditionType, reason, message string) metav1.Condition {
 }
 
 func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: truncate(message)}
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: Cut(message, maxMessage)}
 }
 
 // Set writes conditions into a status. generation is that of the object they
@@ -136,11 +136,11 @@ func badness(c metav1.Condition) int {
 	return 3
 }
 
-// truncate cuts a message to maxMessage bytes at a rune boundary.
-func truncate(message string) string {
-	if len(message) <= maxMessage {
-		return message
+// Cut cuts a text to so many bytes, at a rune boundary, and shows that it did.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
 	const more = " …"
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }
