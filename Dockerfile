@@ -37,9 +37,18 @@ RUN set -eux; \
 COPY internal/ganesha/handles /src
 RUN /src/build.sh /out
 
+FROM packaged AS cephhelper
+# What speaks to Ceph for the instance manager: internal/ceph/helper/README.md. It is compiled against the libraries that ganesha uses.
+RUN set -eux; \
+    apt-get update; \
+    apt-get install --yes --no-install-recommends g++ libc6-dev librados-dev libradospp-dev libcephfs-dev nlohmann-json3-dev
+COPY internal/ceph/helper /src
+RUN /src/build.sh /out
+
 # Ganesha as data servers run it. Without the library, or without a key, it does not start.
 FROM packaged AS ganesha
 COPY --from=handles /out /
+COPY --from=cephhelper /out /
 
 FROM ${GO_IMAGE} AS build
 WORKDIR /src

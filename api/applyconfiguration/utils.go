@@ -28,12 +28,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BenchmarkMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BenchmarkResult"):
 		return &apiv1alpha1.BenchmarkResultApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CephStorage"):
+		return &apiv1alpha1.CephStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimReference"):
 		return &apiv1alpha1.ClaimReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientResult"):
 		return &apiv1alpha1.ClientResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Dataset"):
 		return &apiv1alpha1.DatasetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ExternalCeph"):
+		return &apiv1alpha1.ExternalCephApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServer"):
 		return &apiv1alpha1.FileServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerCapacity"):
@@ -76,6 +80,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PodSettingsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RuleResult"):
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
+		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDirectories"):
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerResult"):

@@ -20,7 +20,8 @@ const (
 	FileServerServersAvailable = "ServersAvailable"
 	// FileServerFrontDoorAvailable: at least one namespace server answers at the front door.
 	FileServerFrontDoorAvailable = "FrontDoorAvailable"
-	// FileServerStorageAvailable: every claim of every data server is bound, large enough, and not refused.
+	// FileServerStorageAvailable: every claim of every data server is bound, large enough, and not refused; or every data server uses the
+	// Ceph file system.
 	FileServerStorageAvailable = "StorageAvailable"
 	// FileServerConfigApplied: every data server has loaded the exports that the shares ask for.
 	FileServerConfigApplied = "ConfigApplied"
@@ -83,6 +84,9 @@ const (
 	// ReasonVolumeRefused: data servers export nothing, because a volume is not a file system of its own, is another data server's or
 	// can't be used; the message says which and what to do.
 	ReasonVolumeRefused = "VolumeRefused"
+	// ReasonCephUnusable: data servers export nothing, because they can't use the Ceph file system of spec.storage.ceph: its Secret, its
+	// monitors, its identity or a user is at fault; the message says which and what to do.
+	ReasonCephUnusable = "CephUnusable"
 	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
 	ReasonSharedFileSystems = "SharedFileSystems"
 	// ReasonConfigPending: some data servers have not loaded their newest configuration.
@@ -167,7 +171,7 @@ const (
 )
 
 // needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
-// a StorageClass) is not among them: objects may be made in any order.
+// a StorageClass, a Secret) is not among them: objects may be made in any order.
 var needsUser = map[string]bool{
 	ReasonApplyFailed:         true,
 	ReasonNameTaken:           true,

@@ -7,7 +7,7 @@ import (
 )
 
 // FileServer is a set of NFS data servers spread over nodes, each with volumes
-// of its own, and the namespace servers that join them into one tree behind one address.
+// of its own or all on one Ceph file system, and the namespace servers that join them into one tree behind one address.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -65,7 +65,7 @@ type FileServerSpec struct {
 	FrontDoor *FrontDoor `json:"frontDoor,omitempty"`
 
 	// nfs tunes the NFS protocol.
-	// +kubebuilder:default={leaseSeconds: 10, graceSeconds: 20}
+	// +kubebuilder:default={}
 	// +optional
 	NFS *NFSOptions `json:"nfs,omitempty"`
 
@@ -132,11 +132,78 @@ const (
 )
 
 // FileServerStorage is a union of the storage back ends; exactly one is set, and it can't be exchanged later.
-// +kubebuilder:validation:ExactlyOneOf=volumes
+// +kubebuilder:validation:ExactlyOneOf=volumes;ceph
+// +kubebuilder:validation:XValidation:rule="has(self.volumes) == has(oldSelf.volumes)",message="storage can't change from volumes to ceph or back: the data is where it is; make another FileServer and copy"
 type FileServerStorage struct {
 	// volumes gives every data server PersistentVolumes of its own.
 	// +optional
 	Volumes VolumesStorage `json:"volumes,omitempty,omitzero"`
+
+	// ceph keeps all shares in a Ceph file system, which every data server reaches.
+	// +optional
+	Ceph CephStorage `json:"ceph,omitempty,omitzero"`
+}
+
+// CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
+// +kubebuilder:validation:ExactlyOneOf=external
+type CephStorage struct {
+	// external is a Ceph cluster that somebody else runs, with a directory and a user for each share made there.
+	// +optional
+	External ExternalCeph `json:"external,omitempty,omitzero"`
+}
+
+// ExternalCeph names a Ceph cluster and what of it to use.
+// +kubebuilder:validation:XValidation:rule="self.fsid == oldSelf.fsid",message="fsid can't be changed: the data is in that cluster; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem",message="fileSystem can't be changed: the data is in that one; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="self.recoveryPool == oldSelf.recoveryPool",message="recoveryPool can't be changed: what clients hold is remembered there; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="self.recoveryUser == oldSelf.recoveryUser",message="recoveryUser can't be changed: data servers that run go on as that user; make another FileServer if it was never right"
+type ExternalCeph struct {
+	// monitors are the addresses of the monitors with their ports: 10.0.0.1:3300, or [fd00::1]:3300. They can be changed: data servers
+	// that run learn of new monitors from Ceph itself, and use these for shares that come later and when they start.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.all(m, m.matches('^([0-9.]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$') && isIP(m.substring(0, m.lastIndexOf(':')).replace('[', '').replace(']', '')) && int(m.substring(m.lastIndexOf(':') + 1)) < 65536)",message="a monitor is an IP address with a port: 10.0.0.1:3300 or [fd00::1]:3300; names of hosts can't be used"
+	// +listType=atomic
+	// +required
+	Monitors []string `json:"monitors,omitempty"`
+
+	// fsid is the cluster's identity, as ceph fsid prints it. A cluster with another one is not used.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="fsid is what ceph fsid prints: 6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
+	// +required
+	FSID string `json:"fsid,omitempty"`
+
+	// fileSystem is the name of the Ceph file system, as ceph fs ls prints it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="fileSystem is the name that ceph fs ls prints: letters, digits, dots, dashes and underscores"
+	// +required
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
+	// the FileServer's UID and the server's number. It is not one of the file system's pools.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="recoveryPool is the name that ceph osd pool ls prints: letters, digits, dots, dashes and underscores"
+	// +required
+	RecoveryPool string `json:"recoveryPool,omitempty"`
+
+	// recoveryUser is the cephx user, without "client.", that may read and write there: mon 'allow r',
+	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="recoveryUser is the name of a cephx user without \"client.\": letters, digits, dashes and underscores"
+	// +required
+	RecoveryUser string `json:"recoveryUser,omitempty"`
+
+	// sharesSecretRef names a Secret of this namespace with an entry SHARE.json, {"path": ..., "user": ...}, for each share, and
+	// an entry client.USER.keyring for each user, that of recoveryUser included. Each share has a directory and a user of its own.
+	// The Secret may come later, and get more entries at any time; only data servers read it.
+	// +required
+	SharesSecretRef SecretReference `json:"sharesSecretRef,omitzero"`
 }
 
 // VolumesStorage backs each data server with PersistentVolumeClaims.
@@ -212,18 +279,16 @@ type FrontDoor struct {
 }
 
 // NFSOptions tunes the NFS protocol.
-// +kubebuilder:validation:XValidation:rule="self.graceSeconds >= self.leaseSeconds",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
+// +kubebuilder:validation:XValidation:rule="!has(self.graceSeconds) || !has(self.leaseSeconds) || self.graceSeconds >= self.leaseSeconds",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
 type NFSOptions struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10.
-	// +kubebuilder:default=10
+	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10, with storage.ceph 6.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=120
 	// +optional
 	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
-	// +kubebuilder:default=20
+	// state, in seconds, at the most (ganesha: Grace_Period); unset means twice the lease, and at least 20, with storage.ceph 12.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional

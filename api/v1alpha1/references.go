@@ -40,3 +40,13 @@ type ClaimReference struct {
 	// +required
 	Name string `json:"name,omitempty"`
 }
+
+// SecretReference names a Secret in the same Kubernetes namespace.
+type SecretReference struct {
+	// name is the name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="name must be the name of a Secret: lower-case letters, digits, '-' and '.'"
+	// +required
+	Name string `json:"name,omitempty"`
+}

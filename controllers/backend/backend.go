@@ -4,9 +4,15 @@ package backend
 
 import (
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/ceph"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 )
 
 // Of is the back end of a FileServer.
-func Of(*v1alpha1.FileServer) contract.Backend { return volumes.Backend{} }
+func Of(fs *v1alpha1.FileServer) contract.Backend {
+	if len(fs.Spec.Storage.Ceph.External.Monitors) > 0 {
+		return ceph.Backend{}
+	}
+	return volumes.Backend{}
+}

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"cmp"
+
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -11,11 +13,12 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 	name := naming.DataServer(in.name(), ordinal)
 	meta := labels(naming.SelectDataServers(in.name()))
 	meta[v1alpha1.DataServerLabel] = name
+	lease, grace := timers(in)
 	spec := internalv1ac.DataServerSpec().
 		WithFileServerRef(internalv1ac.FileServerReference().WithName(in.name())).
 		WithServerScope(string(in.FileServer.UID)).
-		WithLeaseSeconds(in.FileServer.Spec.NFS.LeaseSeconds).
-		WithGraceSeconds(in.FileServer.Spec.NFS.GraceSeconds).
+		WithLeaseSeconds(lease).
+		WithGraceSeconds(grace).
 		WithMaxConnections(MaxConnections(in.FileServer))
 	for _, network := range in.NodeNetworks {
 		spec.WithNodeNetworks(network.String())
@@ -27,4 +30,20 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		spec.WithAddress(address)
 	}
 	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
+}
+
+// maxGrace is the longest grace period that ganesha takes, in seconds.
+const maxGrace = 180
+
+// timers are the lease and the grace period in seconds. A client may renew its lease at the very end of one and reclaim in the next, so a
+// grace that nobody has set is two leases.
+func timers(in FileServerInput) (lease, grace int32) {
+	lease, grace = in.Storage.LeaseSeconds, 0
+	if nfs := in.FileServer.Spec.NFS; nfs != nil {
+		lease, grace = cmp.Or(nfs.LeaseSeconds, lease), nfs.GraceSeconds
+	}
+	if grace == 0 {
+		return lease, min(max(in.Storage.GraceSeconds, 2*lease), maxGrace)
+	}
+	return lease, max(grace, lease)
 }

@@ -16,6 +16,8 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/ceph"
+	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -50,9 +52,19 @@ func TestFileServerChildren(t *testing.T) {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
 			Images:     images, Replicas: 1,
 		},
+		"fileserver-ceph": {
+			FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Ceph().Build(),
+			Images:     images, Replicas: 1,
+			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
+			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24")},
+		},
 	}
 	for name, input := range tests {
-		withClaims(&input, classes[name])
+		if len(input.FileServer.Spec.Storage.Ceph.External.Monitors) > 0 {
+			input.Storage = ceph.Servers(input.FileServer)
+		} else {
+			withClaims(&input, classes[name])
+		}
 		t.Run(name, func(t *testing.T) { golden(t, name, FileServer(input)) })
 	}
 }
@@ -60,6 +72,29 @@ func TestFileServerChildren(t *testing.T) {
 // withClaims gives data servers claims of 1 GiB of a class; "" is a class that is not found.
 func withClaims(in *FileServerInput, class string) {
 	in.Storage = volumes.Servers(in.FileServer, DataServerLabels(in.FileServer), class, resource.MustParse("1Gi"))
+}
+
+func TestTimersAreTheUsersAndElseTheBackEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nfs, storage, want [2]int32 // lease and grace; 0: unset
+	}{
+		"nothing is set":              {[2]int32{0, 0}, [2]int32{6, 12}, [2]int32{6, 12}},
+		"both are set":                {[2]int32{15, 45}, [2]int32{6, 12}, [2]int32{15, 45}},
+		"a lease alone":               {[2]int32{30, 0}, [2]int32{10, 20}, [2]int32{30, 60}},
+		"a short lease alone":         {[2]int32{5, 0}, [2]int32{10, 20}, [2]int32{5, 20}},
+		"the longest lease alone":     {[2]int32{120, 0}, [2]int32{10, 20}, [2]int32{120, 180}},
+		"a grace alone":               {[2]int32{0, 30}, [2]int32{10, 20}, [2]int32{10, 30}},
+		"a grace shorter than leases": {[2]int32{0, 5}, [2]int32{10, 20}, [2]int32{10, 10}},
+	} {
+		in := FileServerInput{
+			FileServer: builders.FileServer("ml", "training").NFS(tc.nfs[0], tc.nfs[1]).Build(),
+			Storage:    contract.ServerStorage{LeaseSeconds: tc.storage[0], GraceSeconds: tc.storage[1]},
+		}
+		lease, grace := timers(in)
+		if got := [2]int32{lease, grace}; got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
 }
 
 func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {

@@ -81,7 +81,7 @@ func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *interna
 			waits = said.Message
 		}
 		if contract.Refusal(dataServer) != "" {
-			waits = "it refuses a volume: see " + v1alpha1.FileServerStorageAvailable
+			waits = "it can't use its storage: see " + v1alpha1.FileServerStorageAvailable
 		}
 	}
 	switch {

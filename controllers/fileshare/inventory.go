@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
@@ -52,6 +53,9 @@ func takeInventory(o *observed) inventory {
 	}
 	if _, fault := placeable(o); fault != nil {
 		found.waiting = []string{fault.message}
+		return found
+	}
+	if found.complete = isSeenByAny(o, found.generation); found.complete {
 		return found
 	}
 	for i := range o.dataServers {
@@ -113,8 +117,25 @@ func isInventoried(o *observed, server *internalv1.DataServer, generation int64)
 	if export != nil && export.DeletionTimestamp != nil && export.Spec.DataPolicy == internalv1.DataDelete {
 		return true
 	}
+	return isLookedAt(o, export, generation)
+}
+
+func isLookedAt(o *observed, export *internalv1.ShareExport, generation int64) bool {
 	return export != nil && export.DeletionTimestamp == nil && export.Status.Inventory.FileShareUID == string(o.share.UID) &&
 		export.Status.Inventory.Generation >= generation
+}
+
+// isSeenByAny: all data servers have the same storage, and one was looked at.
+func isSeenByAny(o *observed, generation int64) bool {
+	if !backend.Of(o.fileServer).IsShared() {
+		return false
+	}
+	for _, export := range o.exports {
+		if isLookedAt(o, export, generation) {
+			return true
+		}
+	}
+	return false
 }
 
 // neverHad: the volumes had no directory of a share of this name when the data server told last. It tells before it serves a new share.

@@ -142,6 +142,21 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 				goneAway(o, "fs-1")
 			}, nil, "fs-1 (", 2,
 		},
+		"all data servers have the same, and none was looked at": {spread, func(o *observed) {
+			o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Ceph().Build().Spec.Storage
+			o.dataServers[0].Status.Shares, o.dataServers[1].Status.Shares = nil, nil
+		}, []string{waits}, "fs-0 (", 1},
+		"all data servers have the same, and one was looked at while the other is away": {spread, func(o *observed) {
+			o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Ceph().Build().Spec.Storage
+			o.dataServers[0].Status.Shares, o.dataServers[1].Status.Shares = nil, nil
+			goneAway(o, "fs-1")
+			o.looked("fs-0", 1)
+		}, []string{"create a fs-0", "create b fs-0"}, "", 1},
+		"all data servers have the same, and one was looked at for an earlier share": {spread, func(o *observed) {
+			o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Ceph().Build().Spec.Storage
+			o.dataServers[0].Status.Shares, o.dataServers[1].Status.Shares = nil, nil
+			o.looked("fs-0", 1, func(i *internalv1.ShareInventory) { i.FileShareUID = "earlier" })
+		}, []string{waits}, "fs-0 (", 1},
 		"a client removes its directory": {
 			builders.FileShare("ns", "s", "fs").Created(decideTime).Build(), func(o *observed) {
 				o.put("x", "fs-1", ready, madeByClient)

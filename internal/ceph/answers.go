@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // SubvolumeInfo is what Ceph says of a share's subvolume.
@@ -59,37 +60,18 @@ type Capacity struct{ TotalBytes, UsedBytes int64 }
 
 // ParseCapacity reads it from the answers to FileSystems and Usage: what its data pools hold, and what they could hold besides.
 func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
-	var systems []struct {
-		Name      string   `json:"name"`
-		DataPools []string `json:"data_pools"`
+	dataPools, err := dataPoolsOf(fileSystem, fileSystems)
+	if err != nil {
+		return Capacity{}, err
 	}
-	if err := json.Unmarshal([]byte(fileSystems), &systems); err != nil {
-		return Capacity{}, fmt.Errorf("reading Ceph's file systems: %w", err)
-	}
-	var names []string
-	for _, system := range systems {
-		names = append(names, system.Name)
-	}
-	at := slices.Index(names, fileSystem)
-	if at < 0 {
-		return Capacity{}, fmt.Errorf("the Ceph cluster has no file system %q; it has: %v", fileSystem, names)
-	}
-	var told struct {
-		Pools []struct {
-			Name  string `json:"name"`
-			Stats struct {
-				Stored    int64 `json:"stored"`
-				Available int64 `json:"max_avail"`
-			} `json:"stats"`
-		} `json:"pools"`
-	}
-	if err := json.Unmarshal([]byte(usage), &told); err != nil {
-		return Capacity{}, fmt.Errorf("reading how full Ceph's pools are: %w", err)
+	pools, err := parsePools(usage)
+	if err != nil {
+		return Capacity{}, err
 	}
 	var found Capacity
 	available := int64(0)
-	for _, pool := range told.Pools {
-		if slices.Contains(systems[at].DataPools, pool.Name) {
+	for _, pool := range pools {
+		if slices.Contains(dataPools, pool.Name) {
 			found.UsedBytes += pool.Stats.Stored
 			// Pools share their disks: what one takes the others can't.
 			available = max(available, pool.Stats.Available)
@@ -97,4 +79,63 @@ func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
 	}
 	found.TotalBytes = found.UsedBytes + available
 	return found, nil
+}
+
+// FindPlaces looks in the same answers for a file system and for the pool of recovery records.
+func FindPlaces(fileSystem, recoveryPool, fileSystems, usage string) error {
+	dataPools, err := dataPoolsOf(fileSystem, fileSystems)
+	if err != nil {
+		return err
+	}
+	pools, err := parsePools(usage)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(pools, func(p pool) bool { return p.Name == recoveryPool }) {
+		return fmt.Errorf("the Ceph cluster has no pool %s for recovery records: ceph osd pool create %s && ceph osd pool application enable %s howdah",
+			recoveryPool, recoveryPool, recoveryPool)
+	}
+	if slices.Contains(dataPools, recoveryPool) {
+		return fmt.Errorf("pool %s, named for recovery records, has the data of file system %s: make another FileServer with a pool of its own for them", recoveryPool, fileSystem)
+	}
+	return nil
+}
+
+type pool struct {
+	Name  string `json:"name"`
+	Stats struct {
+		Stored    int64 `json:"stored"`
+		Available int64 `json:"max_avail"`
+	} `json:"stats"`
+}
+
+func parsePools(usage string) ([]pool, error) {
+	var told struct {
+		Pools []pool `json:"pools"`
+	}
+	if err := json.Unmarshal([]byte(usage), &told); err != nil {
+		return nil, fmt.Errorf("reading how full Ceph's pools are: %w", err)
+	}
+	return told.Pools, nil
+}
+
+func dataPoolsOf(fileSystem, fileSystems string) ([]string, error) {
+	var systems []struct {
+		Name      string   `json:"name"`
+		DataPools []string `json:"data_pools"`
+	}
+	if err := json.Unmarshal([]byte(fileSystems), &systems); err != nil {
+		return nil, fmt.Errorf("reading Ceph's file systems: %w", err)
+	}
+	var names []string
+	for _, system := range systems {
+		if system.Name == fileSystem {
+			return system.DataPools, nil
+		}
+		names = append(names, system.Name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the Ceph cluster has no file system %s, and no other", fileSystem)
+	}
+	return nil, fmt.Errorf("the Ceph cluster has no file system %s; it has: %s", fileSystem, strings.Join(names, ", "))
 }

@@ -141,8 +141,25 @@ func TestCapacityIsThatOfTheDataPools(t *testing.T) {
 	if err != nil || got != (Capacity{1020, 120}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := ParseCapacity("fs3", systems, pools); err == nil || !strings.Contains(err.Error(), `no file system "fs3"; it has: [fs1 fs2]`) {
+	if _, err := ParseCapacity("fs3", systems, pools); err == nil || !strings.Contains(err.Error(), `no file system fs3; it has: fs1, fs2`) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestPlacesAreFoundOrNamed(t *testing.T) {
+	const systems = `[{"name":"fs1","data_pools":["d1"]}]`
+	const pools = `{"pools":[{"name":"d1"},{"name":"howdah"}]}`
+	for _, tc := range []struct{ fileSystem, pool, systems, want string }{
+		{"fs1", "howdah", systems, ""},
+		{"fs2", "howdah", systems, "no file system fs2; it has: fs1"},
+		{"fs2", "howdah", "[]", "no file system fs2, and no other"},
+		{"fs1", "recovery", systems, "ceph osd pool create recovery && ceph osd pool application enable recovery howdah"},
+		{"fs1", "d1", systems, "has the data of file system fs1"},
+	} {
+		err := FindPlaces(tc.fileSystem, tc.pool, tc.systems, pools)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s and pool %s: %v", tc.fileSystem, tc.pool, err)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (f *fault) Error() string { return f.err.Error() }
 func (m *manager) apply(ctx, supervised context.Context) *fault {
 	err := m.storage.Judge(ctx, m.dataServer)
 	if m.refused = err != nil; m.refused {
-		return m.refuse(ctx, supervised, &fault{internalv1.ReasonVolumeRefused, err})
+		return m.refuse(ctx, supervised, &fault{m.storage.Refusal(), err})
 	}
 	config, failure := m.prepare(ctx)
 	if failure != nil {
@@ -71,24 +71,24 @@ func (m *manager) prepare(ctx context.Context) (ganesha.Config, *fault) {
 		return ganesha.Config{}, &fault{internalv1.ReasonHandleKeyMissing, err}
 	}
 	if err := m.storage.Claim(ctx, m.dataServer); err != nil {
-		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
+		return ganesha.Config{}, &fault{m.storage.Refusal(), err}
 	}
 	if m.memory == nil || len(m.memory.Parts) != int(m.storage.Parts(m.dataServer)) {
 		memory, err := m.storage.ReadIDs(ctx, m.dataServer)
 		if err != nil {
-			return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
+			return ganesha.Config{}, &fault{m.storage.Refusal(), err}
 		}
 		m.memory = memory
 	}
 	m.failing = map[string]*fault{}
 	exports, err := m.allocate(ctx)
 	if err != nil {
-		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
+		return ganesha.Config{}, &fault{m.storage.Refusal(), err}
 	}
 	if exports, err = m.prepareRoots(ctx, exports); err != nil {
-		return ganesha.Config{}, &fault{internalv1.ReasonVolumeRefused, err}
+		return ganesha.Config{}, &fault{m.storage.Refusal(), err}
 	}
-	config, err := desiredConfig(m.dataServer, exports, m.memory, m.storage, m.own)
+	config, err := desiredConfig(m.dataServer, m.withoutLost(exports), m.memory, m.storage, m.own)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
@@ -166,7 +166,7 @@ func (m *manager) prepareRootsOf(ctx context.Context, export *internalv1.ShareEx
 	for part, shares := range next.Parts {
 		known := shares[share]
 		if err := m.storage.PrepareRoot(ctx, share, int32(part), wanted, known.Applied); err != nil {
-			return &fault{internalv1.ReasonVolumeRefused, err}
+			return &fault{m.storage.Refusal(), err}
 		}
 		known.Applied = &wanted
 		shares[share] = known
@@ -230,6 +230,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 			owner, scope, config.ServerOwner, config.ServerScope)}
 	}
 	if m.verified == m.loaded {
+		m.lookForLost(ctx, config)
 		return nil
 	}
 	wanted := map[string]fileSystem{}
@@ -242,10 +243,15 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 	if err != nil {
 		return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("looking at the exports: %w", err)}
 	}
-	m.serving, m.leaving = map[string]fileSystem{}, map[string]bool{}
+	m.serving, m.leaving, m.lookedAt = map[string]fileSystem{}, map[string]bool{}, m.now()
+	diagnosed := 0
 	for i, path := range paths {
 		switch sight := sights[i]; {
 		case sight.err != nil:
+			m.noteLost(path, sight.err)
+			if diagnosed++; diagnosed <= maxDiagnosed {
+				sight.err = m.diagnosed(ctx, path, sight.err)
+			}
 			m.fail(path, sight.err)
 		case sight.fsid != wanted[path]:
 			m.fail(path, fmt.Errorf("file system %d.%d instead of %d.%d",
@@ -261,6 +267,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 			m.fail(path, errors.New("is still exported"))
 		}
 	}
+	m.bringBackLost(wanted)
 	if again {
 		m.loaded = "" // The next pass reloads.
 	} else {
@@ -281,6 +288,18 @@ func (m *manager) toBeGone(wanted map[string]fileSystem) []string {
 		_, stays := wanted[path]
 		return stays
 	})
+}
+
+// maxDiagnosed bounds the exports that are looked into after a load: each can take half a minute when the storage is away, and then
+// it is away for all.
+const maxDiagnosed = 3
+
+// diagnosed is why an export is not shown, in words of the storage if that knows them.
+func (m *manager) diagnosed(ctx context.Context, pseudo string, seen error) error {
+	if why := m.storage.Diagnose(ctx, naming.ShareOfExport(pseudo)); why != nil {
+		return why
+	}
+	return seen
 }
 
 // fail notes what is wrong with a share's export, unless something is already.

@@ -50,7 +50,7 @@ func newInCeph(t *testing.T) *inCeph {
 	secrets := t.TempDir()
 	c.options = cephstorage.Options{
 		Monitors: []string{os.Getenv("HOWDAH_CEPH_MONITOR")}, FSID: fsid, FileSystem: "fs1", RecoveryPool: "howdah", RecoveryUser: ceph.RecoveryUser(uid, 0), Node: ceph.Node(uid, 0),
-		ConfigFile: filepath.Join(secrets, "ceph.conf"), Secrets: secrets, Helper: helper, Fence: c.fence,
+		ConfigFile: filepath.Join(secrets, "ceph.conf"), Secrets: secrets, SecretName: "ceph-shares", Helper: helper, Fence: c.fence,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	c.send(c.volume.CreateGroup())
@@ -136,13 +136,13 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	s.apply(func(spec *wanted) {
 		spec.Exports = append(spec.Exports, shareSpec("nobody"), shareSpec("thief"), shareSpec("beta"))
 	})
-	told := s.await("the good share to be served", func(status told) bool { return len(status.Exports) == 2 })
+	served := s.await("the good share to be served", func(status told) bool { return len(status.Exports) == 2 })
 	t.Logf("FIGURE a further share is served after %s", time.Since(began).Round(time.Millisecond))
-	if told.Exports[0].ShareName != "alpha" || told.Exports[1].ShareName != "beta" || s.manager.ganesha.state().Starts != 1 {
-		t.Errorf("%+v are served, after %d starts", told.Exports, s.manager.ganesha.state().Starts)
+	if served.Exports[0].ShareName != "alpha" || served.Exports[1].ShareName != "beta" || s.manager.ganesha.state().Starts != 1 {
+		t.Errorf("%+v are served, after %d starts", served.Exports, s.manager.ganesha.state().Starts)
 	}
-	_, message := readyCondition(told)
-	for _, want := range []string{`share nobody: the Secret with the shares' users has no entry nobody.json`, "is that of share alpha, too"} {
+	_, message := readyCondition(served)
+	for _, want := range []string{`share nobody: Secret ceph-shares has no entry nobody.json`, "is that of share alpha, too"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("%q does not say %q", message, want)
 		}
@@ -170,6 +170,21 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 		}
 	}
 	ids := s.settle().Exports
+
+	// Ceph shuts out a share's client, which never comes back by itself. The other share has its own.
+	began = time.Now()
+	c.send(c.volume.Evict(ceph.Subvolume(c.uid, "beta"), ceph.ShareUser(c.uid, "beta")))
+	s.await("the loss to be seen", func(now told) bool {
+		_, message := readyCondition(now)
+		return strings.Contains(message, "share beta: ganesha lost its storage")
+	})
+	s.await("the share that was shut out to be served again", func(now told) bool { return len(now.Exports) == 2 })
+	t.Logf("FIGURE a share whose client was shut out is served again after %s", time.Since(began).Round(100*time.Millisecond))
+	for _, share := range []string{"/alpha/0", "/beta/0"} {
+		if _, err := s.from("10.99.0.1").Stat(t.Context(), user, share); err != nil {
+			t.Errorf("after beta was shut out: %s: %v", share, err)
+		}
+	}
 	s.stop()
 
 	// A new pod has nothing of the old one but its name.
@@ -191,7 +206,7 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 	c.options.FSID = "00000000-0000-0000-0000-000000000001"
 	s := c.boot()
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
-	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct fsid or monitors") || s.pid() != 0 {
+	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct spec.storage.ceph.external.monitors") || s.pid() != 0 {
 		t.Errorf("%q, and ganesha is process %d", message, s.pid())
 	}
 }

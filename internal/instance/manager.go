@@ -86,6 +86,8 @@ type manager struct {
 	leaving  map[string]bool       // Pseudo paths that it may still serve.
 	stranger *fault                // Why namespace servers can't know this one; nil if they can.
 	failing  map[string]*fault     // What is wrong with single shares, by their names.
+	lost     map[string]bool       // Shares that ganesha has lost for good: they are taken away, and then brought back.
+	lookedAt time.Time             // When all exports were looked at last.
 	removed  map[types.UID]bool    // Exports being deleted that are gone.
 	usage    []backend.Usage
 	usedAt   time.Time
@@ -121,7 +123,7 @@ func (m *manager) run(ctx context.Context) error {
 		}
 		again := usageEvery
 		if m.dataServer != nil {
-			if again = usageEvery; !m.pass(ctx, supervised) {
+			if again = m.rest(); !m.pass(ctx, supervised) {
 				again, wait = wait, min(2*wait, retryMost)
 			} else {
 				wait = retryFirst
@@ -129,6 +131,14 @@ func (m *manager) run(ctx context.Context) error {
 		}
 		retry.Reset(again)
 	}
+}
+
+// rest is the time between two passes while nothing changes.
+func (m *manager) rest() time.Duration {
+	if every := m.storage.LookEvery(); every > 0 {
+		return min(every, usageEvery)
+	}
+	return usageEvery
 }
 
 // stop reports that the server is going and waits for ganesha's end.

@@ -3,10 +3,22 @@ package instance
 import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/instance/ceph"
 	"github.com/howdah/howdah/internal/instance/volumes"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // storageOf is the back end of a data server. Nothing else here knows which ones there are.
-func (m *manager) storageOf(*internalv1.DataServer) backend.Backend {
-	return volumes.New(m.volumesRoot, m.log)
+func (m *manager) storageOf(server *internalv1.DataServer) backend.Backend {
+	in := server.Spec.Ceph
+	if len(in.Monitors) == 0 {
+		return volumes.New(m.volumesRoot, m.log)
+	}
+	ordinal, _ := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name) // A wrong name is refused elsewhere.
+	return ceph.New(ceph.Options{
+		Monitors: in.Monitors, FSID: in.FSID, FileSystem: in.FileSystem, RecoveryPool: in.RecoveryPool, RecoveryUser: in.RecoveryUser,
+		Node:       naming.DataServerOwner(server.Spec.ServerScope, ordinal),
+		ConfigFile: serverpod.CephConfig, Secrets: serverpod.CephSecrets, SecretName: in.SecretName, Log: m.log,
+	})
 }

@@ -33,6 +33,11 @@ const (
 	Certificate         = "/etc/howdah/certificate.pem"
 	PreviousCertificate = "/etc/howdah/previous-certificate.pem"
 
+	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/instance/ceph): a Secret, or nothing while there
+	// is none. It is no subPath, so that what the Secret gets later comes here. CephConfig is where the instance manager writes ceph.conf.
+	CephSecrets = "/etc/ceph/secrets"
+	CephConfig  = RunDir + "/ceph.conf"
+
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
 	// variables that the pod sets through the downward API (metadata.name,
 	// metadata.namespace, spec.nodeName, status.podIP). The DataServer has the pod's name.

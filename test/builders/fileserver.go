@@ -53,6 +53,15 @@ func (b *FileServerBuilder) PerServer(n int32) *FileServerBuilder {
 	return b
 }
 
+// Ceph keeps shares in an external Ceph file system instead of volumes.
+func (b *FileServerBuilder) Ceph() *FileServerBuilder {
+	b.object.Spec.Storage = v1alpha1.FileServerStorage{Ceph: v1alpha1.CephStorage{External: v1alpha1.ExternalCeph{
+		Monitors: []string{"10.0.0.1:3300", "[fd00::1]:3300"}, FSID: "6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c", FileSystem: "fs1",
+		RecoveryPool: "howdah", RecoveryUser: "howdah-rec-training", SharesSecretRef: v1alpha1.SecretReference{Name: "ceph-shares"},
+	}}}
+	return b
+}
+
 // NodeSelector restricts the nodes.
 func (b *FileServerBuilder) NodeSelector(key, value string) *FileServerBuilder {
 	b.placement().NodeSelector = map[string]string{key: value}

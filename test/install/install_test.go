@@ -160,6 +160,11 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	if err != nil || len(samples) < 3 {
 		t.Fatalf("samples: %v, %v", samples, err)
 	}
+	onCeph, err := filepath.Glob(filepath.Join(root, "config", "samples", "ceph", "*.yaml"))
+	if err != nil || len(onCeph) < 2 {
+		t.Fatalf("samples for Ceph: %v, %v", onCeph, err)
+	}
+	samples = append(samples, onCeph...)
 	tenants, err := filepath.Glob(filepath.Join(root, "config", "samples", "tenants", "*.yaml"))
 	if err != nil || len(tenants) < 2 {
 		t.Fatalf("samples for tenants: %v, %v", tenants, err)

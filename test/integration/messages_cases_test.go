@@ -33,12 +33,26 @@ func refusals() []mistake {
 		{"FileServer: replicas 100", refused(fileServerYAML("training", "size: 1Gi", "replicas: 100"))},
 		{"FileServer: a name with a dot", refused(fileServerYAML("training.v1", "size: 1Gi"))},
 		{"FileServer: a name of 41 characters", refused(fileServerYAML(strings.Repeat("a", 41), "size: 1Gi"))},
-		{"FileServer: a grace period shorter than the lease", refused(fileServerYAML("training", "size: 1Gi", "nfs: {leaseSeconds: 60}"))},
+		{"FileServer: a grace period shorter than the lease", refused(fileServerYAML("training", "size: 1Gi", "nfs: {leaseSeconds: 60, graceSeconds: 30}"))},
 		{"FileServer: spec.namespace, the word of before", refused(fileServerYAML("training", "size: 1Gi", "namespace: {replicas: 2}"))},
 		{"FileServer: a name of a host among additionalNodeNetworks", refused(fileServerYAML("training", "size: 1Gi", "additionalNodeNetworks: [node1]"))},
 		{"FileServer: smaller volumes", refused(fileServerYAML("training", "size: 2Gi"), fileServerYAML("training", "size: 1Gi"))},
 		{"FileServer: another StorageClass", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, storageClassName: fixed"))},
 		{"FileServer: more volumes for each server", refused(fileServerYAML("training", "size: 1Gi"), fileServerYAML("training", "size: 1Gi, perServer: 2"))},
+
+		{"FileServer: volumes and Ceph", refused(strings.Replace(cephYAML("training"), "storage:", "storage:\n    volumes: {size: 1Gi}", 1))},
+		{"FileServer: Ceph without a cluster", refused("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: training}\nspec: {storage: {ceph: {}}}\n")},
+		{"FileServer: a Ceph monitor without a port", refused(cephYAML("training", `monitors: ["10.0.0.1"]`))},
+		{"FileServer: a Ceph monitor by name", refused(cephYAML("training", `monitors: ["mon.example.org:3300"]`))},
+		{"FileServer: no Ceph monitors", refused(cephYAML("training", "monitors: []"))},
+		{"FileServer: a file system's name as the fsid", refused(cephYAML("training", "fsid: fs1"))},
+		{"FileServer: no fsid", refused(without(cephYAML("training"), "fsid"))},
+		{"FileServer: a Ceph user with client. before it", refused(cephYAML("training", "recoveryUser: client.howdah-rec"))},
+		{"FileServer: another fsid", refused(cephYAML("training"), cephYAML("training", "fsid: 00000000-3b1d-4c55-9a77-0d6f7f0a1b2c"))},
+		{"FileServer: another Ceph file system", refused(cephYAML("training"), cephYAML("training", "fileSystem: fs2"))},
+		{"FileServer: another recovery pool", refused(cephYAML("training"), cephYAML("training", "recoveryPool: other"))},
+		{"FileServer: another recovery user", refused(cephYAML("training"), cephYAML("training", "recoveryUser: other"))},
+		{"FileServer: Ceph instead of volumes", refused(fileServerYAML("training", "size: 1Gi"), strings.Replace(cephYAML("training"), "storage:", "storage:\n    volumes: null", 1))},
 
 		{"FileServer: chosen namespaces and no selector", refused(fileServerYAML("training", "size: 1Gi", "allowedNamespaces: {from: Selector}"))},
 		{"FileServer: a selector without from", refused(fileServerYAML("training", "size: 1Gi", "allowedNamespaces: {selector: {matchLabels: {team: a}}}"))},
@@ -122,6 +136,15 @@ func statuses() []mistake {
 		{"FileServer: the same, and they are allowed", told(server, "training", v1alpha1.ReasonSharedFileSystems, func(namespace string) {
 			onLocalPaths(namespace, "training", v1alpha1.SharedFileSystemAllow)
 			expectLocalPaths(namespace, "training", metav1.ConditionTrue, v1alpha1.ReasonSharedFileSystems, "data-0-training-1")
+		})},
+		{"FileServer: a Ceph whose Secret is not there", told(server, "training", v1alpha1.ReasonCephUnusable, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			cephAtFault(namespace, "training", "Secret ceph-shares does not exist, or has nothing in it; a new one takes up to two minutes to come here. "+
+				"It must have an entry client.howdah-rec-training.keyring: what ceph auth get client.howdah-rec-training prints")
+		})},
+		{"FileServer: it serves from Ceph", told(server, "training", v1alpha1.ReasonReady, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
 		})},
 		{"FileServer: it serves", told(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
 

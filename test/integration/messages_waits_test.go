@@ -93,6 +93,13 @@ func waits() []mistake {
 				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not looked at yet")
 			}, patience).Should(Equal(2))
 		})},
+		{"FileShare: with its data in Ceph, and the Secret has no entry of it", told(share, "data", v1alpha1.ReasonExportsPending, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
+			create(data(namespace).Build())
+			refuseExports(namespace, "training", "data", internalv1.ReasonCephUnusable,
+				`Secret ceph-shares has no entry data.json; a new one takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
+		})},
 		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
 			goneOnce(namespace)
 			silent(namespace, "training-1")

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,6 +25,28 @@ func parse(namespace, text string) *unstructured.Unstructured {
 func fileServerYAML(name, storage string, lines ...string) string {
 	return "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: " + name + "}\nspec:\n  storage: {volumes: {" + storage + "}}\n  " +
 		strings.Join(lines, "\n  ") + "\n"
+}
+
+// cephYAML is a valid FileServer with its data in Ceph, with some of its fields exchanged ("name: value").
+func cephYAML(name string, exchanged ...string) string {
+	fields := []string{
+		`monitors: ["10.0.0.1:3300"]`, "fsid: 6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c", "fileSystem: fs1",
+		"recoveryPool: howdah", "recoveryUser: howdah-rec", "sharesSecretRef: {name: ceph-shares}",
+	}
+	for _, exchange := range exchanged {
+		field, _, _ := strings.Cut(exchange, ":")
+		fields = slices.DeleteFunc(fields, func(f string) bool { return strings.HasPrefix(f, field+":") })
+		fields = append(fields, exchange)
+	}
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: " + name + "}\nspec:\n  storage:\n    ceph:\n      external:\n        " +
+		strings.Join(fields, "\n        ") + "\n"
+}
+
+// without leaves a field of cephYAML out.
+func without(text, field string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.HasPrefix(strings.TrimSpace(line), field+":")
+	}), "\n")
 }
 
 // fileShareYAML is a valid FileShare with lines of its own below spec.
@@ -58,7 +81,24 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has a FileServer name that is too long", fileServerYAML(strings.Repeat("a", 41), "size: 1Gi"), "metadata.name must be at most 40", "characters"),
 		Entry("has a dot in the FileServer's name", fileServerYAML("a.b", "size: 1Gi"), "metadata.name", "no dots"),
 		Entry("has a digit first in the FileServer's name", fileServerYAML("1st", "size: 1Gi"), "metadata.name", "starts with a letter"),
-		Entry("has a grace period shorter than the lease", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}"), "spec.nfs", "graceSeconds must be at least leaseSeconds"),
+		Entry("has a grace period shorter than the lease", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60, graceSeconds: 30}"), "spec.nfs", "graceSeconds must be at least leaseSeconds"),
+		Entry("has two back ends", strings.Replace(cephYAML("fs"), "storage:", "storage:\n    volumes: {size: 1Gi}", 1), "spec.storage", "exactly one"),
+		Entry("has Ceph without a cluster", "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: fs}\nspec: {storage: {ceph: {}}}", "spec.storage.ceph", "exactly one"),
+		Entry("has no monitors", cephYAML("fs", "monitors: []"), "monitors", "at least 1 items"),
+		Entry("has a monitor without a port", cephYAML("fs", `monitors: ["10.0.0.1"]`), "monitors", "a monitor is an IP address with a port"),
+		Entry("has a monitor by name", cephYAML("fs", `monitors: ["mon.example.org:3300"]`), "monitors", "names of hosts can't be used"),
+		Entry("has a monitor of IPv6 without brackets", cephYAML("fs", `monitors: ["fd00::1:3300"]`), "monitors", "[fd00::1]:3300"),
+		Entry("has a monitor that is no address", cephYAML("fs", `monitors: ["10.0.0.300:3300"]`), "monitors", "a monitor is an IP address with a port"),
+		Entry("has a monitor with a port above 65535", cephYAML("fs", `monitors: ["10.0.0.1:70000"]`), "monitors", "a monitor is an IP address with a port"),
+		Entry("hides a line among the monitors", cephYAML("fs", `monitors: ["10.0.0.1:3300\n[osd]"]`), "monitors", "a monitor is an IP address with a port"),
+		Entry("has an fsid that is none", cephYAML("fs", "fsid: fs1"), "fsid", "fsid is what ceph fsid prints"),
+		Entry("has an fsid in capitals", cephYAML("fs", "fsid: 6F0C2A9E-3B1D-4C55-9A77-0D6F7F0A1B2C"), "fsid", "fsid is what ceph fsid prints"),
+		Entry("has no fsid", without(cephYAML("fs"), "fsid"), "fsid", "Required"),
+		Entry("has no file system", without(cephYAML("fs"), "fileSystem"), "fileSystem", "Required"),
+		Entry("hides a directive in the pool's name", cephYAML("fs", `recoveryPool: 'howdah"; }'`), "recoveryPool", "ceph osd pool ls prints"),
+		Entry("names the recovery user as Ceph does", cephYAML("fs", "recoveryUser: client.howdah-rec"), "recoveryUser", `without "client."`),
+		Entry("names no Secret", without(cephYAML("fs"), "sharesSecretRef"), "sharesSecretRef", "Required"),
+		Entry("names a Secret that there can't be", cephYAML("fs", "sharesSecretRef: {name: Ceph}"), "sharesSecretRef.name", "name must be the name of a Secret"),
 		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "frontDoor: {replicas: 0}"), "spec.frontDoor.replicas", "greater than or equal to 1"),
 
 		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "path must be /NAME or /NAME/NAME"),
@@ -101,6 +141,12 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("exchanges the class", fileServerYAML("class", "size: 1Gi, storageClassName: standard"), fileServerYAML("class", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
 		Entry("names a class that was left open", fileServerYAML("open", "size: 1Gi"), fileServerYAML("open", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
 		Entry("changes the number of volumes", fileServerYAML("volumes", "size: 1Gi"), fileServerYAML("volumes", "size: 1Gi, perServer: 2"), "spec.storage.volumes", "perServer can't be changed"),
+		Entry("goes from volumes to Ceph", fileServerYAML("to-ceph", "size: 1Gi"), strings.Replace(cephYAML("to-ceph"), "storage:", "storage:\n    volumes: null", 1), "spec.storage", "storage can't change from volumes to ceph or back"),
+		Entry("goes from Ceph to volumes", cephYAML("to-volumes"), strings.Replace(fileServerYAML("to-volumes", "size: 1Gi"), "{volumes:", "{ceph: null, volumes:", 1), "spec.storage", "storage can't change from volumes to ceph or back"),
+		Entry("goes to another Ceph cluster", cephYAML("fsid"), cephYAML("fsid", "fsid: 00000000-3b1d-4c55-9a77-0d6f7f0a1b2c"), "spec.storage.ceph.external", "fsid can't be changed"),
+		Entry("goes to another Ceph file system", cephYAML("filesystem"), cephYAML("filesystem", "fileSystem: fs2"), "spec.storage.ceph.external", "fileSystem can't be changed"),
+		Entry("takes another recovery pool", cephYAML("pool"), cephYAML("pool", "recoveryPool: other"), "spec.storage.ceph.external", "recoveryPool can't be changed"),
+		Entry("takes another recovery user", cephYAML("user"), cephYAML("user", "recoveryUser: other"), "spec.storage.ceph.external", "recoveryUser can't be changed"),
 		Entry("moves a share", fileShareYAML("moved", "/a"), fileShareYAML("moved", "/b"), "spec", "path can't be changed"),
 		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerRef can't be changed"),
 		Entry("changes a share's layout", fileShareYAML("layout", "/d"), fileShareYAML("layout", "/d", "layout: Single"), "spec", "layout can't be changed"),
@@ -112,6 +158,9 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("says the least", fileServerYAML("fs", "size: 1Gi")),
 		Entry("writes the size as a number", fileServerYAML("fs", "size: 1073741824")),
 		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "frontDoor: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
+		Entry("has a lease and leaves the grace period open", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}")),
+		Entry("has its data in Ceph", cephYAML("fs")),
+		Entry("has Ceph with monitors of both kinds of addresses and both protocols", cephYAML("fs", `monitors: ["10.0.0.1:6789", "[fd00::1]:3300", "10.0.0.3:65535"]`)),
 		Entry("is a share", fileShareYAML("s", "/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
 		Entry("has a name that only looks like that of a data server's claim", fileShareYAML("data-0-training", "/s")),
 		Entry("has a name with a number at its end", fileShareYAML("cifar-10", "/s")),

@@ -88,7 +88,7 @@ var _ = Describe("Volumes that are directories of the nodes' disks", func() {
 			Expect(message).To(ContainSubstring(part))
 		}
 		expectCondition(namespace, "training", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonVolumeRefused)
-		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message).To(ContainSubstring("it refuses a volume: see StorageAvailable"))
+		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message).To(ContainSubstring("it can't use its storage: see StorageAvailable"))
 		Eventually(eventsAbout(namespace, "FileServer", "training"), patience).Should(Equal([]string{v1alpha1.ReasonVolumeRefused}))
 
 		By("allowing it")

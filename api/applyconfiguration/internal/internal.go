@@ -127,6 +127,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: verdict
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Verdict
+- name: com.github.howdah.howdah.api.v1alpha1.CephStorage
+  map:
+    fields:
+    - name: external
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ExternalCeph
 - name: com.github.howdah.howdah.api.v1alpha1.ClaimReference
   map:
     fields:
@@ -167,6 +173,30 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Execution
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ExternalCeph
+  map:
+    fields:
+    - name: fileSystem
+      type:
+        scalar: string
+    - name: fsid
+      type:
+        scalar: string
+    - name: monitors
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: recoveryPool
+      type:
+        scalar: string
+    - name: recoveryUser
+      type:
+        scalar: string
+    - name: sharesSecretRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SecretReference
 - name: com.github.howdah.howdah.api.v1alpha1.FileServer
   map:
     fields:
@@ -261,9 +291,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions
-      default:
-        graceSeconds: 20
-        leaseSeconds: 10
+      default: {}
     - name: placement
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Placement
@@ -325,6 +353,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerStorage
   map:
     fields:
+    - name: ceph
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.CephStorage
     - name: volumes
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.VolumesStorage
@@ -561,11 +592,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: graceSeconds
       type:
         scalar: numeric
-      default: 20
     - name: leaseSeconds
       type:
         scalar: numeric
-      default: 10
     - name: maxConnections
       type:
         scalar: numeric
@@ -631,6 +660,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.howdah.howdah.api.v1alpha1.RuleState
 - name: com.github.howdah.howdah.api.v1alpha1.RuleState
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ServerDirectories
   map:
     fields:

@@ -18,6 +18,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=internal.howdah.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("CephFileSystem"):
+		return &internalapiv1alpha1.CephFileSystemApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Connections"):
 		return &internalapiv1alpha1.ConnectionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServer"):

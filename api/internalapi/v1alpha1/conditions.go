@@ -12,6 +12,8 @@ const (
 	ReasonServerDown = "ServerDown"
 	// ReasonVolumeRefused: a volume is missing, unreadable, another data server's or no file system of its own; the message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused
+	// ReasonCephUnusable: the Ceph file system, or a share's directory in it, can't be used; the message says what is at fault.
+	ReasonCephUnusable = v1alpha1.ReasonCephUnusable
 	// ReasonExportIDsExhausted: the server has 65535 exports, one for each share and volume.
 	ReasonExportIDsExhausted = "ExportIDsExhausted"
 	// ReasonExportsFailing: some exports do not serve; the message says which and why.

@@ -69,11 +69,15 @@ type DataServerSpec struct {
 	// +optional
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
+	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on; 1 if the data is in Ceph.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +required
 	Volumes int32 `json:"volumes,omitempty"`
+
+	// ceph is where the data is if it is not on volumes: the same for every data server of the FileServer.
+	// +optional
+	Ceph CephFileSystem `json:"ceph,omitempty,omitzero"`
 
 	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
 	// +kubebuilder:validation:Enum=Forbid;Allow
@@ -93,6 +97,48 @@ type DataServerSpec struct {
 
 // MaxNodeNetworks is how many networks a DataServer can have: some 300 kB of an object.
 const MaxNodeNetworks = 16384
+
+// CephFileSystem is where in Ceph the data is, and the data server's records.
+type CephFileSystem struct {
+	// monitors are addresses with ports.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=64
+	// +listType=atomic
+	// +required
+	Monitors []string `json:"monitors,omitempty"`
+
+	// fsid is the cluster's identity.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	FSID string `json:"fsid,omitempty"`
+
+	// fileSystem is the name of the Ceph file system.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// recoveryPool has the recovery records and the Export_Ids, in a RADOS namespace of the data server's own.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	RecoveryPool string `json:"recoveryPool,omitempty"`
+
+	// recoveryUser may write them.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	RecoveryUser string `json:"recoveryUser,omitempty"`
+
+	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	SecretName string `json:"secretName,omitempty"`
+}
 
 // DataServerStatus is what the instance manager reports.
 // +kubebuilder:validation:MinProperties=1

@@ -27,6 +27,8 @@ type Backend interface {
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
 	// EnforcesSizes tells whether a share can be kept to a size.
 	EnforcesSizes(fs *v1alpha1.FileServer) bool
+	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.
+	IsShared() bool
 	// Slots are the places of a data server that new directories may go to.
 	Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 }
@@ -82,14 +84,16 @@ type ServerStorage struct {
 	// Volumes and Mounts are those of the pod and of its container, besides what every server has.
 	Volumes []*corev1ac.VolumeApplyConfiguration
 	Mounts  []*corev1ac.VolumeMountApplyConfiguration
+	// LeaseSeconds and GraceSeconds are those of data servers where spec.nfs leaves them unset.
+	LeaseSeconds, GraceSeconds int32
 	// Describe writes the storage's part of a DataServer's specification.
 	Describe func(spec *internalv1ac.DataServerSpecApplyConfiguration)
 }
 
-// Refusal is what a data server says of storage that it refuses, "" if it refuses none.
+// Refusal is what a data server says of storage that it refuses or can't use, "" if there is none.
 func Refusal(server *internalv1.DataServer) string {
 	for _, c := range server.Status.Conditions {
-		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue && c.Reason == v1alpha1.ReasonVolumeRefused {
+		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue && (c.Reason == v1alpha1.ReasonVolumeRefused || c.Reason == v1alpha1.ReasonCephUnusable) {
 			return c.Message
 		}
 	}

@@ -33,6 +33,9 @@ func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 // ExportsPerShare is the number of volumes: each has an export of each share.
 func (Backend) ExportsPerShare(fs *v1alpha1.FileServer) int32 { return perServer(fs) }
 
+// IsShared is not so: volumes are each data server's own.
+func (Backend) IsShared() bool { return false }
+
 // Slots are the volumes.
 func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot {
 	slots := make([]placement.Slot, 0, server.Spec.Volumes)
@@ -72,7 +75,8 @@ func (s *Storage) Decide(labels map[string]string) contract.Decision {
 // Servers is what data servers get, with claims of a class and size. Without a class there are no pods: they could only wait.
 func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) contract.ServerStorage {
 	servers := contract.ServerStorage{
-		Missing: className == "",
+		Missing:      className == "",
+		LeaseSeconds: 10, GraceSeconds: 20,
 		Describe: func(spec *internalv1ac.DataServerSpecApplyConfiguration) {
 			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs))
 		},

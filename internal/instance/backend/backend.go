@@ -19,6 +19,8 @@ type Backend interface {
 	// Parts is how many exports a share has: on volumes one for each volume.
 	Parts(server *internalv1.DataServer) int32
 
+	// Refusal is the reason of a condition that says that the storage, or a share's part of it, can't be used.
+	Refusal() string
 	// Judge looks whether the storage may be used at all. It writes nothing. An error takes back what is served: storage that can't
 	// be reached at present is none, what needs it fails by itself.
 	Judge(ctx context.Context, server *internalv1.DataServer) error
@@ -32,6 +34,11 @@ type Backend interface {
 	// PrepareRoot makes the root of a share's export, and gives it the attributes if it is new or if they are others than those
 	// that it was last given.
 	PrepareRoot(ctx context.Context, share string, part int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error
+	// Diagnose looks why ganesha does not show an export of a share although its root is prepared; nil if nothing is found.
+	Diagnose(ctx context.Context, share string) error
+	// LookEvery is how often exports that serve are looked at. One that ganesha has lost for good (NFS4ERR_SERVERFAULT) is taken away and
+	// brought back. 0: what serves goes on doing so.
+	LookEvery() time.Duration
 	// Shares are the names of all shares that the storage may have data of, if that can be known.
 	Shares(ctx context.Context, server *internalv1.DataServer) (names []string, known bool, err error)
 	// Measure tells how full each part is.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -14,7 +16,6 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/instance/backend"
-	"github.com/howdah/howdah/internal/instance/durable"
 	"github.com/howdah/howdah/internal/instance/exportids"
 )
 
@@ -23,14 +24,15 @@ const idsObject = "exports"
 
 // Options say where the data is.
 type Options struct {
-	// Monitors are "address:port", FSID is the cluster's identity, FileSystem the name of the file system in it.
+	// Monitors are "address:port", FSID is the cluster's identity, FileSystem the name of the file system in it. A DataServer may name
+	// other monitors later.
 	Monitors         []string
 	FSID, FileSystem string
 	// RecoveryPool has the recovery records, RecoveryUser may write them, in the RADOS namespace Node: the data server's name in the cluster.
 	RecoveryPool, RecoveryUser, Node string
-	// ConfigFile is where ceph.conf is written, Secrets a directory with client.<user>.keyring for each user and <share>.json
-	// for each share.
-	ConfigFile, Secrets string
+	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and <share>.json
+	// for each share, SecretName the Secret that is mounted there.
+	ConfigFile, Secrets, SecretName string
 	// Helper is howdah-ceph; unset means client.Binary.
 	Helper string
 	// Fence blocklists clients by their addresses; nil if nobody may.
@@ -38,13 +40,22 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// lookEvery is how often shares are looked at. Each look is two small writes of recovery records in Ceph.
+const lookEvery = 30 * time.Second
+
 // Backend is the Ceph file system of a data server.
 type Backend struct {
 	options Options
+	secrets secrets
+	// monitors are those in ceph.conf; nil before it is written.
+	monitors []string
 	// own is the connection of the recovery user, nil if there is none.
 	own *client.Client
-	// shares are as they were read last, by name.
+	// shares are those that can be exported as they were read first, by name.
 	shares map[string]share
+	// users has the share of each user that was seen in this pass, asked the shares that were.
+	users map[string]string
+	asked map[string]bool
 	// joined: the data server is a member of its grace object.
 	joined bool
 	// written is the export ID table as it is in the cluster.
@@ -54,39 +65,19 @@ type Backend struct {
 var _ backend.Backend = (*Backend)(nil)
 
 // New is the back end of a file system. It connects when it is first needed.
-func New(options Options) *Backend { return &Backend{options: options, shares: map[string]share{}} }
+func New(options Options) *Backend {
+	return &Backend{options: options, secrets: secrets{options.Secrets, options.SecretName}, shares: map[string]share{}}
+}
+
+// Refusal is the reason of what Ceph or its Secret is at fault for.
+func (b *Backend) Refusal() string { return internalv1.ReasonCephUnusable }
+
+// LookEvery is there because a client of Ceph that was shut out, by somebody or by five minutes without network, never comes back by
+// itself: libcephfs answers ESHUTDOWN for ever.
+func (b *Backend) LookEvery() time.Duration { return lookEvery }
 
 func (b *Backend) place() client.Place {
 	return client.Place{Pool: b.options.RecoveryPool, Namespace: b.options.Node}
-}
-
-// connected gives the recovery user's connection, a new one if the last has ended.
-func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
-	if b.own != nil {
-		if _, err := b.own.FSID(ctx); err == nil {
-			return b.own, nil
-		}
-		b.own.Close()
-		b.own = nil
-	}
-	own, err := b.connect(ctx, b.options.RecoveryUser)
-	if err == nil {
-		b.own = own
-	}
-	return own, err
-}
-
-func (b *Backend) connect(ctx context.Context, user string) (*client.Client, error) {
-	config, err := ceph.Config(b.options.FSID, b.options.Monitors, b.options.Secrets)
-	if err != nil {
-		return nil, err
-	}
-	if err := durable.Write(b.options.ConfigFile, []byte(config)); err != nil {
-		return nil, err
-	}
-	return client.Connect(ctx, client.Options{
-		Binary: b.options.Helper, User: user, Config: b.options.ConfigFile, Keyring: keyring(b.options.Secrets, user),
-	})
 }
 
 // Parts is one: every share has one directory.
@@ -94,7 +85,11 @@ func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
 
 // Judge refuses another cluster than the one that the data is in. A cluster that does not answer is not refused: what is
 // served goes on, and comes back with the cluster.
-func (b *Backend) Judge(ctx context.Context, _ *internalv1.DataServer) error {
+func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
+	b.users, b.asked = map[string]string{}, map[string]bool{}
+	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
+		return err
+	}
 	if b.joined {
 		return nil // It can't become another one: ganesha has its monitors.
 	}
@@ -107,7 +102,8 @@ func (b *Backend) Judge(ctx context.Context, _ *internalv1.DataServer) error {
 		return nil
 	}
 	if fsid != b.options.FSID {
-		return fmt.Errorf("the Ceph cluster at these monitors has the fsid %s, not %s: correct fsid or monitors", fsid, b.options.FSID)
+		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph.external.monitors, or, if fsid was never right, make another FileServer",
+			strings.Join(b.options.Monitors, ", "), fsid, b.options.FSID)
 	}
 	return nil
 }
@@ -122,9 +118,12 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	if err != nil {
 		return err
 	}
+	if err := b.findPlaces(ctx, own); err != nil {
+		return err
+	}
 	object, err := own.Read(ctx, b.place(), ceph.GraceObject)
 	if err != nil {
-		return fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, err)
+		return b.withCaps(fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, err))
 	}
 	change, err := ceph.JoinGrace(object, b.options.Node)
 	if err != nil {
@@ -132,7 +131,7 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	}
 	if change != nil {
 		if err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
-			return fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, err)
+			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, err))
 		}
 	}
 	b.joined = true
@@ -177,34 +176,50 @@ func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
 	return nil
 }
 
-// PrepareRoot gives the share's directory, which is there already, its attributes, as the share's own user.
+// PrepareRoot gives the share's directory, which is there already, its attributes, as the share's own user. Shares come in the order of
+// their age: of two with one user the older has it.
 func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
-	found, err := readShare(b.options.Secrets, name)
+	b.asked[name] = true
+	found, err := b.secrets.share(name)
 	if err != nil {
 		return err
 	}
-	for other, known := range b.shares {
-		if other != name && known.User == found.User {
-			return fmt.Errorf("its Ceph user client.%s is that of share %s, too: give each share its own, or clients of one can reach the other", found.User, other)
-		}
+	if other, taken := b.users[found.User]; taken && other != name {
+		return fmt.Errorf("its Ceph user client.%s is that of share %s, too: give each share its own, or clients of one can reach the other", found.User, other)
 	}
+	if known, served := b.shares[name]; served && known != found {
+		b.users[known.User] = name
+		return fmt.Errorf("entry %s.json of Secret %s was changed, and the share is still that of client.%s in %s: "+
+			"restart the data servers' pods, one after the other, if that is meant", name, b.options.SecretName, known.User, known.Path)
+	}
+	b.users[found.User] = name
 	if applied == nil || *applied != wanted {
 		mode, err := strconv.ParseUint(wanted.Mode, 8, 12)
 		if err != nil {
 			return fmt.Errorf("mode %q: %w", wanted.Mode, err)
 		}
-		of, err := b.connect(ctx, found.User)
+		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
+		err = b.as(ctx, found, "giving the share's directory its owner and mode", func(user *client.Client, directory client.Directory) error {
+			return user.SetAttributes(ctx, directory, attributes)
+		})
 		if err != nil {
 			return err
-		}
-		defer of.Close()
-		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
-		if err := of.SetAttributes(ctx, client.Directory{FileSystem: b.options.FileSystem, Root: found.Path}, attributes); err != nil {
-			return fmt.Errorf("giving the share's directory its owner and mode as client.%s: %w", found.User, err)
 		}
 	}
 	b.shares[name] = found
 	return nil
+}
+
+// Diagnose tries what ganesha does to export a share: ganesha only says that there is none.
+func (b *Backend) Diagnose(ctx context.Context, name string) error {
+	known, ready := b.shares[name]
+	if !ready {
+		return nil // PrepareRoot has said why.
+	}
+	return b.as(ctx, known, "looking at the share's directory", func(user *client.Client, directory client.Directory) error {
+		_, err := user.Attributes(ctx, directory)
+		return err
+	})
 }
 
 // Shares are not known: the recovery user sees no file system, and a share's user nothing but its own.
@@ -233,8 +248,10 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
 }
 
-// CompleteConfig has ganesha keep its clients in the data server's RADOS namespace.
+// CompleteConfig has ganesha keep its clients in the data server's RADOS namespace. A share that is not asked for any more is forgotten: a
+// new one of its name may be somewhere else.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
+	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
 	config.Ceph = &ganesha.Ceph{
 		ConfigFile: b.options.ConfigFile, RecoveryUser: b.options.RecoveryUser,
 		RecoveryPool: b.options.RecoveryPool, RecoveryNamespace: b.options.Node, NodeID: b.options.Node,
@@ -273,12 +290,13 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 
 // HasData tells whether the share has a directory.
 func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name string) bool {
-	_, err := readShare(b.options.Secrets, name)
+	_, err := b.secrets.share(name)
 	return err == nil
 }
 
 // errNotOurs tells that the data stays.
-var errNotOurs = errors.New("its directory in Ceph was made by somebody else, and the data server's user may not remove it: remove it there, or set reclaimPolicy to Retain")
+var errNotOurs = errors.New("reclaimPolicy is Delete, and its directory in Ceph was made by somebody else and stays: take the share's entry out of the Secret, " +
+	"and remove the directory in Ceph or keep it, or set reclaimPolicy to Retain")
 
 // Discard removes nothing.
 func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {

@@ -36,6 +36,15 @@ func New(root string, log *slog.Logger) *Backend {
 // CallBefore has a function called before each change of a volume: tests end the instance manager there.
 func (b *Backend) CallBefore(before func(change string)) { b.where.before = before }
 
+// Refusal is the reason of what a volume is at fault for.
+func (b *Backend) Refusal() string { return internalv1.ReasonVolumeRefused }
+
+// Diagnose knows no more than ganesha does.
+func (b *Backend) Diagnose(context.Context, string) error { return nil }
+
+// LookEvery is never: what a volume serves it goes on serving.
+func (b *Backend) LookEvery() time.Duration { return 0 }
+
 // Parts are the volumes.
 func (b *Backend) Parts(server *internalv1.DataServer) int32 { return server.Spec.Volumes }
 

@@ -34,6 +34,8 @@ const adoptParallel = 8
 
 // sight is what a scan found.
 type sight struct {
+	// shared: every data server has the same directories, so what another one owns is here, too, and in its place.
+	shared                  bool
 	found, adopted, refused atomic.Int64
 
 	mu sync.Mutex
@@ -61,7 +63,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	if !ok {
 		return nil
 	}
-	seen := &sight{}
+	seen := &sight{shared: server.SharedStorage}
 	for volume := range server.Volumes {
 		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, seen); err != nil {
 			return err
@@ -91,7 +93,7 @@ func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Sl
 	if err != nil {
 		return fmt.Errorf("list the root of share %s on data server %s: %w", share.Name, slot.Server, err)
 	}
-	if slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, ownPrefix) }) {
+	if !seen.shared && slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, ownPrefix) }) {
 		seen.occupied = append(seen.occupied, slot.Volume)
 	}
 	return nil
@@ -214,6 +216,13 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if err := above(); err != nil {
 		return err
 	}
+	if seen != nil && seen.shared {
+		// Any data server can have it: what was there before Howdah is spread, too. Where none can be chosen this one has it.
+		if owner, release, err := k.place(share.Name, path); err == nil {
+			defer release()
+			slot = tree.Slot{Server: owner.Server, Volume: owner.Volume}
+		}
+	}
 	spec := internalv1.ShareDirectorySpec{
 		UID: ptr.To(int64(e.Owner)), GID: ptr.To(int64(e.Group)), Mode: tree.FormatMode(e.Mode),
 	}
@@ -260,6 +269,9 @@ func (k *Keeper) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot
 // misplace notes a directory that is owned by another data server or volume.
 func (s *sight) misplace(volume int32, path string) {
 	const most = 8
+	if s.shared {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.misplacedCount++

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
 
 // inventory is what the API has of the data server's volumes after a scan.
@@ -46,6 +48,53 @@ func TestAScanTellsWhatADataServerHas(t *testing.T) {
 	w.owner.Drop("/s/0/p/b")
 	if found := w.inventory(t); len(found.Misplaced) > 0 || found.MisplacedCount != nil {
 		t.Errorf("p/b was removed here, and the inventory still tells %+v", found)
+	}
+}
+
+// inCeph has both data servers use one Ceph file system: fs-1 is another pod in front of the same directories.
+func (w *world) inCeph() {
+	for _, name := range []string{"fs-0", "fs-1"} {
+		server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		server.Spec = internalv1.DataServerSpec{
+			FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: 1,
+			Ceph: internalv1.CephFileSystem{Monitors: []string{"10.0.0.1:3300"}},
+		}
+		server.Status.Conditions = builders.ReadyConditions()
+		w.keeper.Tree.SetServer(server)
+		w.keeper.Tree.SetExport(builders.ShareExport("ns", "fs", "s", name))
+	}
+}
+
+func TestWhatAllDataServersHaveIsInItsPlaceAndSpread(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.inCeph()
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w.owner.Put("/s/0/p/"+name, ownertest.Directory{Mode: 0o755})
+	}
+	elsewhere := left("p/a", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name = "fs-1" })
+	w.keeper.Tree.SetDirectory(elsewhere)
+	if found := w.inventory(t); found.FileShareUID != "s" || len(found.Misplaced) > 0 || found.MisplacedCount != nil {
+		t.Errorf("p/a is owned by another data server, which is no fault here, and the inventory tells %+v", found)
+	}
+	owned := map[string]int{}
+	for _, name := range []string{"b", "c", "d", "e"} {
+		r, ok := w.keeper.Tree.Directory("s", "p/"+name)
+		if !ok || r.State != internalv1.DirectoryReady {
+			t.Fatalf("p/%s has no ShareDirectory: %+v", name, r)
+		}
+		owned[r.Server]++
+	}
+	if owned["fs-0"] < 2 || owned["fs-1"] < 1 {
+		t.Errorf("what was found is owned by %v", owned)
+	}
+}
+
+func TestDataOfASingleShareThatAllDataServersHaveIsNowhere(t *testing.T) {
+	w := newWorld(t, v1alpha1.LayoutSingle, true)
+	w.inCeph()
+	w.owner.Put("/s/0/file", ownertest.Directory{Mode: 0o755})
+	if found := w.inventory(t); found.FileShareUID != "s" || len(found.OccupiedVolumes) > 0 {
+		t.Errorf("any data server can own it, and the inventory tells %+v", found)
 	}
 }
 

@@ -137,7 +137,9 @@ type Server struct {
 	// Identity is the server's owner; "" if the DataServer does not tell.
 	Identity string
 	Volumes  int32
-	Usage    map[int32]Usage
+	// SharedStorage: every data server has the same directories, so what another one owns is not misplaced here.
+	SharedStorage bool
+	Usage         map[int32]Usage
 	// Started: its ganesha has served once. Unreachable: the API says that it does not answer.
 	Started, Unreachable bool
 }
@@ -154,6 +156,7 @@ func NewServer(o *internalv1.DataServer) *Server {
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes
 	}
+	s.SharedStorage = len(o.Spec.Ceph.Monitors) > 0
 	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
 	for _, v := range o.Status.Volumes {
 		if v.Index != nil && v.TotalBytes != nil && v.UsedBytes != nil {

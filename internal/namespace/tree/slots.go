@@ -28,13 +28,16 @@ func (t *Tree) Slots(share string) []placement.Slot {
 	return out
 }
 
-// Space sums up the volumes of all data servers, in bytes.
+// Space sums up the volumes of all data servers, in bytes. What they share counts once.
 func (t *Tree) Space() Usage {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var sum Usage
 	for _, server := range t.servers {
 		for _, u := range server.Usage {
+			if server.SharedStorage {
+				return u
+			}
 			sum.Total += u.Total
 			sum.Used += u.Used
 		}

@@ -25,6 +25,8 @@ var advice = map[string]string{
 	v1alpha1.ReasonExpansionRefused:     "Set spec.storage.volumes.size back, or allow expansion in the StorageClass (allowVolumeExpansion: true) if its provisioner can.",
 	v1alpha1.ReasonVolumeRefused: "Give the data server volumes that are file systems of their own (a CSI driver for disks). For a trial on local-path volumes, " +
 		"and only with clients that you trust: spec.storage.volumes.sharedFileSystemPolicy: Allow. See docs/security.md#file-handles.",
+	v1alpha1.ReasonCephUnusable: "Mend what the message names: the Secret of spec.storage.ceph.external.sharesSecretRef, the monitors, or the user in Ceph. The data servers try again by themselves, a changed Secret reaches them within two minutes. " +
+		"See docs/operations-ceph.md.",
 	v1alpha1.ReasonSharedFileSystems:    "Fine for trials with clients that you trust; see docs/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add nodes, uncordon them, loosen spec.placement, or lower spec.replicas.",

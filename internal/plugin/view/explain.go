@@ -197,7 +197,7 @@ func (e *explainer) fileServer(fs *v1alpha1.FileServer) {
 	}
 	if !holds(fs.Status.Conditions, v1alpha1.FileServerStorageAvailable) {
 		for _, d := range e.w.dataServersOf(fs) {
-			if c := condition(d.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == internalv1.ReasonVolumeRefused {
+			if c := condition(d.Status.Conditions, v1alpha1.ConditionReady); c != nil && (c.Reason == internalv1.ReasonVolumeRefused || c.Reason == internalv1.ReasonCephUnusable) {
 				e.dataServer(d.Namespace, d.Name)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // with apply.
 //
 // FileServer is a set of NFS data servers spread over nodes, each with volumes
-// of its own, and the namespace servers that join them into one tree behind one address.
+// of its own or all on one Ceph file system, and the namespace servers that join them into one tree behind one address.
 type FileServerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

@@ -11,6 +11,8 @@ package v1alpha1
 type FileServerStorageApplyConfiguration struct {
 	// volumes gives every data server PersistentVolumes of its own.
 	Volumes *VolumesStorageApplyConfiguration `json:"volumes,omitempty"`
+	// ceph keeps all shares in a Ceph file system, which every data server reaches.
+	Ceph *CephStorageApplyConfiguration `json:"ceph,omitempty"`
 }
 
 // FileServerStorageApplyConfiguration constructs a declarative configuration of the FileServerStorage type for use with
@@ -24,5 +26,13 @@ func FileServerStorage() *FileServerStorageApplyConfiguration {
 // If called multiple times, the Volumes field is set to the value of the last call.
 func (b *FileServerStorageApplyConfiguration) WithVolumes(value *VolumesStorageApplyConfiguration) *FileServerStorageApplyConfiguration {
 	b.Volumes = value
+	return b
+}
+
+// WithCeph sets the Ceph field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ceph field is set to the value of the last call.
+func (b *FileServerStorageApplyConfiguration) WithCeph(value *CephStorageApplyConfiguration) *FileServerStorageApplyConfiguration {
+	b.Ceph = value
 	return b
 }

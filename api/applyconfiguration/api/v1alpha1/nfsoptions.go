@@ -9,10 +9,10 @@ package v1alpha1
 //
 // NFSOptions tunes the NFS protocol.
 type NFSOptionsApplyConfiguration struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10.
+	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10, with storage.ceph 6.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20.
+	// state, in seconds, at the most (ganesha: Grace_Period); unset means twice the lease, and at least 20, with storage.ceph 12.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
 	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means

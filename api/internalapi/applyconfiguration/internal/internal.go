@@ -25,6 +25,30 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.CephFileSystem
+  map:
+    fields:
+    - name: fileSystem
+      type:
+        scalar: string
+    - name: fsid
+      type:
+        scalar: string
+    - name: monitors
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: recoveryPool
+      type:
+        scalar: string
+    - name: recoveryUser
+      type:
+        scalar: string
+    - name: secretName
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
   map:
     fields:
@@ -66,6 +90,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: address
       type:
         scalar: string
+    - name: ceph
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.CephFileSystem
     - name: fileServerRef
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference

@@ -25,8 +25,10 @@ type DataServerSpecApplyConfiguration struct {
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// maxConnections is ganesha's RPC_Max_Connections; unset means 4096.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
-	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on.
+	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on; 1 if the data is in Ceph.
 	Volumes *int32 `json:"volumes,omitempty"`
+	// ceph is where the data is if it is not on volumes: the same for every data server of the FileServer.
+	Ceph *CephFileSystemApplyConfiguration `json:"ceph,omitempty"`
 	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
@@ -94,6 +96,14 @@ func (b *DataServerSpecApplyConfiguration) WithMaxConnections(value int32) *Data
 // If called multiple times, the Volumes field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithVolumes(value int32) *DataServerSpecApplyConfiguration {
 	b.Volumes = &value
+	return b
+}
+
+// WithCeph sets the Ceph field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ceph field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithCeph(value *CephFileSystemApplyConfiguration) *DataServerSpecApplyConfiguration {
+	b.Ceph = value
 	return b
 }
 

@@ -1,0 +1,88 @@
+package ceph
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// server is a DataServer that says this of itself; one with nothing loaded has generation 0.
+func server(name string, loaded int64, status metav1.ConditionStatus, reason, message string) internalv1.DataServer {
+	s := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if loaded > 0 {
+		s.Status.ObservedGeneration = &loaded
+	}
+	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message}}
+	return s
+}
+
+func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	for name, tc := range map[string]struct {
+		servers       []internalv1.DataServer
+		want          metav1.ConditionStatus
+		reason, words string
+	}{
+		"nobody has said anything": {nil, no, v1alpha1.ReasonProgressing, "2 of 2 data servers have not used Ceph file system fs1 yet: training-0, training-1"},
+		"all use it":               {[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 1, yes, "Ready", "")}, yes, v1alpha1.ReasonReady, "2 of 2 data servers use Ceph file system fs1"},
+		"one can't": {
+			[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 0, no, v1alpha1.ReasonCephUnusable, "there is no Secret")},
+			no, v1alpha1.ReasonCephUnusable, "1 of 2 data servers can't use Ceph file system fs1 (training-1): there is no Secret",
+		},
+		"none can": {
+			[]internalv1.DataServer{server("training-0", 0, no, v1alpha1.ReasonCephUnusable, "first"), server("training-1", 0, no, v1alpha1.ReasonCephUnusable, "second")},
+			no, v1alpha1.ReasonCephUnusable, "2 of 2 data servers can't use Ceph file system fs1 (training-0, training-1): first",
+		},
+		"one has still to start": {
+			[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 0, no, internalv1.ReasonStarting, "ganesha is starting")},
+			no, v1alpha1.ReasonProgressing, "1 of 2 data servers have not used Ceph file system fs1 yet: training-1",
+		},
+		"what is wrong with single shares is theirs": {
+			[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 1, yes, internalv1.ReasonExportsFailing, "share a: no entry")},
+			yes, v1alpha1.ReasonReady, "2 of 2",
+		},
+	} {
+		s := &Storage{contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+		for _, one := range tc.servers {
+			s.DataServers[one.Name] = one
+		}
+		got := s.Condition(2, contract.Decision{})
+		if got.Status != tc.want || got.Reason != tc.reason || !strings.Contains(got.Message, tc.words) {
+			t.Errorf("%s: %s %s %q", name, got.Status, got.Reason, got.Message)
+		}
+	}
+}
+
+func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
+	s := &Storage{contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+	names := []string{"training-1", "training-0"}
+	if got := s.Capacity(names); got.TotalBytes != nil {
+		t.Errorf("nobody has measured it, and it is %d", *got.TotalBytes)
+	}
+	for i, name := range names {
+		one := server(name, 1, metav1.ConditionTrue, "Ready", "")
+		one.Status.Volumes = []internalv1.VolumeUsage{{Index: ptr.To(int32(0)), TotalBytes: ptr.To(int64(1000)), UsedBytes: ptr.To(int64(100 + i))}}
+		s.DataServers[name] = one
+	}
+	if got := s.Capacity(names); got.TotalBytes == nil || *got.TotalBytes != 1000 || *got.UsedBytes != 101 {
+		t.Errorf("two data servers of one file system have %+v", got)
+	}
+}
+
+func TestAnyDataServerCanHaveAnyDirectoryOnce(t *testing.T) {
+	one := server("training-0", 1, metav1.ConditionTrue, "Ready", "")
+	slots := Backend{}.Slots(&one, true)
+	if len(slots) != 1 || slots[0].Server != "training-0" || slots[0].Volume != 0 || !slots[0].Ready || slots[0].TotalBytes != 0 {
+		t.Errorf("%+v", slots)
+	}
+	if n := (Backend{}).ExportsPerShare(builders.FileServer("ml", "training").Ceph().Build()); n != 1 {
+		t.Errorf("%d exports for each share", n)
+	}
+}

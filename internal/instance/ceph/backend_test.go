@@ -1,0 +1,232 @@
+package ceph
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/instance/exportids"
+)
+
+const (
+	fsid  = "6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
+	helps = "CEPH_STORAGE_TEST_ANSWERS"
+)
+
+// cluster has what howdah-ceph answers, by what is asked: "connect" with the user, or an operation, of commands with their names.
+type cluster map[string]string
+
+// whole is a cluster with all that is needed.
+func whole() cluster {
+	return cluster{
+		"fsid":      `{"code":0,"result":"` + fsid + `"}`,
+		"mon fs ls": `{"code":0,"result":{"out":"[{\"name\":\"fs1\",\"data_pools\":[\"d\"]}]"}}`,
+		"mon df":    `{"code":0,"result":{"out":"{\"pools\":[{\"name\":\"d\"},{\"name\":\"howdah\"}]}"}}`,
+		"read":      `{"code":2,"words":"reading grace: No such file or directory"}`,
+	}
+}
+
+// but is the cluster with another answer.
+func (c cluster) but(asked, answer string) cluster {
+	c[asked] = answer
+	return c
+}
+
+// TestMain lets the test be howdah-ceph.
+func TestMain(m *testing.M) {
+	script, helper := os.LookupEnv(helps)
+	if !helper {
+		os.Exit(m.Run())
+	}
+	var answers cluster
+	if err := json.Unmarshal([]byte(script), &answers); err != nil {
+		os.Exit(3)
+	}
+	say := func(asked string) {
+		if answer, known := answers[asked]; known {
+			fmt.Println(answer)
+		} else {
+			fmt.Println(`{"code":0}`)
+		}
+	}
+	say("connect " + os.Args[2])
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+		var request struct {
+			Op      string         `json:"op"`
+			Command map[string]any `json:"command"`
+		}
+		if err := json.Unmarshal(input.Bytes(), &request); err != nil {
+			os.Exit(3)
+		}
+		if request.Command != nil {
+			request.Op += fmt.Sprint(" ", request.Command["prefix"])
+		}
+		say(request.Op)
+	}
+}
+
+// stored is a back end with a Secret of these entries besides the recovery user's key, on a cluster.
+func stored(t *testing.T, c cluster, entries map[string]string) *Backend {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(helps, string(text))
+	files := map[string]string{"client.rec.keyring": "[client.rec]\n\tkey = AQ==\n"}
+	for name, entry := range entries {
+		files[name] = entry
+	}
+	return New(Options{
+		Monitors: []string{"10.0.0.1:3300"}, FSID: fsid, FileSystem: "fs1", RecoveryPool: "howdah", RecoveryUser: "rec", Node: "7c2e-3f-12",
+		ConfigFile: filepath.Join(t.TempDir(), "ceph.conf"), Secrets: secretOf(t, files).directory, SecretName: "ceph-shares", Helper: os.Args[0], Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster cluster
+		change  func(*Options)
+		want    string
+	}{
+		"a good one":                    {whole(), nil, ""},
+		"monitors that don't answer":    {whole().but("connect rec", `{"code":110,"words":"connecting to Ceph as client.rec: Connection timed out"}`), nil, "no monitor answers at 10.0.0.1:3300"},
+		"a key that is not the user's":  {whole().but("connect rec", `{"code":13,"words":"connecting to Ceph as client.rec: Permission denied"}`), nil, "entry client.rec.keyring of Secret ceph-shares must be what ceph auth get client.rec prints"},
+		"a key that is cut":             {whole().but("connect rec", `{"code":5,"words":"connecting to Ceph as client.rec: Input/output error"}`), nil, "entry client.rec.keyring of Secret ceph-shares must be"},
+		"no key":                        {whole(), func(o *Options) { o.RecoveryUser = "other" }, "Secret ceph-shares has no entry client.other.keyring"},
+		"another cluster":               {whole(), func(o *Options) { o.FSID = "0" }, "has the fsid " + fsid + ", not 0"},
+		"no such file system":           {whole(), func(o *Options) { o.FileSystem = "fs2" }, "no file system fs2; it has: fs1"},
+		"no such pool":                  {whole(), func(o *Options) { o.RecoveryPool = "other" }, "ceph osd pool create other"},
+		"a user that may not read":      {whole().but("read", `{"code":1,"words":"reading grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
+		"a user that may not write":     {whole().but("write", `{"code":1,"words":"writing grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
+		"a user that may ask nobody":    {whole().but("mon fs ls", `{"code":13,"words":"access denied"}`), nil, "ceph auth caps client.rec mon 'allow r'"},
+		"a monitor that is no address":  {whole(), func(o *Options) { o.Monitors = []string{"mon.example.org"} }, "is no IP address with a port"},
+		"an OSD that does not answer":   {whole().but("read", `{"code":110,"words":"reading grace: Connection timed out"}`), nil, "reading the grace object in pool howdah: reading grace: Connection timed out"},
+		"another server's grace object": {whole().but("read", `{"code":0,"result":{"data":"01000000000000000000000000000000","keys":{"other":"02"},"version":1}}`), nil, "has server other in it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := stored(t, tc.cluster, nil)
+			if tc.change != nil {
+				tc.change(&b.options)
+			}
+			server := &internalv1.DataServer{}
+			err := b.Judge(t.Context(), server)
+			if err == nil {
+				err = b.Claim(t.Context(), server)
+			}
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("said: %v\nwant: %s", err, tc.want)
+			}
+		})
+	}
+}
+
+var wanted = exportids.RootAttributes{Owner: 1000, Group: 1000, Mode: "0755"}
+
+func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {
+	entries := map[string]string{
+		"one.json": `{"path": "/v/one", "user": "a"}`, "two.json": `{"path": "/v/two", "user": "a"}`, "three.json": `{"path": "/v/three", "user": "c"}`,
+		"client.a.keyring": keyOfA, "client.c.keyring": "[client.c]\nkey = AQ==\n",
+	}
+	for name, tc := range map[string]struct {
+		cluster cluster
+		shares  []string
+		want    string
+	}{
+		"two shares":                      {whole(), []string{"one", "three"}, ""},
+		"a second share of one user":      {whole(), []string{"one", "two"}, "client.a is that of share one, too"},
+		"a directory that is not there":   {whole().but("fs.attributes", `{"code":1,"words":"mounting /v/one: Operation not permitted"}`), []string{"one"}, "either the directory does not exist, or the user has no rights to it"},
+		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "Ceph does not take the key of client.a"},
+		"metadata servers that are away":  {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "are its metadata servers well"},
+		"a share that the Secret has not": {whole(), []string{"four"}, "has no entry four.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := stored(t, tc.cluster, entries)
+			if err := b.Judge(t.Context(), &internalv1.DataServer{}); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			for _, share := range tc.shares {
+				err = b.PrepareRoot(t.Context(), share, 0, wanted, nil)
+			}
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("said: %v\nwant: %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsServedStaysWhereItIs(t *testing.T) {
+	b := stored(t, whole(), map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA, "client.c.keyring": "[client.c]\nkey = AQ==\n"})
+	pass := func(shares ...string) (ganesha.Export, error) {
+		t.Helper()
+		if err := b.Judge(t.Context(), &internalv1.DataServer{}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		for _, share := range shares {
+			err = b.PrepareRoot(t.Context(), share, 0, wanted, &wanted)
+		}
+		var config ganesha.Config
+		b.CompleteConfig(&config)
+		var export ganesha.Export
+		b.CompleteExport(&export, "s", 0)
+		return export, err
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(b.options.Secrets, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if export, err := pass("s"); err != nil || export.Path != "/v/one" || export.CephFS.User != "a" {
+		t.Fatalf("%+v, %v", export, err)
+	}
+	write("s.json", `{"path": "/v/two", "user": "c"}`)
+	if export, err := pass("s"); err == nil || !strings.Contains(err.Error(), "still that of client.a in /v/one") || export.Path != "/v/one" || export.CephFS.User != "a" {
+		t.Errorf("its entry was changed: %+v, %v", export, err)
+	}
+	if err := os.Remove(filepath.Join(b.options.Secrets, "s.json")); err != nil {
+		t.Fatal(err)
+	}
+	if export, err := pass("s"); err == nil || export.Path != "/v/one" {
+		t.Errorf("its entry is gone: %+v, %v", export, err)
+	}
+	write("s.json", `{"path": "/v/two", "user": "c"}`)
+	if _, err := pass(); err != nil {
+		t.Errorf("the share was removed: %v", err)
+	}
+	if export, err := pass("s"); err != nil || export.Path != "/v/two" || export.CephFS.User != "c" {
+		t.Errorf("a new share of the name: %+v, %v", export, err)
+	}
+}
+
+func TestNewMonitorsAreInTheConfigurationAtTheNextPass(t *testing.T) {
+	b := stored(t, whole(), nil)
+	server := &internalv1.DataServer{}
+	for _, monitors := range [][]string{{"10.0.0.1:3300"}, {"10.0.0.7:3300", "10.0.0.8:6789"}} {
+		server.Spec.Ceph.Monitors = monitors
+		if err := b.Judge(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Claim(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(b.options.ConfigFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, monitor := range monitors {
+			if !strings.Contains(string(text), monitor) {
+				t.Errorf("%s is not in:\n%s", monitor, text)
+			}
+		}
+	}
+}

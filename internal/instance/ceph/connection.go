@@ -1,0 +1,122 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/instance/durable"
+)
+
+// patience is how long something may take that is done with a share's directory; it takes some 0.1 s.
+const patience = 30 * time.Second
+
+// connected gives the recovery user's connection, a new one if the last has ended.
+func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
+	if b.own != nil {
+		if _, err := b.own.FSID(ctx); err == nil {
+			return b.own, nil
+		}
+		b.own.Close()
+		b.own = nil
+	}
+	own, err := b.connect(ctx, b.options.RecoveryUser)
+	if err == nil {
+		b.own = own
+	}
+	return own, err
+}
+
+func (b *Backend) connect(ctx context.Context, user string) (*client.Client, error) {
+	if err := b.secrets.key(user); err != nil {
+		return nil, err
+	}
+	connection, err := client.Connect(ctx, client.Options{
+		Binary: b.options.Helper, User: user, Config: b.options.ConfigFile, Keyring: b.secrets.keyring(user),
+	})
+	switch {
+	case err == nil:
+		return connection, nil
+	case errors.Is(err, syscall.ETIMEDOUT):
+		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", strings.Join(b.options.Monitors, ", "), err)
+	// EIO: what is no key at all. EACCES: another one, or a user that there is not, or one without rights at the monitors (measured).
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOENT):
+		return nil, fmt.Errorf("Ceph does not take the key of client.%s: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, mon 'allow r' included (%w)",
+			user, user, b.options.SecretName, user, err)
+	}
+	return nil, err
+}
+
+// configure writes ceph.conf, if it is not as it should be. Ganesha reads it for exports that are new; what runs learns of monitors
+// from Ceph itself.
+func (b *Backend) configure(monitors []string) error {
+	if len(monitors) > 0 {
+		b.options.Monitors = monitors
+	}
+	if b.monitors != nil && slices.Equal(b.monitors, b.options.Monitors) {
+		return nil
+	}
+	config, err := ceph.Config(b.options.FSID, b.options.Monitors, b.options.Secrets)
+	if err != nil {
+		return err
+	}
+	if err := durable.Write(b.options.ConfigFile, []byte(config)); err != nil {
+		return err
+	}
+	b.monitors = slices.Clone(b.options.Monitors)
+	return nil
+}
+
+// findPlaces looks whether there are the file system and the pool. Names that are wrong are found here, where they can be said in words.
+func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
+	systems, err := own.Command(ctx, ceph.FileSystems())
+	if err != nil {
+		return b.withCaps(fmt.Errorf("asking for the file systems: %w", err))
+	}
+	pools, err := own.Command(ctx, ceph.Usage())
+	if err != nil {
+		return b.withCaps(fmt.Errorf("asking for the pools: %w", err))
+	}
+	return ceph.FindPlaces(b.options.FileSystem, b.options.RecoveryPool, systems, pools)
+}
+
+// withCaps adds to an error that the recovery user may not do something what would let it.
+func (b *Backend) withCaps(err error) error {
+	if !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	user, namespace := b.options.RecoveryUser, strings.TrimRight(b.options.Node, "0123456789")
+	return fmt.Errorf("user client.%s has too few rights: ceph auth caps client.%s mon 'allow r' osd 'allow rwx pool=%s namespace=%s*' (%w)",
+		user, user, b.options.RecoveryPool, namespace, err)
+}
+
+// as does something with a share's directory as the share's user.
+func (b *Backend) as(ctx context.Context, of share, what string, do func(*client.Client, client.Directory) error) error {
+	// The helper waits for monitors and for the mount as long as it is told to, and for a metadata server for ever.
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	user, err := b.connect(ctx, of.User)
+	if err != nil {
+		return err
+	}
+	defer user.Close()
+	err = do(user, client.Directory{FileSystem: b.options.FileSystem, Root: of.Path})
+	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOENT) {
+		// Ceph says EPERM of a directory that is not there, too.
+		return fmt.Errorf("client.%s can't use %s: either the directory does not exist, or the user has no rights to it (ceph auth get client.%s must show mds 'allow rw path=%s') (%w)",
+			of.User, of.Path, of.User, of.Path, err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
+		return fmt.Errorf("%s as client.%s: Ceph did not do it within %s: are its metadata servers well (ceph health)? (%w)", what, of.User, patience, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s as client.%s: %w", what, of.User, err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package ceph
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// secretOf is a Secret with files of these texts.
+func secretOf(t *testing.T, files map[string]string) secrets {
+	t.Helper()
+	directory := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return secrets{directory, "ceph-shares"}
+}
+
+const keyOfA = "[client.a]\n\tkey = AQ==\n"
+
+func TestAShareIsReadFromItsEntry(t *testing.T) {
+	s := secretOf(t, map[string]string{"unet3d.json": `{"path": "/volumes/g/s/1", "user": "a"}`, "client.a.keyring": keyOfA})
+	if got, err := s.share("unet3d"); err != nil || got != (share{"/volumes/g/s/1", "a"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct{ entry, want string }{
+		"none":                        {"", "Secret ceph-shares has no entry s.json; a new one takes up to two minutes"},
+		"no JSON":                     {"path: /a", "entry s.json of Secret ceph-shares is no JSON object"},
+		"no path":                     {`{"user": "a"}`, `has the path ""`},
+		"a relative path":             {`{"path": "a", "user": "a"}`, `has the path "a"`},
+		"a path out of it":            {`{"path": "/a/../b", "user": "a"}`, `has the path "/a/../b"`},
+		"the whole file system":       {`{"path": "/", "user": "a"}`, "below the file system's root"},
+		"a path that ends the string": {`{"path": "/a\"; b", "user": "a"}`, "quotes"},
+		"no user":                     {`{"path": "/a"}`, `has the user ""`},
+		"the daemon's name":           {`{"path": "/a", "user": "client.a"}`, `without "client."`},
+		"a user of all rights":        {`{"path": "/a", "user": "admin"}`, "has the user admin, who may do everything"},
+		"a path as the user":          {`{"path": "/a", "user": "../a"}`, `has the user "../a"`},
+		"a user in two lines":         {`{"path": "/a", "user": "a\nb"}`, "has the user"},
+		"no key":                      {`{"path": "/a", "user": "b"}`, "has no entry client.b.keyring"},
+		"another's key":               {`{"path": "/a", "user": "c"}`, "entry client.c.keyring of Secret ceph-shares has no key of client.c"},
+	} {
+		files := map[string]string{"client.a.keyring": keyOfA, "client.c.keyring": keyOfA}
+		if tc.entry != "" {
+			files["s.json"] = tc.entry
+		}
+		if got, err := secretOf(t, files).share("s"); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestASecretThatIsNotThereIsNamed(t *testing.T) {
+	const want = "Secret ceph-shares does not exist, or has nothing in it"
+	if err := secretOf(t, nil).key("rec"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "client.rec.keyring") {
+		t.Errorf("%v", err)
+	}
+}

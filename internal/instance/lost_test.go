@@ -1,0 +1,232 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
+	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/instance/volumes"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// losing is a ganesha that has exports as it was told last, and for each a client of Ceph that may have been shut out: that lasts until
+// the export goes.
+type losing struct {
+	t          *testing.T
+	configFile string
+	text       string
+	exports    map[string]fileSystem
+	shutOut    map[string]bool
+	reloads    int
+	looks      int
+}
+
+func (l *losing) load() {
+	text, err := os.ReadFile(l.configFile)
+	mustWork(l.t, "read the configuration", err)
+	config, err := ganeshatest.Parse(string(text))
+	mustWork(l.t, "parse the configuration", err)
+	before := l.exports
+	l.text, l.exports = string(text), map[string]fileSystem{}
+	for _, export := range config.Exports {
+		l.exports[export.Pseudo] = fileSystem{ganesha.FilesystemMajor, uint64(export.ID)}
+	}
+	for path := range before {
+		if _, stays := l.exports[path]; !stays {
+			delete(l.shutOut, path)
+		}
+	}
+}
+
+func (l *losing) run(ctx context.Context) { <-ctx.Done() }
+
+func (l *losing) state() ganeshaState {
+	if l.exports == nil {
+		l.load()
+	}
+	return ganeshaState{Starts: 1, PID: os.Getpid(), Initialized: true, Config: l.text}
+}
+
+func (l *losing) reload(context.Context) error {
+	l.reloads++
+	l.load()
+	return nil
+}
+
+func (l *losing) setRounds([]byte) error { return nil }
+
+func (l *losing) null(context.Context) error { return nil }
+
+func (l *losing) identity(context.Context) (string, string, error) {
+	server := sampleServer(1)
+	owner, err := serverOwner(server)
+	return owner, server.Spec.ServerScope, err
+}
+
+func (l *losing) look(_ context.Context, paths []string) (sights []sight, err error) {
+	l.looks++
+	for _, path := range paths {
+		fsid, exported := l.exports[path]
+		switch {
+		case !exported:
+			sights = append(sights, sight{err: errNotThere})
+		case l.shutOut[path]:
+			sights = append(sights, sight{err: &client.StatusError{Op: "GETATTR", Status: nfsv4.NFS4ERR_SERVERFAULT}})
+		default:
+			sights = append(sights, sight{fsid: fsid})
+		}
+	}
+	return sights, nil
+}
+
+func (l *losing) forge(context.Context, string) error { return nil }
+
+// knowing are volumes that know why an export is not shown, as those of Ceph do.
+type knowing struct {
+	*volumes.Backend
+	asked int
+}
+
+func (k *knowing) Diagnose(_ context.Context, share string) error {
+	k.asked++
+	return errors.New("the user of " + share + " was removed")
+}
+
+func TestWhatGaneshaDoesNotShowIsSaidInWordsOfTheStorage(t *testing.T) {
+	storage := &knowing{Backend: volumes.New("/none", quiet)}
+	look := &seen{owner: "o", scope: "s"}
+	m := &manager{
+		storage: storage, dataServer: sampleServer(1), log: quiet, now: time.Now, prober: look, loaded: "some", failing: map[string]*fault{},
+		memory: &exportids.Table{Parts: []map[string]exportids.Entry{{}}},
+	}
+	config := ganesha.Config{ServerOwner: "o", ServerScope: "s"}
+	const shares = maxDiagnosed + 2
+	for i := range shares {
+		config.Exports = append(config.Exports, ganesha.Export{ID: uint16(i + 1), Pseudo: "/" + string(rune('a'+i)) + "/0"})
+	}
+	if failure := m.verify(t.Context(), config); failure != nil {
+		t.Fatal(failure)
+	}
+	if len(m.failing) != shares || !strings.Contains(m.failing["a"].Error(), "the user of a was removed") {
+		t.Errorf("%v", m.failing)
+	}
+	// When the storage is away it is away for all, and each look into it can take long.
+	if storage.asked != maxDiagnosed || !strings.Contains(m.failing["e"].Error(), "no such path") {
+		t.Errorf("looked into %d of %d: %v", storage.asked, shares, m.failing)
+	}
+}
+
+// looking are volumes whose exports are looked at, as those of Ceph are.
+type looking struct {
+	*volumes.Backend
+	every time.Duration
+}
+
+func (l looking) LookEvery() time.Duration { return l.every }
+
+func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
+	run := t.TempDir()
+	key := filepath.Join(run, "key")
+	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
+	supervised, stop := context.WithCancel(t.Context())
+	now := time.Unix(1e9, 0)
+	daemon := &losing{t: t, configFile: filepath.Join(run, "ganesha.conf"), shutOut: map[string]bool{}}
+	m := &manager{
+		storage: looking{volumes.New(emptyVolume(t), quiet), lookEvery}, dataServer: sampleServer(1), configFile: daemon.configFile,
+		exports: []*internalv1.ShareExport{newExport(shareSpec("a")), newExport(shareSpec("b"))},
+		keys:    handleKeys{current: key}, own: netip.MustParseAddr("127.1.2.3"), ganesha: daemon, prober: daemon, log: quiet,
+		reporter: &memorySource{}, now: func() time.Time { return now }, metrics: newMetrics("default", "training-0"),
+	}
+	defer m.group.Wait()
+	defer stop()
+	pass := func() []string {
+		t.Helper()
+		if failure := m.apply(t.Context(), supervised); failure != nil {
+			t.Fatal(failure)
+		}
+		var failing []string
+		for share := range m.failing {
+			failing = append(failing, share)
+		}
+		slices.Sort(failing)
+		return failing
+	}
+	settle := func() (reloads int) {
+		t.Helper()
+		before := daemon.reloads
+		for range 10 {
+			if len(pass()) == 0 && m.loaded != "" && m.verified == m.loaded {
+				return daemon.reloads - before
+			}
+		}
+		t.Fatalf("it does not come to rest: %v", m.failing)
+		return 0
+	}
+	settle()
+	if len(daemon.exports) != 2 {
+		t.Fatalf("exported: %v", daemon.exports)
+	}
+
+	daemon.shutOut["/a/0"] = true
+	looks := daemon.looks
+	if failing := pass(); len(failing) > 0 || daemon.looks != looks {
+		t.Errorf("looked at before it is time: %v", failing)
+	}
+	now = now.Add(lookEvery)
+	if failing := pass(); !slices.Equal(failing, []string{"a"}) {
+		t.Fatalf("what fails is %v", failing)
+	}
+	if failing := pass(); !slices.Equal(failing, []string{"a"}) || len(daemon.exports) != 1 {
+		t.Errorf("%v fails and %v is exported, while a is taken away", failing, daemon.exports)
+	}
+	if _, served := m.serving["/b/0"]; !served {
+		t.Error("b suffers from it")
+	}
+	if reloads := settle(); reloads != 1 || len(daemon.exports) != 2 || len(daemon.shutOut) > 0 {
+		t.Errorf("after %d reloads %v is exported", reloads, daemon.exports)
+	}
+
+	// It is lost while nobody knows, and found by the look after a load.
+	daemon.shutOut["/b/0"] = true
+	m.loaded = ""
+	if failing := pass(); !slices.Equal(failing, []string{"b"}) {
+		t.Fatalf("what fails is %v", failing)
+	}
+	settle()
+	if len(daemon.exports) != 2 || len(daemon.shutOut) > 0 {
+		t.Errorf("%v is exported", daemon.exports)
+	}
+
+	// A share that goes while it is lost is not brought back.
+	daemon.shutOut["/a/0"] = true
+	now = now.Add(lookEvery)
+	pass()
+	m.exports = m.exports[1:]
+	settle()
+	if _, back := daemon.exports["/a/0"]; back || len(m.lost) > 0 {
+		t.Errorf("%v is exported, and %v are lost", daemon.exports, m.lost)
+	}
+
+	// On volumes nobody looks.
+	m.storage = looking{m.storage.(looking).Backend, 0}
+	looks = daemon.looks
+	now = now.Add(time.Hour)
+	if settle(); daemon.looks != looks {
+		t.Error("exports of volumes are looked at again and again")
+	}
+}
+
+// lookEvery is that of the storage in the test.
+const lookEvery = 30 * time.Second
