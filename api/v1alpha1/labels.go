@@ -49,11 +49,6 @@ const (
 	CapacityAnnotation = "howdah.io/capacity"
 	// CapacityNotEnforced is a value of CapacityAnnotation.
 	CapacityNotEnforced = "NotEnforced"
-	// VolumeDeletedAnnotation is VolumeDeletedTrue on a FileShare whose PersistentVolume was deleted and said Retain: it stays, for people
-	// to do something with it.
-	VolumeDeletedAnnotation = "howdah.io/volume-deleted"
-	// VolumeDeletedTrue is the value of VolumeDeletedAnnotation.
-	VolumeDeletedTrue = "true"
 
 	// VolumeFinalizer keeps the PersistentVolume of a claim of a StorageClass until its FileShare is gone, or known to stay.
 	VolumeFinalizer = "howdah.io/volume"

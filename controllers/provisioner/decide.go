@@ -39,12 +39,10 @@ type decision struct {
 	createVolume *corev1.PersistentVolume
 	// grow is the size that volume and claim are to show.
 	grow *resource.Quantity
-	// policy is what the share is to say of its data, "" if it does already.
+	// policy is what the share is to say of its data from now on, "" if it does already.
 	policy v1alpha1.ReclaimPolicy
 	// deleteShare: nobody has a use for it any more.
 	deleteShare bool
-	// keepShare: its volume was deleted, and said Retain.
-	keepShare bool
 	// dropVolume: the volume has done its part.
 	dropVolume bool
 
@@ -91,7 +89,7 @@ func decideNew(o *observed) decision {
 		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s keeps nobody to a size; use a class with size: BestEffort", o.class.Name, p.fileServer)}
 	}
 	if o.share == nil {
-		share := shareFor(o.claim, o.class, p)
+		share := shareFor(o.claim, p)
 		if !sharePath.MatchString(share.Spec.Path) {
 			return decision{refusal: fmt.Sprintf("StorageClass %s: parameter path makes %s of this claim, and a share's path is /NAME or /NAME/NAME with at most %d characters in each; "+
 				"use a class with another path, such as %s", o.class.Name, share.Spec.Path, maxElement, defaultPath)}
@@ -114,6 +112,9 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 		// A pod that mounts before anyone listens loses seconds to mount.nfs, which doubles its pauses.
 		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable):
 		return decision{}
+	}
+	if o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
+		return decision{policy: v1alpha1.ReclaimRetain} // From now on there may be data.
 	}
 	size := o.claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	d := decision{
@@ -165,15 +166,13 @@ func describeRefused(o *observed, d decision, err error) string {
 	return err.Error() + "; it is tried again"
 }
 
-// decideBound looks after a volume that is in use, or about to be. The volume's reclaim policy is what counts, whoever changed it.
+// decideBound looks after a volume that is in use, or about to be.
 func decideBound(o *observed) decision {
-	if o.share != nil && o.share.DeletionTimestamp == nil {
-		if policy := policyOf(o.volume.Spec.PersistentVolumeReclaimPolicy); o.share.Spec.ReclaimPolicy != policy {
-			return decision{policy: policy}
-		}
-	}
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
+	}
+	if o.share == nil {
+		return decideLost(o)
 	}
 	wanted, shown, told := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
 	if wanted.Cmp(shown) > 0 || wanted.Cmp(told) > 0 {
@@ -185,6 +184,21 @@ func decideBound(o *observed) decision {
 	return decision{}
 }
 
+// decideLost makes a share again that somebody deleted below a volume that is in use: its data was kept, and is found by its name.
+func decideLost(o *observed) decision {
+	namespace, name, _ := shareOf(o.volume)
+	if o.class != nil && o.volume.Spec.NFS != nil {
+		if p, problems := parametersOf(o.class); len(problems) == 0 && p.fileServerNamespace == namespace {
+			return decision{
+				createShare: shareAgain(o.claim, p, o.volume),
+				success:     fmt.Sprintf("FileShare %s of namespace %s, which the claim's volume is, was deleted; it is made again, with its data", name, namespace),
+			}
+		}
+	}
+	return decision{refusal: fmt.Sprintf("FileShare %s of namespace %s, which the claim's volume is, was deleted, and the claim's StorageClass is not what it was, by which it could be made again: "+
+		"whoever runs the FileServer makes a FileShare of that name with the path of the volume, and finds the data", name, namespace)}
+}
+
 // isOver: no claim has the volume any more, or none will: Kubernetes binds none to a volume that is being deleted.
 func isOver(volume *corev1.PersistentVolume) bool {
 	return volume.Status.Phase == corev1.VolumeReleased || volume.DeletionTimestamp != nil && volume.Status.Phase != corev1.VolumeBound
@@ -192,19 +206,13 @@ func isOver(volume *corev1.PersistentVolume) bool {
 
 // decideEnd takes apart what a released volume stands for, as its reclaim policy says: the share first, for the volume is what knows of it.
 func decideEnd(o *observed) decision {
-	deleting := o.volume.DeletionTimestamp != nil
-	if o.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
-		switch policy := policyOf(o.volume.Spec.PersistentVolumeReclaimPolicy); {
-		case o.share != nil && o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != policy:
-			return decision{policy: policy}
-		case !deleting:
-			return decision{} // It waits for people, as Kubernetes has it.
-		case o.share != nil && o.share.DeletionTimestamp == nil && !isKept(o.share):
-			return decision{keepShare: true}
-		}
-		return decision{dropVolume: true}
-	}
 	switch {
+	case o.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
+		if o.share != nil && o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
+			return decision{policy: v1alpha1.ReclaimRetain} // Somebody changed his mind in time.
+		}
+		// It waits for people, as Kubernetes has it. One that they delete leaves them the share, which says Retain.
+		return decision{dropVolume: o.volume.DeletionTimestamp != nil}
 	case o.share == nil:
 		return decision{dropVolume: true}
 	case o.share.DeletionTimestamp != nil:
@@ -215,18 +223,12 @@ func decideEnd(o *observed) decision {
 	return decision{deleteShare: true}
 }
 
-// decideOrphan takes away a share whose claim went before it had a volume. Nobody could write to it but who mounts shares by their paths, and the
-// share itself says what becomes of that.
+// decideOrphan takes away a share whose claim went before it had a volume. One that had a volume says Retain, and is left to people.
 func decideOrphan(o *observed) decision {
-	if o.share == nil || o.share.DeletionTimestamp != nil || isKept(o.share) || !isMade(o.share) {
+	if o.share == nil || o.share.DeletionTimestamp != nil || !isMade(o.share) || o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
 		return decision{}
 	}
 	return decision{deleteShare: true}
-}
-
-// isKept: the share is for people since its volume was deleted.
-func isKept(share *v1alpha1.FileShare) bool {
-	return share.Annotations[v1alpha1.VolumeDeletedAnnotation] == v1alpha1.VolumeDeletedTrue
 }
 
 // isMade: the share is one that this controller made, and not one that somebody gave a claimRef.

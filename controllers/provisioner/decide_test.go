@@ -25,7 +25,8 @@ func world(change func(*observed)) *observed {
 	fileServer := builders.FileServer("storage", "fs").Build()
 	fileServer.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
 	fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
-	share := shareFor(claim, class, p)
+	share := shareFor(claim, p)
+	share.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	share.Status.Mount.Address = "10.0.0.1"
 	o := &observed{claim: claim, class: class, share: share, fileServer: fileServer, volume: volumeFor(claim, class, p, share, false)}
@@ -55,7 +56,6 @@ func bound(change func(*observed)) *observed {
 func released(policy corev1.PersistentVolumeReclaimPolicy, change func(*observed)) *observed {
 	return world(func(o *observed) {
 		o.claim, o.volume.Status.Phase, o.volume.Spec.PersistentVolumeReclaimPolicy = nil, corev1.VolumeReleased, policy
-		o.share.Spec.ReclaimPolicy = policyOf(policy)
 		change(o)
 	})
 }
@@ -65,7 +65,7 @@ func does(d decision) string {
 	var all []string
 	for what, is := range map[string]bool{
 		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow": d.grow != nil, "policy " + string(d.policy): d.policy != "",
-		"delete share": d.deleteShare, "keep share": d.keepShare, "drop volume": d.dropVolume, "refuse": d.refusal != "",
+		"delete share": d.deleteShare, "drop volume": d.dropVolume, "refuse": d.refusal != "",
 	} {
 		if is {
 			all = append(all, what)
@@ -117,41 +117,40 @@ func TestDecide(t *testing.T) {
 		"a share of another claim":                    {unbound(func(o *observed) { o.share.Spec.ClaimRef.Name = "other" }), "refuse"},
 		"a share that somebody deleted":               {unbound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
 		"a share whose front door is shut":            {unbound(func(o *observed) { o.fileServer.Status.Conditions = nil }), "wait"},
+		"a share that may get data now":               {unbound(func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete }), "policy Retain"},
 		"a share that is ready":                       {unbound(as), "volume"},
-		"a claim that went before":                    {unbound(func(o *observed) { o.claim, o.class, o.fileServer = nil, nil, nil }), "delete share"},
+		"a claim that went before":                    {unbound(func(o *observed) { o.claim, o.share.Spec.ReclaimPolicy = nil, v1alpha1.ReclaimDelete }), "delete share"},
 		"a claim that goes, and a pod still names it": {unbound(func(o *observed) { o.claim.DeletionTimestamp = now }), "wait"},
-		"a share with a claimRef by hand":             {unbound(func(o *observed) { o.claim, o.share.Labels = nil, nil }), "wait"},
-		"a share whose volume was deleted and said Retain": {unbound(func(o *observed) {
-			o.claim, o.share.Annotations = nil, map[string]string{v1alpha1.VolumeDeletedAnnotation: "true"}
+		"a share with a claimRef by hand": {unbound(func(o *observed) {
+			o.claim, o.share.Labels, o.share.Spec.ReclaimPolicy = nil, nil, v1alpha1.ReclaimDelete
 		}), "wait"},
+		"a share that had a volume":    {unbound(func(o *observed) { o.claim = nil }), "wait"},
 		"nothing is left":              {unbound(func(o *observed) { o.claim, o.share = nil, nil }), "wait"},
 		"bound":                        {bound(as), "wait"},
 		"not bound yet":                {world(as), "wait"},
-		"bound, and the share is gone": {bound(noShare), "wait"},
-		"a larger claim":               {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
+		"bound, and the share is gone": {bound(noShare), "share"},
+		"bound, and the share is gone, and the class":                          {bound(func(o *observed) { o.share, o.class = nil, nil }), "refuse"},
+		"bound, and the share is gone, and the class means another FileServer": {bound(func(o *observed) { o.share, o.class.Parameters["fileServerNamespace"] = nil, "other" }), "refuse"},
+		"bound, and somebody deletes the share":                                {bound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"a larger claim":                                                       {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
 		"a larger claim whose volume shows it": {bound(func(o *observed) {
 			o.claim.Spec.Resources.Requests, o.volume.Spec.Capacity = sized("20Gi"), sized("20Gi")
 		}), "grow"},
 		"a smaller claim":                        {bound(func(o *observed) { o.volume.Spec.Capacity, o.claim.Status.Capacity = sized("20Gi"), sized("20Gi") }), "wait"},
-		"a volume whose policy was changed":      {bound(func(o *observed) { o.volume.Spec.PersistentVolumeReclaimPolicy = keep }), "policy Retain"},
 		"one that is deleted while it is bound":  {bound(func(o *observed) { o.volume.DeletionTimestamp = now }), "wait"},
-		"one that is deleted before it is bound": {world(func(o *observed) { o.volume.DeletionTimestamp, o.volume.Status.Phase = now, corev1.VolumeAvailable }), "delete share"},
+		"one that is deleted before it is bound": {world(func(o *observed) { o.volume.DeletionTimestamp, o.volume.Status.Phase = now, corev1.VolumeAvailable }), "policy Delete"},
 		"one that people took from its claim, and deleted": {released(keep, func(o *observed) {
 			o.volume.DeletionTimestamp, o.volume.Status.Phase, o.volume.Spec.ClaimRef = now, corev1.VolumeAvailable, nil
-		}), "keep share"},
+		}), "drop volume"},
 		"another operator's":                                {released(del, func(o *observed) { o.share, o.unwatched = nil, true }), "wait"},
-		"released, Delete":                                  {released(del, as), "delete share"},
-		"released, Delete by a late change":                 {released(del, func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain }), "policy Delete"},
+		"released, Delete":                                  {released(del, as), "policy Delete"},
+		"released, Delete, and the share says so":           {released(del, func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete }), "delete share"},
 		"released, Delete, and the share goes":              {released(del, func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
 		"released, Delete, and the share is gone":           {released(del, noShare), "drop volume"},
-		"released, Delete, deleted, and the share is there": {released(del, func(o *observed) { o.volume.DeletionTimestamp = now }), "delete share"},
+		"released, Delete, deleted, and the share is there": {released(del, func(o *observed) { o.volume.DeletionTimestamp = now }), "policy Delete"},
 		"released, Retain":                                  {released(keep, as), "wait"},
 		"released, Retain by a late change":                 {released(keep, func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete }), "policy Retain"},
-		"released, Retain, deleted":                         {released(keep, func(o *observed) { o.volume.DeletionTimestamp = now }), "keep share"},
-		"released, Retain, deleted, kept": {released(keep, func(o *observed) {
-			o.volume.DeletionTimestamp = now
-			o.share.Annotations = map[string]string{v1alpha1.VolumeDeletedAnnotation: "true"}
-		}), "drop volume"},
+		"released, Retain, deleted":                         {released(keep, func(o *observed) { o.volume.DeletionTimestamp = now }), "drop volume"},
 	} {
 		if got := does(decide(tc.o)); got != tc.want {
 			t.Errorf("%s: %s, want %s", what, got, tc.want)
@@ -236,7 +235,7 @@ func TestWhatAClaimGets(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: volumeName, Labels: map[string]string{"app.kubernetes.io/managed-by": "howdah"}, Finalizers: []string{"howdah.io/file-share"}},
 		Spec: v1alpha1.FileShareSpec{
 			FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, ClaimRef: v1alpha1.ClaimReference{Namespace: "team-a", Name: "scratch"},
-			Path: "/team-a/scratch-3f2a91bc", Layout: v1alpha1.LayoutSingle, UID: ptr.To[int64](0), GID: ptr.To[int64](0), Mode: "0777", ReclaimPolicy: v1alpha1.ReclaimRetain,
+			Path: "/team-a/scratch-3f2a91bc", Layout: v1alpha1.LayoutSingle, UID: ptr.To[int64](0), GID: ptr.To[int64](0), Mode: "0777", ReclaimPolicy: v1alpha1.ReclaimDelete,
 		},
 	}
 	if diff := cmp.Diff(share, decide(o).createShare); diff != "" {
@@ -273,5 +272,14 @@ func TestARefusalIsToldOnce(t *testing.T) {
 	told.forget("claim")
 	if !told.isNews("claim", "a") || !told.isNews("other", "a") {
 		t.Error("what was forgotten, and what another claim was told, is news")
+	}
+}
+
+// A share that somebody deleted below a volume in use comes back where its data is, with the path that is mounted.
+func TestALostShareComesBack(t *testing.T) {
+	o := bound(func(o *observed) { o.share, o.class.Parameters["path"] = nil, "/other/{claim}" })
+	got := decide(o).createShare
+	if got == nil || got.Namespace != "storage" || got.Name != volumeName || got.Spec.Path != "/team-a/scratch-3f2a91bc" || got.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
+		t.Errorf("made again: %+v", got)
 	}
 }

@@ -14,7 +14,10 @@ import (
 
 // shareFor is the FileShare of a claim. It is beside its FileServer, not beside the claim: like a PersistentVolume it outlives the claim's
 // Kubernetes namespace if its reclaim policy says so, and who has rights in that can't take it from below a pod.
-func shareFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, p parameters) *v1alpha1.FileShare {
+//
+// Its own reclaim policy is Delete before it has a volume, for nobody has written to it, and Retain from then on: its data goes by the
+// volume's policy and in no other way.
+func shareFor(claim *corev1.PersistentVolumeClaim, p parameters) *v1alpha1.FileShare {
 	return &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.fileServerNamespace,
@@ -33,7 +36,7 @@ func shareFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass
 			UID:            &p.uid,
 			GID:            &p.gid,
 			Mode:           p.mode,
-			ReclaimPolicy:  policyOf(reclaimPolicyOf(class)),
+			ReclaimPolicy:  v1alpha1.ReclaimDelete,
 		},
 	}
 }
@@ -43,12 +46,11 @@ func reclaimPolicyOf(class *storagev1.StorageClass) corev1.PersistentVolumeRecla
 	return ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 }
 
-// policyOf is a volume's reclaim policy as the share's: whatever is not Delete keeps the data.
-func policyOf(policy corev1.PersistentVolumeReclaimPolicy) v1alpha1.ReclaimPolicy {
-	if policy == corev1.PersistentVolumeReclaimDelete {
-		return v1alpha1.ReclaimDelete
-	}
-	return v1alpha1.ReclaimRetain
+// shareAgain is the FileShare of a volume that lost its own. It finds the data by its name.
+func shareAgain(claim *corev1.PersistentVolumeClaim, p parameters, volume *corev1.PersistentVolume) *v1alpha1.FileShare {
+	share := shareFor(claim, p)
+	share.Name, share.Spec.Path, share.Spec.ReclaimPolicy = volume.Name, volume.Spec.NFS.Path, v1alpha1.ReclaimRetain
+	return share
 }
 
 // volumeFor is the PersistentVolume of a claim, for it and no other.

@@ -42,7 +42,7 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string
 	return nil
 }
 
-// observeClaim reads the claim and its class. A volume that was bound anew by hand has another claim than the one it was made for.
+// observeClaim reads the claim and its class. A volume that people gave to another claim than the one it was made for has that one.
 func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string) error {
 	if o.volume != nil {
 		ref := o.volume.Spec.ClaimRef
@@ -54,10 +54,11 @@ func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string)
 		if err != nil {
 			return err
 		}
-		if found && claim.UID == ref.UID {
-			o.claim = claim
+		if !found || claim.UID != ref.UID {
+			return nil
 		}
-		return nil
+		o.claim = claim
+		return r.observeClass(ctx, o)
 	}
 	var claims corev1.PersistentVolumeClaimList
 	if err := r.Claims.List(ctx, &claims, byVolume(name)); err != nil {
@@ -67,6 +68,10 @@ func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string)
 		return nil
 	}
 	o.claim = &claims.Items[0]
+	return r.observeClass(ctx, o)
+}
+
+func (r *Reconciler) observeClass(ctx context.Context, o *observed) error {
 	class := &storagev1.StorageClass{}
 	found, err := get(ctx, r.Client, types.NamespacedName{Name: classOf(o.claim)}, class)
 	if err != nil || !found {
@@ -133,9 +138,21 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNam
 	return err
 }
 
-// makeCertain reads past the caches what the pass would take something away for: that there is no volume, no claim, no share.
+// makeCertain reads past the caches what the pass would take something away for: that the volume says Delete, or that there is no volume, no
+// claim, no share.
 func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) error {
 	switch d := decide(o); {
+	case (d.deleteShare || d.policy == v1alpha1.ReclaimDelete) && o.volume != nil:
+		volume := &corev1.PersistentVolume{}
+		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)
+		if err != nil {
+			return err
+		}
+		if !found || volume.UID != o.volume.UID {
+			*o = observed{} // The cache will tell what there is in its place.
+			return nil
+		}
+		o.volume = volume
 	case d.deleteShare && o.volume == nil:
 		volume := &corev1.PersistentVolume{}
 		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +23,8 @@ const (
 	ReasonFailed    = "ProvisioningFailed"
 	ReasonSucceeded = "ProvisioningSucceeded"
 	ReasonResized   = "VolumeResizeSuccessful"
+	// ReasonShareLost has no example.
+	ReasonShareLost = "FileShareLost"
 )
 
 // Reconciler makes and takes away what claims of StorageClasses get. All fields that have a name are required.
@@ -82,10 +83,6 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 		after := o.share.DeepCopy()
 		after.Spec.ReclaimPolicy = d.policy
 		return r.patch(ctx, o.share, after)
-	case d.keepShare:
-		after := o.share.DeepCopy()
-		metav1.SetMetaDataAnnotation(&after.ObjectMeta, v1alpha1.VolumeDeletedAnnotation, v1alpha1.VolumeDeletedTrue)
-		return r.patch(ctx, o.share, after)
 	case d.deleteShare:
 		uid, version := o.share.UID, o.share.ResourceVersion
 		return client.IgnoreNotFound(r.Client.Delete(ctx, o.share.DeepCopy(), client.Preconditions{UID: &uid, ResourceVersion: &version}))
@@ -141,11 +138,17 @@ func (r *Reconciler) tell(name string, o *observed, d decision) {
 	switch {
 	case d.refusal != "":
 		if r.told.isNews(name, d.refusal) {
-			r.Events.Eventf(o.claim, nil, corev1.EventTypeWarning, ReasonFailed, "Provision", "%s", d.refusal)
+			reason := ReasonFailed
+			if o.volume != nil {
+				reason = ReasonShareLost
+			}
+			r.Events.Eventf(o.claim, nil, corev1.EventTypeWarning, reason, "Provision", "%s", d.refusal)
 		}
 		return
 	case d.success != "" && d.createVolume != nil:
 		r.Events.Eventf(o.claim, nil, corev1.EventTypeNormal, ReasonSucceeded, "Provision", "%s", d.success)
+	case d.success != "" && d.createShare != nil:
+		r.Events.Eventf(o.claim, nil, corev1.EventTypeWarning, ReasonShareLost, "Restore", "%s", d.success)
 	case d.success != "":
 		r.Events.Eventf(o.claim, nil, corev1.EventTypeNormal, ReasonResized, "Resize", "%s", d.success)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/provisioner"
 	"github.com/howdah/howdah/internal/naming"
@@ -59,12 +60,17 @@ var _ = Describe("A claim of a StorageClass", func() {
 		Consistently(func() int64 { return writesIn(storage) - before }, "2s").Should(BeZero(), describeWrites)
 
 		By("the claim being deleted")
+		Expect(exists(&v1alpha1.FileShare{}, storage, volume.Name).Spec.ReclaimPolicy).To(Equal(v1alpha1.ReclaimRetain),
+			"who deletes the share of a volume in use deletes no data")
 		deleteClaim(claim)
-		Eventually(func() v1alpha1.ReclaimPolicy {
-			return exists(&v1alpha1.FileShare{}, storage, volume.Name).Spec.ReclaimPolicy
-		}, patience).Should(Equal(v1alpha1.ReclaimDelete))
 		isGone(&v1alpha1.FileShare{}, storage, volume.Name)
 		Expect(exists(&corev1.PersistentVolume{}, "", volume.Name).DeletionTimestamp).To(BeNil(), "the volume is what knows of the share")
+		Eventually(func() (policies []internalv1.DataPolicy) {
+			for _, export := range exportsOf(storage, "fs-0") {
+				policies = append(policies, export.Spec.DataPolicy)
+			}
+			return policies
+		}, patience).Should(HaveEach(internalv1.DataDelete), "the data goes, too")
 		shareIsGone(storage, volume.Name, "fs")
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
 	})
@@ -90,7 +96,6 @@ var _ = Describe("A claim of a StorageClass", func() {
 		By("the old volume being deleted by hand")
 		Expect(admin.Delete(ctx, volume)).To(Succeed())
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
-		Expect(exists(share, storage, volume.Name).Annotations).To(HaveKeyWithValue(v1alpha1.VolumeDeletedAnnotation, v1alpha1.VolumeDeletedTrue))
 		Consistently(func() *metav1.Time { return exists(share, storage, volume.Name).DeletionTimestamp }, "2s").Should(BeNil())
 	})
 
@@ -102,21 +107,44 @@ var _ = Describe("A claim of a StorageClass", func() {
 		change(volume, func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 		})
-		policy := func() v1alpha1.ReclaimPolicy {
-			return exists(&v1alpha1.FileShare{}, storage, volume.Name).Spec.ReclaimPolicy
-		}
-		Eventually(policy, patience).Should(Equal(v1alpha1.ReclaimRetain))
-
-		By("the volume being deleted while the claim uses it, with Delete again")
+		deleteClaim(claim)
+		Consistently(func() *metav1.Time { return exists(&v1alpha1.FileShare{}, storage, volume.Name).DeletionTimestamp }, "2s").Should(BeNil())
 		change(volume, func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 		})
-		Eventually(policy, patience).Should(Equal(v1alpha1.ReclaimDelete))
+		shareIsGone(storage, volume.Name, "fs")
+		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
+
+		By("a volume being deleted while its claim uses it")
+		claim = claimed(builders.Claim(team, "c", class))
+		volume = boundClaim(claim, storage)
 		Expect(admin.Delete(ctx, volume)).To(Succeed())
 		Consistently(func() *metav1.Time { return exists(&v1alpha1.FileShare{}, storage, volume.Name).DeletionTimestamp }, "2s").Should(BeNil())
 		deleteClaim(claim)
 		shareIsGone(storage, volume.Name, "fs")
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
+	})
+
+	It("gets its share again, with the data, if somebody deletes that", func() {
+		storage, team := openFileServer(2), newNamespace()
+		class := newClass(builders.StorageClass("lost-"+team).Shares(storage, "fs"))
+		claim := claimed(builders.Claim(team, "c", class))
+		volume := boundClaim(claim, storage)
+		share := exists(&v1alpha1.FileShare{}, storage, volume.Name)
+		owner := func() string { return directoriesOf(storage, volume.Name)["."].Spec.DataServerRef.Name }
+		before := owner()
+		Expect(admin.Delete(ctx, share)).To(Succeed())
+		again := &v1alpha1.FileShare{}
+		Eventually(func() bool {
+			loadConfigurations(storage, "fs")
+			return admin.Get(ctx, client.ObjectKeyFromObject(share), again) == nil && again.UID != share.UID
+		}, patience, "100ms").Should(BeTrue())
+		again = readyShare(storage, volume.Name)
+		Expect(again.Spec.Path).To(Equal(volume.Spec.NFS.Path))
+		Expect(owner()).To(Equal(before), "it is where its data is")
+		Eventually(toldOf(claim, provisioner.ReasonShareLost), patience).Should(ConsistOf(ContainSubstring("was deleted; it is made again, with its data")))
+		deleteClaim(claim)
+		shareIsGone(storage, volume.Name, "fs")
 	})
 
 	It("leaves nothing if it goes before it is served", func() {
@@ -129,6 +157,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		name := naming.ProvisionedVolume(string(claim.UID))
 		exists(&v1alpha1.FileShare{}, storage, name)
 		byHand := builders.FileShare(storage, "pvc-by-hand", "fs").Build()
+		byHand.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 		byHand.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: team, Name: "nobody"}
 		create(byHand)
 		deleteClaim(claim)
