@@ -32,7 +32,8 @@ func (s secrets) keyring(user string) string {
 
 // missing tells that an entry is not there, with what belongs into it. The Secret is mounted whether it exists or not.
 func (s secrets) missing(entry, content string) error {
-	found, err := filepath.Glob(filepath.Join(s.directory, "*"))
+	// The kubelet's own names begin with two dots, and are there in any case.
+	found, err := filepath.Glob(filepath.Join(s.directory, "[^.]*"))
 	if err == nil && len(found) == 0 {
 		return fmt.Errorf("Secret %s does not exist, or has nothing in it; a new one takes up to two minutes to come here. It must have an entry %s: %s", s.name, entry, content)
 	}
