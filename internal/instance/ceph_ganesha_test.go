@@ -210,3 +210,53 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 		t.Errorf("%q, and ganesha is process %d", message, s.pid())
 	}
 }
+
+// What hack/ceph-shares.sh gives a FileServer's recovery user is enough for each of its data servers, and what is less is said.
+func TestRightsForRecoveryRecords(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	user := "howdah-rec-test-" + c.uid[24:]
+	t.Cleanup(func() { _, _ = c.admin.Command(context.Background(), ceph.RemoveUser(user)) })
+	allow := func(verb, osd string) string {
+		t.Helper()
+		return c.send(ceph.Command{Target: ceph.Monitor, Arguments: map[string]any{
+			"prefix": "auth " + verb, "format": "json", "entity": "client." + user, "caps": []string{"mon", "allow r", "osd", osd},
+		}})
+	}
+	c.options.RecoveryUser = user
+	c.keep(user, allow("get-or-create", "allow rwx pool=howdah namespace=other-*"))
+	s := c.boot()
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	want := "ceph auth caps client." + user + " mon 'allow r' osd 'allow rwx pool=howdah namespace=" + c.uid + "-*'"
+	if message := s.awaitRefusal(); !strings.Contains(message, want) {
+		t.Errorf("%q does not say %q", message, want)
+	}
+	allow("caps", "allow rwx pool=howdah namespace="+c.uid+"-*")
+	s.settle()
+}
+
+func TestWhatIsMissingInARealCephClusterIsSaid(t *testing.T) {
+	c := newInCeph(t)
+	good := c.options
+	for want, change := range map[string]func(*cephstorage.Options){
+		"no pool other for recovery records":   func(o *cephstorage.Options) { o.RecoveryPool = "other" },
+		"no file system other; it has: fs1":    func(o *cephstorage.Options) { o.FileSystem = "other" },
+		"no monitor answers at 10.77.0.1:3999": func(o *cephstorage.Options) { o.Monitors = []string{"10.77.0.1:3999"} },
+		"does not take the key of client.nobody": func(o *cephstorage.Options) {
+			o.RecoveryUser = "nobody"
+			key, err := os.ReadFile(filepath.Join(o.Secrets, "client."+good.RecoveryUser+".keyring"))
+			mustWork(t, "read", err)
+			text := strings.ReplaceAll(string(key), good.RecoveryUser, "nobody")
+			mustWork(t, "write", os.WriteFile(filepath.Join(o.Secrets, "client.nobody.keyring"), []byte(text), 0o600))
+		},
+	} {
+		c.options = good
+		change(&c.options)
+		s := c.boot()
+		s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+		if message := s.awaitRefusal(); !strings.Contains(message, want) {
+			t.Errorf("%q does not say %q", message, want)
+		}
+		s.stop()
+	}
+}

@@ -89,6 +89,9 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 	}
 	if err := c.exchange(ctx, nil, nil); err != nil {
 		c.Close()
+		if told := (*Error)(nil); errors.As(err, &told) {
+			return nil, err // Its words say as whom.
+		}
 		return nil, fmt.Errorf("connecting to Ceph as client.%s: %w", options.User, err)
 	}
 	c.turn <- struct{}{}

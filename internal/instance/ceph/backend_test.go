@@ -128,6 +128,28 @@ func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
 	}
 }
 
+func TestRightsThatWereGivenCountAtTheNextTry(t *testing.T) {
+	b := stored(t, whole().but("read", `{"code":1,"words":"reading grace: Operation not permitted"}`), nil)
+	server := &internalv1.DataServer{}
+	try := func() error {
+		if err := b.Judge(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+		return b.Claim(t.Context(), server)
+	}
+	if err := try(); err == nil {
+		t.Fatal("it may not read and claims all the same")
+	}
+	text, err := json.Marshal(whole())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(helps, string(text)) // What a new connection finds; one that is there keeps its rights.
+	if err := try(); err != nil {
+		t.Errorf("it was given the rights: %v", err)
+	}
+}
+
 var wanted = exportids.RootAttributes{Owner: 1000, Group: 1000, Mode: "0755"}
 
 func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {

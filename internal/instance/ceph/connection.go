@@ -86,11 +86,14 @@ func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
 	return ceph.FindPlaces(b.options.FileSystem, b.options.RecoveryPool, systems, pools)
 }
 
-// withCaps adds to an error that the recovery user may not do something what would let it.
+// withCaps adds to an error that the recovery user may not do something what would let it. A connection keeps the rights that it began
+// with, for an hour: the next try makes a new one.
 func (b *Backend) withCaps(err error) error {
 	if !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) {
 		return err
 	}
+	b.own.Close()
+	b.own = nil
 	user, namespace := b.options.RecoveryUser, strings.TrimRight(b.options.Node, "0123456789")
 	return fmt.Errorf("user client.%s has too few rights: ceph auth caps client.%s mon 'allow r' osd 'allow rwx pool=%s namespace=%s*' (%w)",
 		user, user, b.options.RecoveryPool, namespace, err)
