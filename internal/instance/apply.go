@@ -230,7 +230,7 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 			owner, scope, config.ServerOwner, config.ServerScope)}
 	}
 	if m.verified == m.loaded {
-		m.lookForLost(ctx, config)
+		m.lookForLost(ctx)
 		return nil
 	}
 	wanted := map[string]fileSystem{}

@@ -142,7 +142,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 		t.Errorf("%+v are served, after %d starts", served.Exports, s.manager.ganesha.state().Starts)
 	}
 	_, message := readyCondition(served)
-	for _, want := range []string{`share nobody: Secret ceph-shares has no entry nobody.json`, "is that of share alpha, too"} {
+	for _, want := range []string{`share nobody: no entry nobody.json is in Secret ceph-shares`, "is that of share alpha, too"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("%q does not say %q", message, want)
 		}
@@ -242,7 +242,7 @@ func TestWhatIsMissingInARealCephClusterIsSaid(t *testing.T) {
 		"no pool other for recovery records":   func(o *cephstorage.Options) { o.RecoveryPool = "other" },
 		"no file system other; it has: fs1":    func(o *cephstorage.Options) { o.FileSystem = "other" },
 		"no monitor answers at 10.77.0.1:3999": func(o *cephstorage.Options) { o.Monitors = []string{"10.77.0.1:3999"} },
-		"does not take the key of client.nobody": func(o *cephstorage.Options) {
+		"the key of client.nobody is not taken by Ceph": func(o *cephstorage.Options) {
 			o.RecoveryUser = "nobody"
 			key, err := os.ReadFile(filepath.Join(o.Secrets, "client."+good.RecoveryUser+".keyring"))
 			mustWork(t, "read", err)

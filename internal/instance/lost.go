@@ -9,7 +9,6 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -25,7 +24,7 @@ var errLost = errors.New("ganesha lost its storage (NFS4ERR_SERVERFAULT), so it 
 func isLost(err error) bool { return client.IsStatus(err, nfsv4.NFS4ERR_SERVERFAULT) }
 
 // lookForLost looks at the exports that serve, when it is time.
-func (m *manager) lookForLost(ctx context.Context, config ganesha.Config) {
+func (m *manager) lookForLost(ctx context.Context) {
 	every := m.storage.LookEvery()
 	if every == 0 || m.now().Sub(m.lookedAt) < every {
 		return

@@ -112,7 +112,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		Eventually(ctx, func(ctx context.Context) string {
 			told := storageOf(ctx, name)
 			return fmt.Sprintf("%s %s %s", told.Status, told.Reason, told.Message)
-		}).Should(And(HavePrefix("False CephUnusable 3 of 3 data servers"), ContainSubstring("Secret ceph-shares does not exist")))
+		}).Should(And(HavePrefix("False CephUnusable 3 of 3 data servers"), ContainSubstring("there is no Secret ceph-shares")))
 		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
 		began := time.Now()
 		Eventually(ctx, fileServerReady(name)).Should(Succeed())
@@ -216,7 +216,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 			Expect(err).NotTo(HaveOccurred(), output)
 		}, NodeTimeout(limit))
 		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, "nobodys") }).
-			Should(MatchError(ContainSubstring("Secret ceph-shares has no entry nobodys.json")))
+			Should(MatchError(ContainSubstring("no entry nobodys.json is in Secret ceph-shares")))
 		Expect(c.ShareReady(ctx, share)).To(Succeed(), "the other share suffers from it")
 
 		for other, change := range map[string]func(*v1alpha1.ExternalCeph){

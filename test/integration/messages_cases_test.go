@@ -139,7 +139,7 @@ func statuses() []mistake {
 		})},
 		{"FileServer: a Ceph whose Secret is not there", told(server, "training", v1alpha1.ReasonCephUnusable, func(namespace string) {
 			inCeph(namespace, "training", 2)
-			cephAtFault(namespace, "training", "Secret ceph-shares does not exist, or has nothing in it; a new one takes up to two minutes to come here. "+
+			cephAtFault(namespace, "training", "there is no Secret ceph-shares, or nothing is in it; what is new takes up to two minutes to come here. "+
 				"It must have an entry client.howdah-rec-training.keyring: what ceph auth get client.howdah-rec-training prints")
 		})},
 		{"FileServer: it serves from Ceph", told(server, "training", v1alpha1.ReasonReady, func(namespace string) {

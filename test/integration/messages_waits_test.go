@@ -98,7 +98,7 @@ func waits() []mistake {
 			runEverything(namespace, "training")
 			create(data(namespace).Build())
 			refuseExports(namespace, "training", "data", internalv1.ReasonCephUnusable,
-				`Secret ceph-shares has no entry data.json; a new one takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
+				`no entry data.json is in Secret ceph-shares; what is new takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
 		})},
 		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
 			goneOnce(namespace)

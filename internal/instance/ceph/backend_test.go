@@ -100,7 +100,7 @@ func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
 		"monitors that don't answer":    {whole().but("connect rec", `{"code":110,"words":"connecting to Ceph as client.rec: Connection timed out"}`), nil, "no monitor answers at 10.0.0.1:3300"},
 		"a key that is not the user's":  {whole().but("connect rec", `{"code":13,"words":"connecting to Ceph as client.rec: Permission denied"}`), nil, "entry client.rec.keyring of Secret ceph-shares must be what ceph auth get client.rec prints"},
 		"a key that is cut":             {whole().but("connect rec", `{"code":5,"words":"connecting to Ceph as client.rec: Input/output error"}`), nil, "entry client.rec.keyring of Secret ceph-shares must be"},
-		"no key":                        {whole(), func(o *Options) { o.RecoveryUser = "other" }, "Secret ceph-shares has no entry client.other.keyring"},
+		"no key":                        {whole(), func(o *Options) { o.RecoveryUser = "other" }, "no entry client.other.keyring is in Secret ceph-shares"},
 		"another cluster":               {whole(), func(o *Options) { o.FSID = "0" }, "has the fsid " + fsid + ", not 0"},
 		"no such file system":           {whole(), func(o *Options) { o.FileSystem = "fs2" }, "no file system fs2; it has: fs1"},
 		"no such pool":                  {whole(), func(o *Options) { o.RecoveryPool = "other" }, "ceph osd pool create other"},
@@ -165,9 +165,9 @@ func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {
 		"two shares":                      {whole(), []string{"one", "three"}, ""},
 		"a second share of one user":      {whole(), []string{"one", "two"}, "client.a is that of share one, too"},
 		"a directory that is not there":   {whole().but("fs.attributes", `{"code":1,"words":"mounting /v/one: Operation not permitted"}`), []string{"one"}, "either the directory does not exist, or the user has no rights to it"},
-		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "Ceph does not take the key of client.a"},
+		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "the key of client.a is not taken by Ceph"},
 		"metadata servers that are away":  {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "are its metadata servers well"},
-		"a share that the Secret has not": {whole(), []string{"four"}, "has no entry four.json"},
+		"a share that the Secret has not": {whole(), []string{"four"}, "no entry four.json is in Secret ceph-shares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stored(t, tc.cluster, entries)

@@ -35,9 +35,9 @@ func (s secrets) missing(entry, content string) error {
 	// The kubelet's own names begin with two dots, and are there in any case.
 	found, err := filepath.Glob(filepath.Join(s.directory, "[^.]*"))
 	if err == nil && len(found) == 0 {
-		return fmt.Errorf("Secret %s does not exist, or has nothing in it; a new one takes up to two minutes to come here. It must have an entry %s: %s", s.name, entry, content)
+		return fmt.Errorf("there is no Secret %s, or nothing is in it; what is new takes up to two minutes to come here. It must have an entry %s: %s", s.name, entry, content)
 	}
-	return fmt.Errorf("Secret %s has no entry %s; a new one takes up to two minutes to come here. It must be %s", s.name, entry, content)
+	return fmt.Errorf("no entry %s is in Secret %s; what is new takes up to two minutes to come here. It must be %s", entry, s.name, content)
 }
 
 // key looks whether there is a key of a user.

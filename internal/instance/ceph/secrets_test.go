@@ -30,7 +30,7 @@ func TestAShareIsReadFromItsEntry(t *testing.T) {
 
 func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct{ entry, want string }{
-		"none":                        {"", "Secret ceph-shares has no entry s.json; a new one takes up to two minutes"},
+		"none":                        {"", "no entry s.json is in Secret ceph-shares; what is new takes up to two minutes"},
 		"no JSON":                     {"path: /a", "entry s.json of Secret ceph-shares is no JSON object"},
 		"no path":                     {`{"user": "a"}`, `has the path ""`},
 		"a relative path":             {`{"path": "a", "user": "a"}`, `has the path "a"`},
@@ -42,7 +42,7 @@ func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
 		"a user of all rights":        {`{"path": "/a", "user": "admin"}`, "has the user admin, who may do everything"},
 		"a path as the user":          {`{"path": "/a", "user": "../a"}`, `has the user "../a"`},
 		"a user in two lines":         {`{"path": "/a", "user": "a\nb"}`, "has the user"},
-		"no key":                      {`{"path": "/a", "user": "b"}`, "has no entry client.b.keyring"},
+		"no key":                      {`{"path": "/a", "user": "b"}`, "no entry client.b.keyring is in Secret ceph-shares"},
 		"another's key":               {`{"path": "/a", "user": "c"}`, "entry client.c.keyring of Secret ceph-shares has no key of client.c"},
 	} {
 		files := map[string]string{"client.a.keyring": keyOfA, "client.c.keyring": keyOfA}
@@ -56,7 +56,7 @@ func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
 }
 
 func TestASecretThatIsNotThereIsNamed(t *testing.T) {
-	const want = "Secret ceph-shares does not exist, or has nothing in it"
+	const want = "there is no Secret ceph-shares, or nothing is in it"
 	// As a kubelet mounts a Secret that is optional and not there.
 	if err := secretOf(t, map[string]string{"..data": ""}).key("rec"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "client.rec.keyring") {
 		t.Errorf("%v", err)
