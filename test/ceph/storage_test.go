@@ -107,8 +107,18 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 	)
 	var fs *v1alpha1.FileServer
 
-	It("says that the Secret is missing, and gets ready once it is there", func(ctx SpecContext) {
+	BeforeAll(func(ctx SpecContext) {
 		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
+		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
+			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			removeShare(ctx, string(fs.UID), share)
+		}, NodeTimeout(limit))
+	}, NodeTimeout(limit))
+
+	It("says that the Secret is missing, and gets ready once it is there", func(ctx SpecContext) {
 		Eventually(ctx, func(ctx context.Context) string {
 			told := storageOf(ctx, name)
 			return fmt.Sprintf("%s %s %s", told.Status, told.Reason, told.Message)
@@ -132,13 +142,6 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 				FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/unet3d", Directories: []string{"d{0..2}"}, Mode: "0777",
 			},
 		})).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) {
-			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, string(fs.UID), share)
-		}, NodeTimeout(limit))
 		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
 		AddReportEntry("from the FileShare to one that is ready", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
 		for _, pod := range []string{writer, watcher} {
