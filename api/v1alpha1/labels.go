@@ -45,6 +45,10 @@ const (
 	Provisioner = "howdah.io/share"
 	// ProvisionedShareAnnotation is on a PersistentVolume that was made for a claim of a StorageClass: namespace/name of its FileShare.
 	ProvisionedShareAnnotation = "howdah.io/provisioned-share"
+	// ProvisionedDirectoryAnnotation is on one that is a directory of a share: namespace/name/path.
+	ProvisionedDirectoryAnnotation = "howdah.io/provisioned-directory"
+	// ClaimAnnotation is on the ShareDirectory of such a directory: namespace/name/UID of the claim that it was made for.
+	ClaimAnnotation = "howdah.io/claim"
 	// CapacityAnnotation, if it is CapacityNotEnforced on such a PersistentVolume, says that nothing keeps pods to its size.
 	CapacityAnnotation = "howdah.io/capacity"
 	// CapacityNotEnforced is a value of CapacityAnnotation.

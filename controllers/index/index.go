@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ func OfDataServer(name string) client.MatchingFields { return client.MatchingFie
 // OfJob lists the pods of an MLPerfStorageJob.
 func OfJob(name string) client.MatchingFields { return client.MatchingFields{job: name} }
 
-// OfVolume lists the FileShares that were made for a claim of a StorageClass, by the name of its PersistentVolume.
+// OfVolume lists the FileShares and the ShareDirectories that were made for a claim of a StorageClass, by the name of its PersistentVolume.
 func OfVolume(name string) client.MatchingFields { return client.MatchingFields{volume: name} }
 
 // by are the fields of each kind. What is made for a FileServer, a share or a job tells it by a label.
@@ -63,6 +64,13 @@ var by = []struct {
 		}
 		return ""
 	})},
+	{&internalv1.ShareDirectory{}, volume, func(o client.Object) string {
+		if _, rest, found := strings.Cut(o.GetAnnotations()[v1alpha1.ClaimAnnotation], "/"); found {
+			_, uid, _ := strings.Cut(rest, "/")
+			return naming.ProvisionedVolume(uid)
+		}
+		return ""
+	}},
 	{&internalv1.ShareAttachment{}, fileServer, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileServerRef.Name })},
 	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},

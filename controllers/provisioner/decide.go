@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -23,8 +24,15 @@ type observed struct {
 	class *storagev1.StorageClass
 	// volume is nil if there is none.
 	volume *corev1.PersistentVolume
-	// share is nil if there is none where the volume, or else the class, says that it is.
+	// share is nil if there is none where the volume, or else the class, says that it is. Of a claim that becomes a directory it is the one that has that.
 	share *v1alpha1.FileShare
+	// directories are those of a share that claims become directories of, by path; allDirectories are those of its FileServer, and
+	// dataServers its data servers.
+	directories    map[string]*internalv1.ShareDirectory
+	allDirectories []internalv1.ShareDirectory
+	dataServers    []internalv1.DataServer
+	// leftOver is the directory of a claim that went before it had a volume.
+	leftOver *internalv1.ShareDirectory
 	// fileServer is the one that the class names, nil if it does not exist or is not looked after.
 	fileServer *v1alpha1.FileServer
 	// unwatched: the operator was not told to look after the Kubernetes namespace of the FileServer and the share.
@@ -37,6 +45,10 @@ type observed struct {
 type decision struct {
 	createShare  *v1alpha1.FileShare
 	createVolume *corev1.PersistentVolume
+	// createDirectories are a directory and those above it that are not there yet, in order.
+	createDirectories []*internalv1.ShareDirectory
+	// removeDirectory: nobody has a use for the directory any more; it is removed if it is empty.
+	removeDirectory bool
 	// grow is the size that volume and claim are to show.
 	grow *resource.Quantity
 	// policy is what the share is to say of its data from now on, "" if it does already.
@@ -57,6 +69,8 @@ func decide(o *observed) decision {
 	switch {
 	case o.volume != nil && o.unwatched:
 		return decision{} // Another operator's.
+	case o.volume != nil && isDirectory(o.volume):
+		return decideGrowth(o) // It stays, whatever becomes of the volume.
 	case o.volume != nil && isOver(o.volume):
 		return decideEnd(o)
 	case o.volume != nil:
@@ -87,6 +101,13 @@ func decideNew(o *observed) decision {
 	enforced := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
 	if p.sizeEnforced && !enforced {
 		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s keeps nobody to a size; use a class with size: BestEffort", o.class.Name, p.fileServer)}
+	}
+	if p.fileShare != "" {
+		return decideDirectory(o, p, enforced)
+	}
+	if o.share == nil && !backend.Of(o.fileServer).MakesShares(o.fileServer) {
+		return decision{refusal: fmt.Sprintf("the storage of FileServer %s has no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); "+
+			"use a StorageClass with parameter fileShare, whose claims are directories of a share that there is", p.fileServer)}
 	}
 	if o.share == nil {
 		share := shareFor(o.claim, p)
@@ -174,6 +195,14 @@ func decideBound(o *observed) decision {
 	if o.share == nil {
 		return decideLost(o)
 	}
+	return decideGrowth(o)
+}
+
+// decideGrowth has a bound volume show what its claim asks for.
+func decideGrowth(o *observed) decision {
+	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
+		return decision{}
+	}
 	wanted, shown, told := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
 	if wanted.Cmp(shown) > 0 || wanted.Cmp(told) > 0 {
 		return decision{
@@ -225,6 +254,9 @@ func decideEnd(o *observed) decision {
 
 // decideOrphan takes away a share whose claim went before it had a volume. One that had a volume says Retain, and is left to people.
 func decideOrphan(o *observed) decision {
+	if o.leftOver != nil && o.leftOver.Spec.Removal == "" && o.leftOver.State() == internalv1.DirectoryReady {
+		return decision{removeDirectory: true}
+	}
 	if o.share == nil || o.share.DeletionTimestamp != nil || !isMade(o.share) || o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
 		return decision{}
 	}

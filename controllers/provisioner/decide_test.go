@@ -176,9 +176,12 @@ func TestRefusals(t *testing.T) {
 			},
 			"spec.accessModes has ReadWriteOncePod, which only CSI volumes have; use ReadWriteMany or ReadWriteOnce", "",
 		},
-		"a snapshot":                          {func(o *observed) { o.claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot"} }, "spec.dataSource is set", ""},
-		"a selector":                          {func(o *observed) { o.claim.Spec.Selector = &metav1.LabelSelector{} }, "spec.selector is set", ""},
-		"a size":                              {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs keeps nobody to a size; use a class with size: BestEffort", ""},
+		"a snapshot": {func(o *observed) { o.claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot"} }, "spec.dataSource is set", ""},
+		"a selector": {func(o *observed) { o.claim.Spec.Selector = &metav1.LabelSelector{} }, "spec.selector is set", ""},
+		"a size":     {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs keeps nobody to a size; use a class with size: BestEffort", ""},
+		"a Ceph with given shares": {func(o *observed) {
+			o.share, o.fileServer.Spec.Storage.Ceph.External.Monitors = nil, []string{"10.0.0.1:3300"}
+		}, "no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); use a StorageClass with parameter fileShare", ""},
 		"missing":                             {func(o *observed) { o.fileServer = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"not allowed":                         {func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"its own":                             {func(o *observed) { o.fileServer, o.claim.Namespace = nil, "storage" }, `there is no FileServer "fs" in namespace "storage", which StorageClass c names; create it`, ""},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
 )
@@ -36,7 +37,7 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string
 	if err != nil || !found {
 		return err
 	}
-	if _, _, ours := shareOf(volume); ours {
+	if _, _, ours := shareOf(volume); ours || isDirectory(volume) {
 		o.volume = volume
 	}
 	return nil
@@ -85,6 +86,8 @@ func (r *Reconciler) observeClass(ctx context.Context, o *observed) error {
 func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string) error {
 	var namespace string
 	switch {
+	case o.volume != nil && isDirectory(o.volume):
+		return nil
 	case o.volume != nil:
 		namespace, _, _ = shareOf(o.volume)
 		o.unwatched = !r.watches(namespace)
@@ -96,7 +99,7 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 		if at := slices.IndexFunc(shares.Items, func(s v1alpha1.FileShare) bool { return isMade(&s) }); at >= 0 {
 			o.share = &shares.Items[at]
 		}
-		return nil
+		return r.observeLeftOver(ctx, o, name)
 	case o.class != nil:
 		namespace = o.class.Parameters["fileServerNamespace"]
 		if err := r.observeFileServer(ctx, o, namespace); err != nil {
@@ -106,12 +109,52 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 	if namespace == "" || !r.watches(namespace) {
 		return nil
 	}
+	inShare := o.volume == nil && o.class != nil && o.class.Parameters["fileShare"] != ""
+	if inShare {
+		name = o.class.Parameters["fileShare"]
+	}
 	share := &v1alpha1.FileShare{}
 	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, share)
 	if err != nil || !found {
 		return err
 	}
 	o.share = share
+	if inShare {
+		return r.observeDirectories(ctx, o)
+	}
+	return nil
+}
+
+// observeDirectories reads what a new directory is placed by.
+func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error {
+	in, fileServer := client.InNamespace(o.share.Namespace), o.share.Spec.FileServerRef.Name
+	var directories internalv1.ShareDirectoryList
+	if err := r.Client.List(ctx, &directories, in, index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ShareDirectories: %w", err)
+	}
+	var servers internalv1.DataServerList
+	if err := r.Client.List(ctx, &servers, in, index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing DataServers: %w", err)
+	}
+	all := r.assumed.with(directories.Items, o.share.Namespace, fileServer)
+	o.allDirectories, o.dataServers, o.directories = all, servers.Items, map[string]*internalv1.ShareDirectory{}
+	for i := range directories.Items {
+		if directory := &directories.Items[i]; directory.Spec.FileShareRef.Name == o.share.Name {
+			o.directories[directory.Spec.Path] = directory
+		}
+	}
+	return nil
+}
+
+// observeLeftOver reads the directory that was made for a claim which has no volume.
+func (r *Reconciler) observeLeftOver(ctx context.Context, o *observed, name string) error {
+	var directories internalv1.ShareDirectoryList
+	if err := r.Client.List(ctx, &directories, index.OfVolume(name)); err != nil {
+		return fmt.Errorf("looking for the ShareDirectory of %s: %w", name, err)
+	}
+	if len(directories.Items) > 0 {
+		o.leftOver = &directories.Items[0]
+	}
 	return nil
 }
 
@@ -153,7 +196,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 			return nil
 		}
 		o.volume = volume
-	case d.deleteShare && o.volume == nil:
+	case (d.deleteShare || d.removeDirectory) && o.volume == nil:
 		volume := &corev1.PersistentVolume{}
 		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)
 		if err != nil {
@@ -163,7 +206,8 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 			o.volume = volume
 			return nil
 		}
-		ref, claim := o.share.Spec.ClaimRef, &corev1.PersistentVolumeClaim{}
+		claim := &corev1.PersistentVolumeClaim{}
+		ref := madeFor(o)
 		found, err = get(ctx, r.Live, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 		if err != nil {
 			return err
@@ -200,4 +244,13 @@ func get(ctx context.Context, reader client.Reader, key types.NamespacedName, in
 		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
 	}
 	return true, nil
+}
+
+// madeFor is the claim that what is left over was made for.
+func madeFor(o *observed) v1alpha1.ClaimReference {
+	if o.leftOver != nil {
+		ref, _, _ := claimOfMark(o.leftOver.Annotations[v1alpha1.ClaimAnnotation])
+		return ref
+	}
+	return o.share.Spec.ClaimRef
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -17,11 +18,14 @@ import (
 // parameters are what a StorageClass says.
 type parameters struct {
 	fileServer, fileServerNamespace string
-	layout                          v1alpha1.ShareLayout
-	depth, maxDirectories           int32
-	path                            string
-	uid, gid                        int64
-	mode                            string
+	// fileShare is the share that claims become directories of; "" gives each a share of its own.
+	fileShare             string
+	layout                v1alpha1.ShareLayout
+	depth, maxDirectories int32
+	// path is a pattern, "" if the class has none.
+	path     string
+	uid, gid int64
+	mode     string
 	// sizeEnforced: rather no volume than one whose size nobody is kept to.
 	sizeEnforced bool
 	mountOptions []string
@@ -52,6 +56,10 @@ var read = map[string]func(*parameters, string) string{
 		p.fileServerNamespace = value
 		return unless(len(value) <= 63 && label.MatchString(value), "give the Kubernetes namespace of the FileServer")
 	},
+	"fileShare": func(p *parameters, value string) string {
+		p.fileShare = value
+		return unless(len(value) <= 50 && label.MatchString(value), "give the name of a FileShare of the FileServer's namespace, or leave it out: then each claim gets a share of its own")
+	},
 	"layout": func(p *parameters, value string) string {
 		p.layout = v1alpha1.ShareLayout(value)
 		return unless(p.layout == v1alpha1.LayoutSingle || p.layout == v1alpha1.LayoutDistributed, "give Single or Distributed")
@@ -60,7 +68,7 @@ var read = map[string]func(*parameters, string) string{
 	"maxDirectories": func(p *parameters, value string) string { return number(&p.maxDirectories, value, 1, 100_000) },
 	"path": func(p *parameters, value string) string {
 		p.path = value
-		return checkPattern(value)
+		return "" // checkPattern needs the others, too.
 	},
 	"uid": func(p *parameters, value string) string { return number(&p.uid, value, 0, 4294967294) },
 	"gid": func(p *parameters, value string) string { return number(&p.gid, value, 0, 4294967294) },
@@ -76,7 +84,7 @@ var read = map[string]func(*parameters, string) string{
 
 // parametersOf reads a StorageClass. What is wrong with it comes as sentences, all of them, in order of the parameters' names.
 func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
-	p := parameters{layout: v1alpha1.LayoutSingle, path: defaultPath, mode: defaultMode}
+	p := parameters{layout: v1alpha1.LayoutSingle, mode: defaultMode}
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
 		value := class.Parameters[name]
@@ -91,8 +99,18 @@ func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
 			problems = append(problems, fmt.Sprintf("parameter %s is missing: name the FileServer that serves the claims, by %s", name, what))
 		}
 	}
+	if value, given := class.Parameters["path"]; given {
+		if problem := checkPattern(value, p.fileShare != ""); problem != "" {
+			problems = append(problems, fmt.Sprintf("parameter path is %q: %s", value, problem))
+		}
+	} else if p.fileShare == "" {
+		p.path = defaultPath
+	}
+	if p.fileShare != "" {
+		problems = append(problems, checkDirectories(class)...)
+	}
 	for _, name := range []string{"depth", "maxDirectories"} {
-		if _, given := class.Parameters[name]; given && p.layout == v1alpha1.LayoutSingle {
+		if _, given := class.Parameters[name]; given && p.fileShare == "" && p.layout == v1alpha1.LayoutSingle {
 			problems = append(problems, fmt.Sprintf("parameter %s is for layout Distributed: a Single share is one directory on one server; add layout: Distributed, or leave %s out", name, name))
 		}
 	}
@@ -107,6 +125,21 @@ func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
 	}
 	slices.Sort(problems)
 	return p, problems
+}
+
+// checkDirectories tells what a class says that directories of a share can't have.
+func checkDirectories(class *storagev1.StorageClass) []string {
+	var problems []string
+	for _, name := range []string{"layout", "depth", "maxDirectories"} {
+		if _, given := class.Parameters[name]; given {
+			problems = append(problems, fmt.Sprintf("parameter %s is for shares: with fileShare, claims are directories of one that there is; leave it out", name))
+		}
+	}
+	if reclaimPolicyOf(class) == corev1.PersistentVolumeReclaimDelete {
+		problems = append(problems, "reclaimPolicy is Delete (or unset, which means it): a directory of a share is not removed with what is in it; "+
+			"set reclaimPolicy: Retain, or leave parameter fileShare out, for shares of their own")
+	}
+	return problems
 }
 
 func unless(good bool, problem string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
@@ -33,6 +34,10 @@ func TestWhatAClassMeans(t *testing.T) {
 				uid: 1000, gid: 4294967294, mode: "2770", sizeEnforced: true,
 				mountOptions: []string{"vers=4.1", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=4", "soft", "ro", "timeo=100"},
 			},
+		},
+		"directories of a share": {
+			builders.StorageClass("c").Shares("storage", "fs", "fileShare", "home").With(retained).Build(),
+			parameters{fileServer: "fs", fileServerNamespace: "storage", fileShare: "home", layout: v1alpha1.LayoutSingle, mode: "0777", mountOptions: recommended},
 		},
 	} {
 		got, problems := parametersOf(tc.class)
@@ -60,7 +65,7 @@ func TestWhatIsWrongWithAClass(t *testing.T) {
 			`parameter fileServerNamespace is "Storage": give the Kubernetes namespace of the FileServer`,
 		}},
 		"one that another provisioner knows": {builders.StorageClass("c").Shares("s", "f", "onDelete", "retain").Build(), []string{
-			"parameter onDelete is not known; there are depth, fileServer, fileServerNamespace, gid, layout, maxDirectories, mode, path, size, uid",
+			"parameter onDelete is not known; there are depth, fileServer, fileServerNamespace, fileShare, gid, layout, maxDirectories, mode, path, size, uid",
 		}},
 		"numbers": {builders.StorageClass("c").Shares("s", "f", "layout", "Distributed", "depth", "9", "maxDirectories", "many", "uid", "-1", "gid", "4294967295").Build(), []string{
 			`parameter depth is "9": give a number from 1 to 8, in quotes`,
@@ -77,6 +82,14 @@ func TestWhatIsWrongWithAClass(t *testing.T) {
 		"words": {builders.StorageClass("c").Shares("s", "f", "layout", "single", "size", "yes").Build(), []string{
 			`parameter layout is "single": give Single or Distributed`,
 			`parameter size is "yes": give BestEffort (the size that claims ask for is kept where the storage can) or Required (claims are refused where it can't)`,
+		}},
+		"directories that are to be removed": {builders.StorageClass("c").Shares("s", "f", "fileShare", "home", "layout", "Distributed", "depth", "2").Build(), []string{
+			"parameter depth is for shares: with fileShare, claims are directories of one that there is; leave it out",
+			"parameter layout is for shares: with fileShare, claims are directories of one that there is; leave it out",
+			"reclaimPolicy is Delete (or unset, which means it): a directory of a share is not removed with what is in it; set reclaimPolicy: Retain, or leave parameter fileShare out, for shares of their own",
+		}},
+		"a path of a directory": {builders.StorageClass("c").Shares("s", "f", "fileShare", "home", "path", "/{claim}").With(retained).Build(), []string{
+			`parameter path is "/{claim}": give as many names as the share has depth, NAME or NAME/NAME, each of at most 63 letters, digits, '_', '.' and '-', for example {namespace}/{claim}-{id}`,
 		}},
 		"topology": {builders.StorageClass("c").Shares("s", "f").With(func(c *storagev1.StorageClass) {
 			c.AllowedTopologies = []corev1.TopologySelectorTerm{{}}
@@ -97,4 +110,8 @@ func TestWhatIsWrongWithAClass(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(tc.want, got))
 		}
 	}
+}
+
+func retained(c *storagev1.StorageClass) {
+	c.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
 }

@@ -46,10 +46,35 @@ func TestPatternsThatCantBe(t *testing.T) {
 		"/" + long64 + "/{claim}":    "give /NAME or /NAME/NAME",
 		"/{namespace}/{claim}\n{id}": "give /NAME or /NAME/NAME",
 	} {
-		if got := checkPattern(pattern); got == "" && want != "" || !strings.Contains(got, want) {
+		if got := checkPattern(pattern, false); got == "" && want != "" || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}
 }
 
 const long64 = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+func TestDirectoriesOfClaims(t *testing.T) {
+	for what, tc := range map[string]struct {
+		pattern       string
+		depth         int
+		want, problem string
+	}{
+		"depth 1":              {"", 1, "team-a.scratch-3f2a91bc", ""},
+		"depth 2":              {"", 2, "team-a/scratch-3f2a91bc", ""},
+		"depth 3":              {"", 3, "", "parameter path is missing: the share has depth 3, so give a path of 3 names"},
+		"a pattern":            {"claims/{namespace}/{claim}", 3, "claims/team-a/scratch", ""},
+		"one of another depth": {"{namespace}/{claim}", 1, "", "the share has depth 1, so give 1 names, not 2"},
+		"one that has no room": {strings.Repeat("x", 60) + "{namespace}{claim}", 1, "", "which has a name of more than 63 characters"},
+	} {
+		got, problem := placeDirectory(tc.pattern, tc.depth, "team-a", "scratch", uid)
+		if got != tc.want || !strings.Contains(problem, tc.problem) || (problem == "") != (tc.problem == "") {
+			t.Errorf("%s: %q, %q", what, got, problem)
+		}
+	}
+	for pattern, good := range map[string]bool{"{claim}": true, "{namespace}/{claim}": true, "a/b/c/d/e/f/g/{id}": true, "/{claim}": false, "a/b/c/d/e/f/g/h/{id}": false, "../{claim}": false, "{claim}/": false} {
+		if problem := checkPattern(pattern, true); (problem == "") != good {
+			t.Errorf("%s: %q", pattern, problem)
+		}
+	}
+}

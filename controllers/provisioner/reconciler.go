@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 )
@@ -40,7 +41,8 @@ type Reconciler struct {
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces []string
 
-	told told
+	told    told
+	assumed assumed
 }
 
 // The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: who does not
@@ -73,6 +75,19 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 		if err := r.Client.Create(ctx, d.createShare); err != nil {
 			return fmt.Errorf("making FileShare %s in namespace %s: %w", d.createShare.Name, d.createShare.Namespace, err)
 		}
+	case len(d.createDirectories) > 0:
+		for _, directory := range d.createDirectories {
+			// Another claim may have made what is above it.
+			r.assumed.add(directory.DeepCopy())
+			if err := r.Client.Create(ctx, directory); err != nil && !apierrors.IsAlreadyExists(err) {
+				r.assumed.drop(directory)
+				return fmt.Errorf("the ShareDirectory of %q: %w", directory.Spec.Path, err)
+			}
+		}
+	case d.removeDirectory:
+		after := o.leftOver.DeepCopy()
+		after.Spec.Removal = internalv1.RemovalWhenEmpty
+		return r.patch(ctx, o.leftOver, after)
 	case d.createVolume != nil:
 		if err := r.Client.Create(ctx, d.createVolume); err != nil {
 			return fmt.Errorf("making PersistentVolume %s: %w", d.createVolume.Name, err)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
@@ -42,7 +43,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 				return ofClaim(claim)
 			}))).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(ofVolume)).
-		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(ofShare)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.ofShare)).
+		Watches(&internalv1.ShareDirectory{}, handler.EnqueueRequestsFromMapFunc(ofDirectory)).
+		Watches(&internalv1.DataServer{}, pending, builder.WithPredicates(readiness)).
 		Watches(&storagev1.StorageClass{}, pending, builder.WithPredicates(predicate.NewPredicateFuncs(isOurClass))).
 		Watches(&v1alpha1.FileServer{}, pending, builder.WithPredicates(allowsOrServes)).
 		Watches(&corev1.Namespace{}, pending, builder.WithPredicates(predicate.LabelChangedPredicate{})).
@@ -70,18 +73,34 @@ func ofClaim(claim *corev1.PersistentVolumeClaim) []reconcile.Request {
 
 func ofVolume(_ context.Context, object client.Object) []reconcile.Request {
 	if volume, ok := object.(*corev1.PersistentVolume); ok {
-		if _, _, ours := shareOf(volume); ours {
+		if _, _, ours := shareOf(volume); ours || isDirectory(volume) {
 			return named(volume.Name)
 		}
 	}
 	return nil
 }
 
-func ofShare(_ context.Context, object client.Object) []reconcile.Request {
-	if share, ok := object.(*v1alpha1.FileShare); ok && naming.IsProvisioned(share) {
-		return named(share.Name)
+func ofDirectory(_ context.Context, object client.Object) []reconcile.Request {
+	if _, uid, ok := claimOfMark(object.GetAnnotations()[v1alpha1.ClaimAnnotation]); ok {
+		return named(naming.ProvisionedVolume(uid))
 	}
 	return nil
+}
+
+// ofShare is the volume that a share was made for, and else the claims that wait for a directory of it.
+func (r *Reconciler) ofShare(ctx context.Context, object client.Object) []reconcile.Request {
+	share, ok := object.(*v1alpha1.FileShare)
+	switch {
+	case !ok:
+		return nil
+	case naming.IsProvisioned(share):
+		return named(share.Name)
+	}
+	return r.pendingThat(ctx, func(claim *corev1.PersistentVolumeClaim) bool {
+		class := &storagev1.StorageClass{}
+		found, err := get(ctx, r.Client, types.NamespacedName{Name: classOf(claim)}, class)
+		return err == nil && found && class.Parameters["fileShare"] == share.Name && class.Parameters["fileServerNamespace"] == share.Namespace
+	})
 }
 
 func isOurClass(object client.Object) bool {
@@ -99,8 +118,22 @@ var allowsOrServes = predicate.Funcs{
 	},
 }
 
+// readiness of a data server: where there was none for a directory there may be one.
+var readiness = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*internalv1.DataServer)
+		after, alsoOK := e.ObjectNew.(*internalv1.DataServer)
+		return ok && alsoOK && (before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy ||
+			conditions.IsTrue(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.IsTrue(after.Status.Conditions, v1alpha1.ConditionReady))
+	},
+}
+
 // pending are all claims that wait for a volume of ours.
 func (r *Reconciler) pending(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.pendingThat(ctx, func(*corev1.PersistentVolumeClaim) bool { return true })
+}
+
+func (r *Reconciler) pendingThat(ctx context.Context, hear func(*corev1.PersistentVolumeClaim) bool) []reconcile.Request {
 	var claims corev1.PersistentVolumeClaimList
 	if err := r.Claims.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing claims that wait")
@@ -108,7 +141,7 @@ func (r *Reconciler) pending(ctx context.Context, _ client.Object) []reconcile.R
 	}
 	var requests []reconcile.Request
 	for i := range claims.Items {
-		if claim := &claims.Items[i]; isOurs(claim) && claim.Spec.VolumeName == "" {
+		if claim := &claims.Items[i]; isOurs(claim) && claim.Spec.VolumeName == "" && hear(claim) {
 			requests = append(requests, named(volumeOf(claim))...)
 		}
 	}

@@ -113,6 +113,41 @@ var _ = Describe("A claim of a StorageClass", Label("provision"), Ordered, func(
 		Expect(c.WaitGone(ctx, share)).To(Succeed())
 	}, SpecTimeout(bound(4*time.Minute)))
 
+	It("can be a directory of a share, which stays", func(ctx SpecContext) {
+		home := newShare("home", "/home", 2)
+		home.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		Expect(c.Create(ctx, home)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(c.Client.Delete(ctx, home)).To(Succeed())
+			Expect(c.WaitGone(ctx, home)).To(Succeed())
+		}, NodeTimeout(bound(time.Minute)))
+		class := newStorageClass(ctx, user.Namespace+"-home", corev1.PersistentVolumeReclaimRetain, "fileShare", "home")
+		claim := newStorageClaim(ctx, user.Namespace, "directory", class, "1Gi")
+		pod := tenantPod(user.Namespace, "dweller", "directory")
+		Expect(c.Create(ctx, pod)).To(Succeed())
+		Expect(user.WaitPodReady(ctx, "dweller")).To(Succeed())
+		output, err := user.Shell(ctx, "dweller", "echo kept > /directory/file && mkdir /directory/d && ls -nd /directory && cat /directory/file")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(output).To(And(HavePrefix("drwx------"), ContainSubstring(" 1000 "), HaveSuffix("kept\n")))
+		Expect(c.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		path := fmt.Sprintf("%s/directory-%s", user.Namespace, string(claim.UID)[:8])
+		Expect(shell(ctx, clientA, "cat /tree/home/%s/file", path)).To(Equal("kept\n"))
+		var owners []string
+		for ordinal := range int32(serverCount) {
+			server := naming.DataServer(fileServer, ordinal)
+			if shell(ctx, server, "ls %s/0/home/%s 2>/dev/null || true", naming.VolumesRoot, path) != "" {
+				owners = append(owners, server)
+			}
+		}
+		Expect(owners).To(HaveLen(1), "the directory is on one data server")
+		for _, object := range []client.Object{pod, claim} {
+			Expect(c.Client.Delete(ctx, object)).To(Succeed())
+			Expect(c.WaitGone(ctx, object)).To(Succeed())
+		}
+		Expect(shell(ctx, clientA, "cat /tree/home/%s/file", path)).To(Equal("kept\n"))
+		Expect(c.Client.Delete(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: naming.ProvisionedVolume(string(claim.UID))}})).To(Succeed())
+	}, SpecTimeout(bound(3*time.Minute)))
+
 	It("is told what is wrong with it", func(ctx SpecContext) {
 		class := newStorageClass(ctx, user.Namespace+"-strict", corev1.PersistentVolumeReclaimDelete, "size", "Required")
 		claim := newStorageClaim(ctx, user.Namespace, "strict", class, "1Gi")

@@ -147,6 +147,49 @@ var _ = Describe("A claim of a StorageClass", func() {
 		shareIsGone(storage, volume.Name, "fs")
 	})
 
+	It("can become a directory of a share, which stays", func() {
+		storage, team := openFileServer(2), newNamespace()
+		create(builders.FileShare(storage, "home", "fs").Depth(2).Build())
+		readyShare(storage, "home")
+		class := newClass(builders.StorageClass("home-"+team).Shares(storage, "fs", "fileShare", "home", "uid", "1000", "mode", "0700").Expandable().With(func(c *storagev1.StorageClass) {
+			c.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
+		}))
+		claims := map[string]*corev1.PersistentVolumeClaim{}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			claims[name] = claimed(builders.Claim(team, name, class))
+		}
+		pathOf := func(name string) string { return team + "/" + name + "-" + string(claims[name].UID)[:8] }
+		for name, claim := range claims {
+			volume := boundClaim(claim, storage)
+			Expect(volume.Spec.NFS.Path).To(Equal("/home/" + pathOf(name)))
+			directory := directoriesOf(storage, "home")[pathOf(name)]
+			Expect(*directory.Spec.UID).To(BeEquivalentTo(1000))
+			Expect(directory.Spec.Mode).To(Equal("0700"))
+		}
+		Expect(directoriesOf(storage, "home")).To(HaveKey(team))
+		Expect(perServer(directoriesOf(storage, "home"))).To(HaveLen(2), "they are spread as all directories are")
+		Expect(exists(&v1alpha1.FileShare{}, storage, "home").Spec.Directories).To(BeEmpty())
+
+		By("growing one, and deleting the claim and then the volume of another")
+		change(claims["a"], func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1Ti")
+		})
+		Eventually(func() string { return exists(claims["a"], team, "a").Status.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		deleteClaim(claims["b"])
+		Consistently(func() internalv1.DirectoryRemoval { return directoriesOf(storage, "home")[pathOf("b")].Spec.Removal }, "2s").Should(BeEmpty())
+
+		By("a claim that goes before it is served")
+		early := claimed(builders.Claim(team, "early", class))
+		path := team + "/early-" + string(early.UID)[:8]
+		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(storage, "home") }, patience).Should(HaveKey(path))
+		deleteClaim(early)
+		Eventually(func() map[string]internalv1.ShareDirectory {
+			keepDirectories(storage)
+			return directoriesOf(storage, "home")
+		}, patience).ShouldNot(HaveKey(path))
+		Expect(directoriesOf(storage, "home")).To(HaveKey(pathOf("c")))
+	})
+
 	It("leaves nothing if it goes before it is served", func() {
 		storage, team := newNamespace(), newNamespace()
 		fs := builders.FileServer(storage, "fs").Replicas(1).Class(standardClass).Build()

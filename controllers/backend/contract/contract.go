@@ -25,6 +25,8 @@ type Backend interface {
 	Observe(ctx context.Context, from Readers, seen Seen) (Storage, error)
 	// ExportsPerShare is how many exports a data server has of each share: Export_Ids are limited.
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
+	// MakesShares tells whether a new share needs nobody to make a place for it first.
+	MakesShares(fs *v1alpha1.FileServer) bool
 	// EnforcesSizes tells whether a share can be kept to a size.
 	EnforcesSizes(fs *v1alpha1.FileServer) bool
 	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.

@@ -27,6 +27,9 @@ type Backend struct{}
 
 var _ contract.Backend = Backend{}
 
+// MakesShares: a share is a directory of each volume.
+func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
+
 // EnforcesSizes: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 
