@@ -113,6 +113,10 @@ test-install: packages ## The release upgraded, rolled back, removed, installed 
 test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, forged file handles
 	hack/test.sh ceph
 
+.PHONY: test-prometheus
+test-prometheus: packages ## Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
+	hack/test-prometheus.sh
+
 .PHONY: test-crash
 test-crash: packages ## Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
 	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.

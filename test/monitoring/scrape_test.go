@@ -59,14 +59,19 @@ func served(t *testing.T, file string) string {
 	return strings.TrimPrefix(web.URL, "http://")
 }
 
-// startPrometheus starts Debian's, which scrapes the expositions and evaluates the rules, and gives its address.
-func startPrometheus(t *testing.T) string {
+// ofExpositions is a configuration that scrapes what processes gave once.
+func ofExpositions(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yaml]\nscrape_configs:\n"
 	for process, file := range expositions {
 		config += fmt.Sprintf("- {job_name: %q, honor_labels: true, static_configs: [{targets: [%q], labels: {namespace: pods, pod: a}}]}\n", process, served(t, file))
 	}
+	return config
+}
+
+// startPrometheus starts Debian's with a configuration and the rules, which are in a folder, and gives its address.
+func startPrometheus(t *testing.T, folder, config string) string {
+	t.Helper()
 	for name, text := range map[string][]byte{"prometheus.yml": []byte(config), "rules.yaml": read(t, rulesFile)} {
 		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -127,6 +132,18 @@ func ask(ctx context.Context, address, expr string) (int, error) {
 // wrong, the metrics in them. What only the operator's libraries have is not here.
 func asked(t *testing.T) map[string]string {
 	t.Helper()
+	all := wanted(t)
+	maps.DeleteFunc(all, func(_, expr string) bool {
+		return !slices.ContainsFunc(metricsOf(expr), func(name string) bool {
+			return !strings.HasPrefix(metrics.Foreign[suffix.ReplaceAllString(name, "")], "operator:")
+		})
+	})
+	return all
+}
+
+// wanted are those expressions with what the operator's libraries have.
+func wanted(t *testing.T) map[string]string {
+	t.Helper()
 	all := expressions(t)
 	_, alerts := rules(t)
 	for _, alert := range alerts {
@@ -135,11 +152,6 @@ func asked(t *testing.T) map[string]string {
 			all["alert "+alert.Alert+" "+name] = name
 		}
 	}
-	maps.DeleteFunc(all, func(_, expr string) bool {
-		return !slices.ContainsFunc(metricsOf(expr), func(name string) bool {
-			return !strings.HasPrefix(metrics.Foreign[suffix.ReplaceAllString(name, "")], "operator:")
-		})
-	})
 	return all
 }
 
@@ -151,15 +163,23 @@ func TestEveryExpressionHasData(t *testing.T) {
 		}
 		t.Skipf("%s names no folder with prometheus; hack/prometheus.sh fetches one", envPrometheus)
 	}
-	address, began := startPrometheus(t), time.Now()
-	missing := asked(t)
-	all := len(missing)
-	for time.Since(began) < scrapePatience && len(missing) > 0 {
+	findData(t, startPrometheus(t, t.TempDir(), ofExpositions(t)), asked(t), scrapePatience)
+}
+
+// findData waits until all expressions have data.
+func findData(t *testing.T, address string, missing map[string]string, patience time.Duration) {
+	t.Helper()
+	all, began, said := len(missing), time.Now(), time.Now()
+	for time.Since(began) < patience && len(missing) > 0 {
 		time.Sleep(time.Second)
 		for what, expr := range missing {
 			if series, err := ask(t.Context(), address, expr); err == nil && series > 0 {
 				delete(missing, what)
 			}
+		}
+		if time.Since(said) > 10*time.Second {
+			said = time.Now()
+			t.Logf("%.0f s: %d of %d expressions have data", time.Since(began).Seconds(), all-len(missing), all)
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(missing)) {
