@@ -35,7 +35,7 @@ const (
 
 	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/instance/ceph): a Secret, or nothing while there
 	// is none. It is no subPath, so that what the Secret gets later comes here. CephConfig is where the instance manager writes ceph.conf.
-	CephSecrets = "/etc/ceph/secrets"
+	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"
 
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment

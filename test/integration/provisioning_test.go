@@ -291,10 +291,9 @@ var _ = Describe("A claim of a StorageClass", func() {
 		storage, team := openFileServer(replicas), newNamespace()
 		class := newClass(builders.StorageClass("many-"+team).Shares(storage, "fs"))
 		before, started := settled(storage), time.Now()
-		claims := make([]*corev1.PersistentVolumeClaim, 0, count)
 		for i := range count {
 			// Names that are alike at the beginning, and longer than a path's element.
-			claims = append(claims, claimed(builders.Claim(team, strings.Repeat("x", 63)+"."+strconv.Itoa(i), class)))
+			claimed(builders.Claim(team, strings.Repeat("x", 63)+"."+strconv.Itoa(i), class))
 		}
 		made := time.Since(started)
 		var list corev1.PersistentVolumeList

@@ -42,7 +42,7 @@ func (Backend) Observe(_ context.Context, _ contract.Readers, seen contract.Seen
 // ExportsPerShare is one: a share is one directory in Ceph.
 func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 
-// MakesShares: whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
+// MakesShares is not so: whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
 func (Backend) MakesShares(*v1alpha1.FileServer) bool { return false }
 
 // EnforcesSizes is not so yet: Ceph has quotas, and Howdah does not set them.

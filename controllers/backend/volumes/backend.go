@@ -27,10 +27,10 @@ type Backend struct{}
 
 var _ contract.Backend = Backend{}
 
-// MakesShares: a share is a directory of each volume.
+// MakesShares is so: a share is a directory of each volume.
 func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
 
-// EnforcesSizes: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
+// EnforcesSizes is not so: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 
 // ExportsPerShare is the number of volumes: each has an export of each share.
