@@ -43,7 +43,9 @@ manifests() {
   cp config/crd/bases/*.yaml charts/howdah/files/crds/
   # Installations that watch some namespaces have the role in two parts.
   mkdir -p config/watched config/components/namespaced
+  # shellcheck disable=SC2094 # the argument is what the header calls it
   go run ./hack/roles config/rbac/role.yaml cluster <config/rbac/role.yaml >config/components/namespaced/cluster_role.yaml
+  # shellcheck disable=SC2094
   go run ./hack/roles config/rbac/role.yaml namespaced <config/rbac/role.yaml >config/watched/role.yaml
   cp config/rbac/people.yaml charts/howdah/files/rbac/
   cp config/components/namespaced/cluster_role.yaml charts/howdah/files/rbac/cluster.yaml
