@@ -133,7 +133,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		report string
 		server types.UID
 	)
-	at := func(script string) string { return strings.ReplaceAll(script, "/share/kills", installs) }
+	at := func(script string) string { return strings.ReplaceAll(script, "/tree/kills", installs) }
 
 	BeforeAll(func(ctx SpecContext) {
 		Expect(os.Getenv("HELM")).NotTo(BeEmpty(), "HELM must name helm; make test-install sets it")

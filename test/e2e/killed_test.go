@@ -143,7 +143,18 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			DeferCleanup(func(ctx SpecContext) { deleted(ctx, pod) }, NodeTimeout(bound(time.Minute)))
 			Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
 		}
-		shell(ctx, clientA, "mkdir -m 0777 /share/kills")
+		// A share of its own: servers that are away when a directory is made get fewer, and the next directories of the share.
+		object := newShare("kills", "/kills", 1)
+		object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		Expect(c.Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { deleted(ctx, object) }, NodeTimeout(bound(2*time.Minute)))
+		Eventually(ctx, func() error { return shareReady(ctx, "kills") }).Should(Succeed())
+		for _, pod := range []string{clientA, clientB} {
+			Eventually(ctx, func() error {
+				_, err := c.Shell(ctx, pod, "ls /tree/kills")
+				return err
+			}).Should(Succeed())
+		}
 	}, NodeTimeout(bound(2*time.Minute)))
 
 	It("lose nothing that a client was told is done, and neither a share that is deleted and made again", func(ctx SpecContext) {
@@ -171,7 +182,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			shell(ctx, pod, "touch /tmp/stop")
 		}
 		wait.Wait()
-		Eventually(ctx, func() error { return shareReady(ctx, share) }).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
+		Eventually(ctx, func() error { return shareReady(ctx, "kills") }).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
 
 		for pod, output := range outputs {
 			var longest float64
@@ -197,7 +208,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			there = append(there, names(ledgers[pod], "FDWL")...)
 		}
 		slices.Sort(there)
-		Expect(strings.Fields(shell(ctx, clientA, "ls /share/kills"))).To(ConsistOf(slices.Compact(there)))
+		Expect(strings.Fields(shell(ctx, clientA, "ls /tree/kills"))).To(ConsistOf(slices.Compact(there)))
 		for _, name := range names(ledgers[clientA], "W") {
 			Expect(names(ledgers[clientB], "W")).NotTo(ContainElement(name), "both have made it")
 		}

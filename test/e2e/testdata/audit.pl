@@ -1,6 +1,6 @@
 # Reads a ledger of ledger.pl and prints what is not as it says.
 use strict;
-chdir "/share/kills" or die "chdir: $!";
+chdir "/tree/kills" or die "chdir: $!";
 while (my $line = <STDIN>) {
 	chomp $line;
 	my ($kind, $path, $text) = split / /, $line, 3;

@@ -8,7 +8,7 @@ my ($longest, $operations, $doubtful, $errors) = (0, 0, 0, 0);
 unlink "/tmp/stop";
 open my $ledger, ">", "/tmp/ledger" or die; open my $log, ">", "/tmp/errors" or die;
 $ledger->autoflush(1); $log->autoflush(1);
-chdir "/share/kills" or die "chdir: $!";
+chdir "/tree/kills" or die "chdir: $!";
 
 sub uptime { open my $f, "<", "/proc/uptime" or die; return (split / /, <$f>)[0] }
 # Tells whether it is done; $already is the error of who asks for something that is done.
