@@ -41,6 +41,9 @@ func (c *Client) do(ctx context.Context, cred Credentials, cache bool, ops ...nf
 	defer cancel()
 	var wait pauses
 	retried := false
+	// answered is what the server last said: why there is no final answer, if the time ends in the midst of an attempt. Of what may have
+	// been executed by then it says nothing.
+	var answered *StatusError
 	for {
 		r, uncertain, err := c.attempt(ctx, cred, cache, ops)
 		if err == nil {
@@ -54,6 +57,9 @@ func (c *Client) do(ctx context.Context, cred Credentials, cache bool, ops ...nf
 			status.Retried = retried && cache
 			// The last result is that of the operation that failed; the first is that of SEQUENCE.
 			status.Path = subject(ops, len(r.list)-2)
+			answered = status
+		} else if answered != nil && ctx.Err() != nil && !(cache && (retried || uncertain)) {
+			err = errors.Join(answered, err)
 		}
 		retried = retried || uncertain
 		switch {

@@ -227,6 +227,10 @@ func (c *Client) establish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Whoever has the same owner began anew meanwhile, or the server forgot: there may be another session.
+	if sequenceState(r, nil, 1) == sequenceUnknown {
+		return errSessionLost
+	}
 	if err := r.err(); err != nil && !IsStatus(err, nfsv4.NFS4ERR_COMPLETE_ALREADY) {
 		return err
 	}
