@@ -25,23 +25,23 @@ lab-down: ## Remove the lab NAME=howdah with everything in it
 	hack/lab/lab down --name $(NAME)
 
 .PHONY: bench-scale
-bench-scale: packages ## Aggregate read of 1 and of 3 servers through one mount, on links with a cap
+bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount, on links with a cap
 	hack/bench-scale.sh
 
 .PHONY: bench-operator
-bench-operator: packages ## What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory
+bench-operator: packages ##+ What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory
 	hack/bench-operator.sh
 
 .PHONY: bench-shares
-bench-shares: packages ## 1,025 shares with the longest access lists, 300 deleted at once, one too many
+bench-shares: packages ##+ 1,025 shares with the longest access lists, 300 deleted at once, one too many
 	hack/bench-shares.sh
 
 .PHONY: bench-claims
-bench-claims: packages ## 500 claims of a StorageClass at once: the time, and the API writes
+bench-claims: packages ##+ 500 claims of a StorageClass at once: the time, and the API writes
 	hack/bench-claims.sh
 
 .PHONY: bench-hostile
-bench-hostile: ## What hostile clients can do to others: the longest stall and the memory, for each attack
+bench-hostile: ##+ What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh
 
 ##@ Change it
@@ -55,16 +55,16 @@ manifests: ## CRDs, RBAC, the chart's copies of them, and the reference pages
 	hack/generate.sh manifests
 
 .PHONY: format
-format: ## gofumpt and import order
+format: ##+ gofumpt and import order
 	$$($(tool) golangci-lint) fmt ./...
 
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
-	for module in hack/lab hack/lab/provisioner hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for module in hack/lab hack/lab/provisioner hack/pictures hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: lint-api
-lint-api: ## kube-api-linter over api/, without exclusions
+lint-api: ##+ kube-api-linter over api/, without exclusions
 	$$($(tool) golangci-lint) run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
 
 .PHONY: verify
@@ -90,46 +90,56 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 	hack/test.sh e2e
 
 .PHONY: test-kernels
-test-kernels: packages ## Everyday commands on NFS clients of four kernels (HOWDAH_KERNELS=6.1 for one)
+test-kernels: packages ##+ Everyday commands on NFS clients of four kernels (HOWDAH_KERNELS=6.1 for one)
 	hack/test-kernels.sh
 
 .PHONY: test-race
-test-race: packages ## Namespace servers, NFS and the load engine under the race detector (needs gcc)
+test-race: packages ##+ Namespace servers, NFS and the load engine under the race detector (needs gcc)
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
 .PHONY: test-plugin
-test-plugin: packages ## kubectl howdah in a terminal on a lab; what it shows is kept in .test-results/plugin
+test-plugin: packages ##+ kubectl howdah in a terminal on a lab; what it shows is kept in .test-results/plugin
 	hack/e2e.sh hack/plugin-shots.sh .test-results/plugin
 
 .PHONY: test-lost-node
-test-lost-node: packages ## Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
+test-lost-node: packages ##+ Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
 .PHONY: test-install
-test-install: packages ## The release upgraded, rolled back, removed, installed again, under load
+test-install: packages ##+ The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e
 
 .PHONY: test-ceph
-test-ceph: packages ## What needs a real Ceph, on a lab with one: its accounts, forged file handles
+test-ceph: packages ##+ What needs a real Ceph, on a lab with one: its accounts, forged file handles
 	hack/test.sh ceph
 
 .PHONY: test-prometheus
-test-prometheus: packages ## Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
+test-prometheus: packages ##+ Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
 	hack/test-prometheus.sh
 
 .PHONY: test-crash
-test-crash: packages ## Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
+test-crash: packages ##+ Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
 	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
 	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/instance
 
 .PHONY: test-busy
-test-busy: packages ## Unit and integration tests, three times, beside eight endless loops (STAGES=e2e for others)
+test-busy: packages ##+ Unit and integration tests, three times, beside eight endless loops (STAGES=e2e for others)
 	hack/test-busy.sh $(STAGES)
 
 .PHONY: test-fresh
-test-fresh: packages ## All tests of HEAD on a fresh Debian with empty caches, in a root of its own
+test-fresh: packages ##+ All tests of HEAD on a fresh Debian with empty caches, in a root of its own
 	hack/fresh.sh make test
+
+##@ Document it
+
+.PHONY: pictures
+pictures: ##+ The pictures of docs/pictures, from the drawings (*.txt) beside them
+	go -C hack/pictures run . ../../docs/pictures
+
+.PHONY: site
+site: packages ## The documentation as a static site in site/, links checked (hack/site.sh look: seen in Chromium)
+	hack/site.sh
 
 ##@ Build it
 
@@ -147,15 +157,21 @@ images: packages ## Both images, as docker-archives in the cache; prints their p
 	hack/lab/lab images
 
 .PHONY: tools
-tools: ## Every pinned tool of hack/tools, into bin/ (each is also built when it is first needed)
+tools: ##+ Every pinned tool of hack/tools, into bin/ (each is also built when it is first needed)
 	for name in controller-gen crd-ref-docs ginkgo gofumpt golangci-lint gotestsum helm helm-docs kustomize testrun; do $(tool) $$name; done
 
 .PHONY: packages
-packages: ## Install the Debian packages that are missing (root)
+packages: ##+ Install the Debian packages that are missing (root)
 	hack/host-packages.sh
 
 .PHONY: help
-help: ## This list
+help: ## This list, of what is needed most
 	@awk 'BEGIN {FS = ":.*## "} \
-	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^##@ / {print substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: help-all
+help-all: ## Every target: benchmarks, the other tests, tools
+	@awk 'BEGIN {FS = ":.*##[+]? "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*##[+]? / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
