@@ -66,7 +66,7 @@ func Scheme() (*runtime.Scheme, error) {
 // CacheOptions restrict the cache to what Howdah has made (the managed-by
 // label, which pod templates must set as well), so that a big cluster's other
 // objects cost nothing. watchNamespaces empty means all. Managed fields stay, because the
-// applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories and ShareExports, of which there are many.
+// applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories, ShareExports and ShareStorages, of which there are many.
 func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -74,6 +74,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&corev1.Namespace{}:             {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareAttachment{}:   {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareExport{}:       {Transform: slimExport},
+		&internalv1.ShareStorage{}:      {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,

@@ -136,6 +136,11 @@ const (
 	ReasonDataMisplaced = "DataMisplaced"
 	// ReasonDataInSeveralPlaces: several volumes have data of a share of layout Single, which can be on one alone.
 	ReasonDataInSeveralPlaces = "DataInSeveralPlaces"
+	// ReasonStoragePending: the share's place in the FileServer's storage is being made.
+	ReasonStoragePending = "StoragePending"
+	// ReasonStorageUnusable: the share's place in the FileServer's storage can't be made, or was there and is missed; the message says why
+	// and what to do.
+	ReasonStorageUnusable = "StorageUnusable"
 	// ReasonExportsPending: some data servers do not export the share yet.
 	ReasonExportsPending = "ExportsPending"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
@@ -205,6 +210,7 @@ var changes = map[string]bool{
 	ReasonConfigPending:      true,
 	ReasonDirectoriesPending: true,
 	ReasonInventoryPending:   true,
+	ReasonStoragePending:     true,
 }
 
 // IsChange tells whether a reason is that of a change under way. An object that was Ready and is not, for any other

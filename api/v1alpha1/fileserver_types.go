@@ -147,7 +147,7 @@ type FileServerStorage struct {
 // CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
 // +kubebuilder:validation:ExactlyOneOf=external
 type CephStorage struct {
-	// external is a Ceph cluster that somebody else runs, with a directory and a user for each share made there.
+	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
 	// +optional
 	External ExternalCeph `json:"external,omitempty,omitzero"`
 }
@@ -156,7 +156,10 @@ type CephStorage struct {
 // +kubebuilder:validation:XValidation:rule="self.fsid == oldSelf.fsid",message="fsid can't be changed: the data is in that cluster; make another FileServer if it was never right"
 // +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem",message="fileSystem can't be changed: the data is in that one; make another FileServer if it was never right"
 // +kubebuilder:validation:XValidation:rule="self.recoveryPool == oldSelf.recoveryPool",message="recoveryPool can't be changed: what clients hold is remembered there; make another FileServer if it was never right"
-// +kubebuilder:validation:XValidation:rule="self.recoveryUser == oldSelf.recoveryUser",message="recoveryUser can't be changed: data servers that run go on as that user; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="has(self.recoveryUser) == has(oldSelf.recoveryUser) && (!has(self.recoveryUser) || self.recoveryUser == oldSelf.recoveryUser)",message="recoveryUser can't be changed: data servers that run go on as that user; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="has(self.sharesSecretRef) != has(self.provisioningSecretRef)",message="exactly one of sharesSecretRef (directories and users that are there already) and provisioningSecretRef (Howdah makes them) must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.sharesSecretRef) == has(self.recoveryUser)",message="recoveryUser goes with sharesSecretRef; with provisioningSecretRef Howdah makes a user for each data server"
+// +kubebuilder:validation:XValidation:rule="has(self.provisioningSecretRef) == has(oldSelf.provisioningSecretRef)",message="sharesSecretRef and provisioningSecretRef can't be exchanged: the shares' directories are where they are; make another FileServer and copy"
 type ExternalCeph struct {
 	// monitors are the addresses of the monitors with their ports: 10.0.0.1:3300, or [fd00::1]:3300. They can be changed: data servers
 	// that run learn of new monitors from Ceph itself, and use these for shares that come later and when they start.
@@ -192,18 +195,25 @@ type ExternalCeph struct {
 	RecoveryPool string `json:"recoveryPool,omitempty"`
 
 	// recoveryUser is the cephx user, without "client.", that may read and write there: mon 'allow r',
-	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef.
+	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef, with which it is required. With
+	// provisioningSecretRef it must be unset: each data server gets a user of its own.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="recoveryUser is the name of a cephx user without \"client.\": letters, digits, dashes and underscores"
-	// +required
+	// +optional
 	RecoveryUser string `json:"recoveryUser,omitempty"`
 
 	// sharesSecretRef names a Secret of this namespace with an entry SHARE.json, {"path": ..., "user": ...}, for each share, and
 	// an entry client.USER.keyring for each user, that of recoveryUser included. Each share has a directory and a user of its own.
 	// The Secret may come later, and get more entries at any time; only data servers read it.
-	// +required
-	SharesSecretRef SecretReference `json:"sharesSecretRef,omitzero"`
+	// +optional
+	SharesSecretRef SecretReference `json:"sharesSecretRef,omitempty,omitzero"`
+
+	// provisioningSecretRef names a Secret of this namespace with a cephx user (userID, without "client.") and its key (userKey), as
+	// which Howdah makes a subvolume and a user for each share, and a user for the recovery records of each data server. The Secret may
+	// come later and can be replaced; only one pod reads it, the FileServer's steward.
+	// +optional
+	ProvisioningSecretRef SecretReference `json:"provisioningSecretRef,omitempty,omitzero"`
 }
 
 // VolumesStorage backs each data server with PersistentVolumeClaims.

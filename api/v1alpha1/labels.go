@@ -35,6 +35,10 @@ const (
 	// The name of the Secret that they mount has this number.
 	CertificatesLostAnnotation = "howdah.io/certificates-lost"
 
+	// StorageSecretAnnotation is on the pods of data servers whose storage's Secret is written by a steward: which contents of it they are
+	// to have. A change of it has the kubelet bring the Secret at once.
+	StorageSecretAnnotation = "howdah.io/storage-secret"
+
 	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, keeps the operator from changing anything of it, deletion
 	// included. Its status is still reported; clients and servers go on.
 	PausedAnnotation = "howdah.io/paused"
@@ -64,6 +68,8 @@ const (
 	ExportFinalizer = "howdah.io/export"
 	// AttachmentFinalizer keeps a ShareAttachment until the exports of its share are gone.
 	AttachmentFinalizer = "howdah.io/attachment"
+	// StorageFinalizer keeps a ShareStorage until the FileServer's steward is done with it.
+	StorageFinalizer = "howdah.io/share-storage"
 	// JobFinalizer keeps an MLPerfStorageJob until its PersistentVolume is being deleted.
 	JobFinalizer = "howdah.io/mlperf-storage-job"
 

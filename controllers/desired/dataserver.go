@@ -24,7 +24,7 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		spec.WithNodeNetworks(network.String())
 	}
 	if in.Storage.Describe != nil {
-		in.Storage.Describe(spec)
+		in.Storage.Describe(ordinal, spec)
 	}
 	if address := in.Addresses[name]; address != "" {
 		spec.WithAddress(address)

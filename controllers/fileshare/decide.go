@@ -35,6 +35,8 @@ type decision struct {
 	inventory inventory
 	// directories is what is to happen to the ShareDirectories.
 	directories directoryPlan
+	// storage is what is to happen to the ShareStorage.
+	storage storagePlan
 	// exports is what is to happen to the exports.
 	exports exportPlan
 	// claim is what is to happen to the ready-made volume and claim.
@@ -52,13 +54,13 @@ func decide(o *observed) decision {
 	}
 	d.attachment = planAttachment(o, d.inventory)
 	if isForbidden(o) {
-		d.exports = planWithdrawal(o)
+		d.exports, d.storage = planWithdrawal(o), planStorageEnd(o, internalv1.DataRetain)
 	}
 	if d.blocked != nil {
 		return d
 	}
 	d.directories = planDirectories(o, d.inventory)
-	d.exports = planExports(o)
+	d.storage, d.exports = planStorage(o), planExports(o)
 	d.claim = planClaim(o)
 	d.again = soonest(stragglersIn(o), restartIn(o))
 	return d

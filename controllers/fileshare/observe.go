@@ -43,6 +43,8 @@ type observed struct {
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
 	exports map[string]*internalv1.ShareExport
+	// storage is the ShareStorage of the share, nil if there is none.
+	storage *internalv1.ShareStorage
 	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
 	retainedElsewhere []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
@@ -55,12 +57,17 @@ func (o *observed) key() string       { return naming.KeyOf(o.share) }
 func (o *observed) namespace() string { return naming.ServerNamespace(o.share) }
 
 // observe reads all there is to know about a share.
-func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport) (*observed, error) {
+func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) (*observed, error) {
 	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}}
 	o.refused = naming.IsForeign(share) // until a FileServer allows it
 	for _, export := range exports {
 		if export.Namespace == o.namespace() && export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
 			o.exports[export.Spec.DataServerRef.Name] = export
+		}
+	}
+	for _, storage := range storages {
+		if storage.Namespace == o.namespace() && storage.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
+			o.storage = storage
 		}
 	}
 	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {

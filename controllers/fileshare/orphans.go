@@ -17,7 +17,7 @@ import (
 
 // dropOrphans deletes what a share that is gone has left: what it had with a FileServer of another namespace, where no owner reference reaches, when
 // somebody took its finalizer away; and the record of a client's mkdir that came after the share's last look for such. Its data stays.
-func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport) error {
+func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) error {
 	unmade, err := r.unmadeDirectories(ctx, share)
 	if err != nil {
 		return err
@@ -30,6 +30,11 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	for _, export := range exports {
 		if export.Namespace != share.Namespace {
 			orphans = append(orphans, export)
+		}
+	}
+	for _, storage := range storages {
+		if storage.Namespace != share.Namespace {
+			orphans = append(orphans, storage)
 		}
 	}
 	for i := range attachments.Items {

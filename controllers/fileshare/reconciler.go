@@ -41,6 +41,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=shareexports,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharestorages,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=stewards,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=shareattachments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
@@ -54,11 +56,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return apply.Outcome(err)
 	}
+	storages, err := r.finishStorages(ctx, request.NamespacedName)
+	if err != nil {
+		return apply.Outcome(err)
+	}
 	share := &v1alpha1.FileShare{}
 	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil {
 		return ctrl.Result{}, err
 	} else if !found {
-		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports))
+		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports, storages))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
 		// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
@@ -67,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return apply.Outcome(err) // Or it is gone, and the cache is yet to hear of it.
 		}
 	}
-	o, err := r.observe(ctx, share, exports)
+	o, err := r.observe(ctx, share, exports, storages)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -87,7 +93,7 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 	d := decide(o)
 	out := r.execute(ctx, o, d)
 	if err := r.report(ctx, o, statusOf(o, d, out)); err != nil {
-		return apply.Outcome(err, out.attachment, out.directories, out.exports, untaken(out.claim))
+		return apply.Outcome(err, out.attachment, out.storage, out.directories, out.exports, untaken(out.claim))
 	}
 	again := d.again
 	if d.directories.left > 0 {
@@ -97,7 +103,7 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 		// Nobody tells when the name is free: the object in the way is not ours to watch.
 		again = soonest(again, retryTaken)
 	}
-	if err := errors.Join(out.attachment, out.directories, out.exports, untaken(out.claim)); err != nil {
+	if err := errors.Join(out.attachment, out.storage, out.directories, out.exports, untaken(out.claim)); err != nil {
 		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil

@@ -35,9 +35,9 @@ const restartAllowance = 10 * time.Second
 type outcome struct {
 	// created are the new ShareDirectories that exist now.
 	created int
-	// attachment is what went wrong with the ShareAttachment, directories with directories, exports with exports, claim with
-	// the volume and the claim.
-	attachment, directories, exports, claim error
+	// attachment is what went wrong with the ShareAttachment, storage with the ShareStorage, directories with directories, exports with
+	// exports, claim with the volume and the claim.
+	attachment, storage, directories, exports, claim error
 }
 
 // statusOf is the status of the share after a pass. It is pure: equal input, equal status.
@@ -46,7 +46,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
-	if out.attachment == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
+	if out.attachment == nil && out.storage == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
 		status.ObservedGeneration = &generation
 	}
@@ -78,7 +78,7 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 		return found
 	}
 	return []metav1.Condition{
-		placedCondition(o, d.directories, out), exportedCondition(o, out.exports), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
+		placedCondition(o, d.directories, out), exportedCondition(o, cmp.Or(out.storage, out.exports)), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
 		claimCondition(o, d.claim, out.claim),
 	}
 }
@@ -146,6 +146,7 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 			serving++
 		}
 	}
+	withoutPlace, placeReason := whyNoStorage(o)
 	switch {
 	case len(names) == 0:
 		return conditions.False(kind, v1alpha1.ReasonExportsPending, "there is no data server yet")
@@ -154,6 +155,8 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 	case len(silent) > 0 && len(owners) > 0:
 		return conditions.False(kind, v1alpha1.ReasonDataServersUnavailable, fmt.Sprintf("%d of %s that own directories of the share do not answer; "+
 			"those directories wait, others go on: %s", len(silent), plural(len(names), "data server"), conditions.List(silent, maxNamed)))
+	case len(waiting) > 0 && withoutPlace != "":
+		return conditions.False(kind, placeReason, withoutPlace)
 	case len(waiting) > 0:
 		return conditions.False(kind, reason, fmt.Sprintf("%d of %s export the share; waiting for %s",
 			serving, plural(len(names), "data server"), conditions.List(waiting, maxNamed)))

@@ -46,6 +46,11 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if unseen, err := r.hasUnseenExports(ctx, o); err != nil || unseen {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
+	if waiting, err := r.endStorage(ctx, o); err != nil {
+		return apply.Outcome(err)
+	} else if waiting != "" {
+		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
+	}
 	if left, err := r.dropDirectories(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	} else if left > 0 {

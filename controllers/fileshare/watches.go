@@ -48,6 +48,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(r.ofAttachment)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&internalv1.ShareExport{}, afterSettling()).
+		Watches(&internalv1.ShareStorage{}, afterSettling()).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.waitingForClaim), builder.WithPredicates(claimGone)).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
@@ -207,11 +208,13 @@ func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
 }
 
-// afterSettling enqueues the share of a directory or of an export once for all changes within settle.
+// afterSettling enqueues the share of a directory, a place or an export once for all changes within settle.
 func afterSettling() handler.EventHandler {
 	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		switch object := object.(type) {
 		case *internalv1.ShareDirectory:
+			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
+		case *internalv1.ShareStorage:
 			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
 		case *internalv1.ShareExport:
 			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)

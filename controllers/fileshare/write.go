@@ -22,6 +22,8 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 	if out.attachment = r.changeAttachment(ctx, d.attachment); out.attachment != nil {
 		return out
 	}
+	// First, because it takes longest.
+	out.storage = r.changeStorage(ctx, d.storage)
 	out.created, out.directories = r.createDirectories(ctx, d.directories.create)
 	if out.directories == nil {
 		out.directories = r.changeDirectories(ctx, d.directories.change)

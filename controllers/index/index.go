@@ -36,7 +36,7 @@ func SharesOf(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{fileServer: namespace + "/" + name}
 }
 
-// OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories and ShareExports, which are with its FileServer;
+// OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories, ShareExports and ShareStorages, which are with its FileServer;
 // by its name jobs, its claim and its volume.
 func OfFileShare(name string) client.MatchingFields { return client.MatchingFields{fileShare: name} }
 
@@ -76,6 +76,7 @@ var by = []struct {
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
 	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
 	{&internalv1.ShareAttachment{}, fileShare, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileShareRef.Name })},
+	{&internalv1.ShareStorage{}, fileShare, specOf(func(s *internalv1.ShareStorage) string { return s.Spec.FileShareRef.Name })},
 	{&internalv1.ShareExport{}, fileShare, specOf(func(e *internalv1.ShareExport) string { return e.Spec.FileShareRef.Name })},
 	{&internalv1.ShareExport{}, dataServer, specOf(func(e *internalv1.ShareExport) string { return e.Spec.DataServerRef.Name })},
 	{&internalv1.DataServer{}, fileServer, label(v1alpha1.FileServerLabel)},

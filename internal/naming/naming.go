@@ -17,6 +17,7 @@ const (
 	ComponentNamespaceServer = "namespace-server"
 	ComponentBenchmark       = "benchmark"
 	ComponentOperator        = "operator"
+	ComponentSteward         = "steward"
 )
 
 // tlsDomain ends the names in certificates. Nobody looks them up: they are compared.
@@ -172,6 +173,19 @@ func Directory(fileServer, key, path string) string {
 // ShareExport is a share on a data server. A data server's name has no dot in it, so no two shares' exports have one name.
 func ShareExport(key, dataServer string) string { return key + "." + dataServer }
 
+// ShareStorage is the place of a share in its FileServer's storage. A FileServer's name has no dot in it, so no two shares' places have one
+// name, and a share that is made again for another FileServer has another.
+func ShareStorage(key, fileServer string) string { return key + "." + fileServer }
+
+// Steward is the Deployment, the ServiceAccount and the Role of a FileServer's steward. Its Steward object has the FileServer's name.
+func Steward(fileServer string) string { return fileServer + "-steward" }
+
+// StewardSecret is the Secret that a FileServer's steward writes and its data servers mount. It has a hash of the UID as HandleKeys has: what
+// somebody else made can't have this name by accident, and is not overwritten.
+func StewardSecret(fileServer, fileServerUID string) string {
+	return fileServer + "-ceph-shares-" + shortHash(fileServerUID)[:8]
+}
+
 // FileServerOf is the name of the FileServer of a data server.
 func FileServerOf(dataServer string) string {
 	return dataServer[:max(strings.LastIndex(dataServer, "-"), 0)]
@@ -215,6 +229,11 @@ func SelectDataServers(fileServer string) map[string]string {
 // SelectNamespaceServers selects the pods of a FileServer's namespace servers.
 func SelectNamespaceServers(fileServer string) map[string]string {
 	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentNamespaceServer}
+}
+
+// SelectSteward selects the pod of a FileServer's steward.
+func SelectSteward(fileServer string) map[string]string {
+	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentSteward}
 }
 
 // shortHash is 80 bits of SHA-256 over the parts, in hexadecimal.

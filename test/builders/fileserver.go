@@ -62,6 +62,14 @@ func (b *FileServerBuilder) Ceph() *FileServerBuilder {
 	return b
 }
 
+// Provisioned has Howdah make the shares of a FileServer in Ceph.
+func (b *FileServerBuilder) Provisioned() *FileServerBuilder {
+	external := &b.Ceph().object.Spec.Storage.Ceph.External
+	external.RecoveryUser, external.SharesSecretRef = "", v1alpha1.SecretReference{}
+	external.ProvisioningSecretRef = v1alpha1.SecretReference{Name: "ceph"}
+	return b
+}
+
 // NodeSelector restricts the nodes.
 func (b *FileServerBuilder) NodeSelector(key, value string) *FileServerBuilder {
 	b.placement().NodeSelector = map[string]string{key: value}

@@ -21,6 +21,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -99,6 +100,18 @@ func waits() []mistake {
 			create(data(namespace).Build())
 			refuseExports(namespace, "training", "data", internalv1.ReasonCephUnusable,
 				`no entry data.json is in Secret ceph-shares; what is new takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
+		})},
+		{"FileShare: with its place in Ceph to be made, and nobody has made it yet", told(share, "data", v1alpha1.ReasonStoragePending, func(namespace string) {
+			provisioned(namespace, "training", 2)
+			create(data(namespace).Build())
+			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Message }, patience).
+				Should(Equal("the steward has not made the share's place yet"))
+		})},
+		{"FileShare: with its place in Ceph to be made, and Ceph refuses", told(share, "data", v1alpha1.ReasonStorageUnusable, func(namespace string) {
+			provisioned(namespace, "training", 2)
+			create(data(namespace).Build())
+			tellStorage(namespace, "data.training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable,
+				"making subvolume howdah-0123456789abcdef0123: Ceph refused it: file system fs1 is full"))
 		})},
 		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
 			goneOnce(namespace)

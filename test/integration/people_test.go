@@ -114,7 +114,8 @@ var _ = Describe("People", Ordered, func() {
 			kinds    = []string{"fileservers", "fileshares", "mlperfstoragejobs"}
 			statuses = []string{"fileservers/status", "fileshares/status", "mlperfstoragejobs/status"}
 			internal = []string{
-				"dataservers", "shareattachments", "sharedirectories", "shareexports", "dataservers/status", "sharedirectories/status", "shareexports/status", "any",
+				"dataservers", "shareattachments", "sharedirectories", "shareexports", "sharestorages", "stewards",
+				"dataservers/status", "sharedirectories/status", "shareexports/status", "sharestorages/status", "stewards/status", "any",
 			}
 			reads  = []string{"get", "list", "watch"}
 			writes = []string{"create", "update", "patch", "delete", "deletecollection"}

@@ -42,6 +42,11 @@ func cephYAML(name string, exchanged ...string) string {
 		strings.Join(fields, "\n        ") + "\n"
 }
 
+// provisioningYAML is a valid FileServer whose shares Howdah makes in Ceph.
+func provisioningYAML(name string) string {
+	return without(without(cephYAML(name, "provisioningSecretRef: {name: ceph}"), "sharesSecretRef"), "recoveryUser")
+}
+
 // without leaves a field of cephYAML out.
 func without(text, field string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -97,7 +102,10 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has no file system", without(cephYAML("fs"), "fileSystem"), "fileSystem", "Required"),
 		Entry("hides a directive in the pool's name", cephYAML("fs", `recoveryPool: 'howdah"; }'`), "recoveryPool", "ceph osd pool ls prints"),
 		Entry("names the recovery user as Ceph does", cephYAML("fs", "recoveryUser: client.howdah-rec"), "recoveryUser", `without "client."`),
-		Entry("names no Secret", without(cephYAML("fs"), "sharesSecretRef"), "sharesSecretRef", "Required"),
+		Entry("names no Secret", without(cephYAML("fs"), "sharesSecretRef"), "spec.storage.ceph.external", "exactly one of sharesSecretRef"),
+		Entry("names both Secrets", cephYAML("fs", "provisioningSecretRef: {name: ceph}"), "spec.storage.ceph.external", "exactly one of sharesSecretRef"),
+		Entry("has shares made and names a recovery user", without(cephYAML("fs", "provisioningSecretRef: {name: ceph}"), "sharesSecretRef"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
+		Entry("has no recovery user", without(cephYAML("fs"), "recoveryUser"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
 		Entry("names a Secret that there can't be", cephYAML("fs", "sharesSecretRef: {name: Ceph}"), "sharesSecretRef.name", "name must be the name of a Secret"),
 		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "frontDoor: {replicas: 0}"), "spec.frontDoor.replicas", "greater than or equal to 1"),
 
@@ -146,6 +154,8 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("goes to another Ceph cluster", cephYAML("fsid"), cephYAML("fsid", "fsid: 00000000-3b1d-4c55-9a77-0d6f7f0a1b2c"), "spec.storage.ceph.external", "fsid can't be changed"),
 		Entry("goes to another Ceph file system", cephYAML("filesystem"), cephYAML("filesystem", "fileSystem: fs2"), "spec.storage.ceph.external", "fileSystem can't be changed"),
 		Entry("takes another recovery pool", cephYAML("pool"), cephYAML("pool", "recoveryPool: other"), "spec.storage.ceph.external", "recoveryPool can't be changed"),
+		Entry("has shares made that were there", cephYAML("made"), provisioningYAML("made"), "spec.storage.ceph.external", "can't be exchanged"),
+		Entry("has shares there that were made", provisioningYAML("there"), cephYAML("there"), "spec.storage.ceph.external", "can't be exchanged"),
 		Entry("takes another recovery user", cephYAML("user"), cephYAML("user", "recoveryUser: other"), "spec.storage.ceph.external", "recoveryUser can't be changed"),
 		Entry("moves a share", fileShareYAML("moved", "/a"), fileShareYAML("moved", "/b"), "spec", "path can't be changed"),
 		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerRef can't be changed"),
@@ -160,6 +170,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "frontDoor: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
 		Entry("has a lease and leaves the grace period open", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}")),
 		Entry("has its data in Ceph", cephYAML("fs")),
+		Entry("has shares made in Ceph", provisioningYAML("fs")),
 		Entry("has Ceph with monitors of both kinds of addresses and both protocols", cephYAML("fs", `monitors: ["10.0.0.1:6789", "[fd00::1]:3300", "10.0.0.3:65535"]`)),
 		Entry("is a share", fileShareYAML("s", "/sets_1/v1.0-x", "depth: 2", `directories: ["train/{0..15}", "valid/a+b=c@1:2"]`, `mode: "2775"`)),
 		Entry("has a name that only looks like that of a data server's claim", fileShareYAML("data-0-training", "/s")),

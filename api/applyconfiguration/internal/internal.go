@@ -188,6 +188,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: provisioningSecretRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SecretReference
     - name: recoveryPool
       type:
         scalar: string

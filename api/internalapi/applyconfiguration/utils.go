@@ -30,6 +30,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.DataServerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServerStatus"):
 		return &internalapiv1alpha1.DataServerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FenceAnswer"):
+		return &internalapiv1alpha1.FenceAnswerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FenceRequest"):
+		return &internalapiv1alpha1.FenceRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerReference"):
 		return &internalapiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareReference"):
@@ -56,6 +60,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareExportStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareInventory"):
 		return &internalapiv1alpha1.ShareInventoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareStorage"):
+		return &internalapiv1alpha1.ShareStorageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareStorageSpec"):
+		return &internalapiv1alpha1.ShareStorageSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareStorageStatus"):
+		return &internalapiv1alpha1.ShareStorageStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Steward"):
+		return &internalapiv1alpha1.StewardApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StewardCeph"):
+		return &internalapiv1alpha1.StewardCephApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StewardSpec"):
+		return &internalapiv1alpha1.StewardSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StewardStatus"):
+		return &internalapiv1alpha1.StewardStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
 		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):

@@ -2,7 +2,7 @@ package v1alpha1
 
 import "github.com/howdah/howdah/api/v1alpha1"
 
-// Reasons of a DataServer's condition.
+// Reasons of the conditions of a DataServer, a Steward and a ShareStorage.
 const (
 	// ReasonStarting: ganesha has been started and does not serve yet.
 	ReasonStarting = "Starting"
@@ -27,4 +27,10 @@ const (
 	ReasonHandlesUnsigned = "HandlesUnsigned"
 	// ReasonReloadFailed: ganesha did not take its new configuration and goes on with the old one.
 	ReasonReloadFailed = "ReloadFailed"
+	// ReasonSecretMissing: the Secret that the steward writes is not there; the operator makes it again.
+	ReasonSecretMissing = "SecretMissing"
+	// ReasonStorageLost: the place of a share was there and is no more; it is not made again, empty.
+	ReasonStorageLost = "StorageLost"
+	// ReasonRemovalFailing: the place of a share that is deleted can't be removed; the message says why.
+	ReasonRemovalFailing = "RemovalFailing"
 )

@@ -138,6 +138,13 @@ type CephFileSystem struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	SecretName string `json:"secretName,omitempty"`
+
+	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences. Unset: somebody made
+	// all that is in the Secret, and nobody fences.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	StewardName string `json:"stewardName,omitempty"`
 }
 
 // DataServerStatus is what the instance manager reports.
@@ -196,6 +203,48 @@ type DataServerStatus struct {
 	// connections are those of NFS clients.
 	// +optional
 	Connections Connections `json:"connections,omitempty,omitzero"`
+
+	// fence asks the FileServer's steward to shut out of Ceph what is left of the data server's last start, before ganesha starts again.
+	// +optional
+	Fence FenceRequest `json:"fence,omitempty,omitzero"`
+
+	// fenced is the steward's answer to fence; the steward writes it, and nobody else.
+	// +optional
+	Fenced FenceAnswer `json:"fenced,omitempty,omitzero"`
+}
+
+// FenceRequest names clients of Ceph that ended with an earlier start of a data server.
+type FenceRequest struct {
+	// id is another one for each request.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	ID string `json:"id,omitempty"`
+
+	// addresses are those clients, as Ceph names them: address, port and a number that no later client has. The steward shuts out those
+	// that watch the data server's own recovery records, and no others.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=atomic
+	// +required
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// FenceAnswer is what a steward says to a FenceRequest.
+type FenceAnswer struct {
+	// id is that of the request.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	ID string `json:"id,omitempty"`
+
+	// fault is why it was not done; unset if it was.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Fault string `json:"fault,omitempty"`
 }
 
 // Connections are TCP connections of NFS clients.

@@ -26,6 +26,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ShareExport{}, &ShareExportList{},
 		&ShareDirectory{}, &ShareDirectoryList{},
 		&ShareAttachment{}, &ShareAttachmentList{},
+		&ShareStorage{}, &ShareStorageList{},
+		&Steward{}, &StewardList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -3,6 +3,7 @@
 package ceph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -42,8 +44,13 @@ func (Backend) Observe(_ context.Context, _ contract.Readers, seen contract.Seen
 // ExportsPerShare is one: a share is one directory in Ceph.
 func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 
-// MakesShares is not so: whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
-func (Backend) MakesShares(*v1alpha1.FileServer) bool { return false }
+// MakesShares is so with a steward; else whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
+func (b Backend) MakesShares(fs *v1alpha1.FileServer) bool { return b.HasSteward(fs) }
+
+// HasSteward is so with a credential to make places with.
+func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
+	return fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
+}
 
 // EnforcesSizes is not so yet: Ceph has quotas, and Howdah does not set them.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
@@ -69,45 +76,47 @@ func (s *Storage) Decide(map[string]string) contract.Decision {
 // Servers is what data servers get. The Secret may be missing: then they start all the same and say so, and find it when it comes. A pod
 // that waits for it could say nothing.
 func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
-	external := fs.Spec.Storage.Ceph.External
+	external, secret := fs.Spec.Storage.Ceph.External, secretOf(fs)
 	return contract.ServerStorage{
 		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
 		Volumes: []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(secretsVolume).WithSecret(
-			corev1ac.SecretVolumeSource().WithSecretName(external.SharesSecretRef.Name).WithDefaultMode(rootOnly).WithOptional(true))},
+			corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(rootOnly).WithOptional(true))},
 		Mounts: []*corev1ac.VolumeMountApplyConfiguration{
 			corev1ac.VolumeMount().WithName(secretsVolume).WithMountPath(serverpod.CephSecrets).WithReadOnly(true),
 		},
-		Describe: func(spec *internalv1ac.DataServerSpecApplyConfiguration) {
-			spec.WithVolumes(1).WithCeph(internalv1ac.CephFileSystem().
+		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
+			described := internalv1ac.CephFileSystem().
 				WithMonitors(external.Monitors...).WithFSID(external.FSID).WithFileSystem(external.FileSystem).
-				WithRecoveryPool(external.RecoveryPool).WithRecoveryUser(external.RecoveryUser).
-				WithSecretName(external.SharesSecretRef.Name))
+				WithRecoveryPool(external.RecoveryPool).WithRecoveryUser(external.RecoveryUser).WithSecretName(secret)
+			if (Backend{}).HasSteward(fs) {
+				described.WithRecoveryUser(ceph.RecoveryUser(string(fs.UID), ordinal)).WithStewardName(fs.Name)
+			}
+			spec.WithVolumes(1).WithCeph(described)
 		},
 	}
+}
+
+// secretOf is the Secret that data servers mount.
+func secretOf(fs *v1alpha1.FileServer) string {
+	return cmp.Or(fs.Spec.Storage.Ceph.External.SharesSecretRef.Name, naming.StewardSecret(fs.Name, string(fs.UID)))
 }
 
 // Condition repeats what data servers say of it.
 func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
 	fileSystem := s.FileServer.Spec.Storage.Ceph.External.FileSystem
-	var refusing, silent []string
-	first := ""
+	refusing, words := s.Refusing(replicas)
+	var silent []string
 	for ordinal := range replicas {
 		name := naming.DataServer(s.FileServer.Name, ordinal)
-		server := s.DataServers[name]
-		if said := contract.Refusal(&server); said != "" {
-			refusing = append(refusing, name)
-			if first == "" {
-				first = said
-			}
-		} else if server.Status.ObservedGeneration == nil {
+		if s.DataServers[name].Status.ObservedGeneration == nil && !slices.Contains(refusing, name) {
 			silent = append(silent, name)
 		}
 	}
 	switch {
-	case len(refusing) > 0: // What is wrong is mostly wrong for all: the first one's words stand for theirs.
+	case len(refusing) > 0:
 		return conditions.False(conditionType, v1alpha1.ReasonCephUnusable, fmt.Sprintf("%d of %d data servers can't use Ceph file system %s (%s): %s",
-			len(refusing), replicas, fileSystem, conditions.List(refusing, maxNamed), first))
+			len(refusing), replicas, fileSystem, conditions.List(refusing, maxNamed), words))
 	case len(silent) > 0:
 		return conditions.False(conditionType, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d data servers have not used Ceph file system %s yet: %s",
 			len(silent), replicas, fileSystem, conditions.List(silent, maxNamed)))

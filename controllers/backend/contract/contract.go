@@ -5,6 +5,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +17,7 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -27,6 +29,8 @@ type Backend interface {
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
 	// MakesShares tells whether a new share needs nobody to make a place for it first.
 	MakesShares(fs *v1alpha1.FileServer) bool
+	// HasSteward tells whether a steward makes the place of each share, which then has a ShareStorage.
+	HasSteward(fs *v1alpha1.FileServer) bool
 	// EnforcesSizes tells whether a share can be kept to a size.
 	EnforcesSizes(fs *v1alpha1.FileServer) bool
 	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.
@@ -88,8 +92,8 @@ type ServerStorage struct {
 	Mounts  []*corev1ac.VolumeMountApplyConfiguration
 	// LeaseSeconds and GraceSeconds are those of data servers where spec.nfs leaves them unset.
 	LeaseSeconds, GraceSeconds int32
-	// Describe writes the storage's part of a DataServer's specification.
-	Describe func(spec *internalv1ac.DataServerSpecApplyConfiguration)
+	// Describe writes the storage's part of the specification of the DataServer with this number.
+	Describe func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration)
 }
 
 // Refusal is what a data server says of storage that it refuses or can't use, "" if there is none.
@@ -100,4 +104,17 @@ func Refusal(server *internalv1.DataServer) string {
 		}
 	}
 	return ""
+}
+
+// Refusing are the data servers that refuse their storage or can't use it, and the words of the first of them. They stand for all: what is
+// wrong with one is mostly wrong with each.
+func (s Seen) Refusing(replicas int32) (servers []string, words string) {
+	for ordinal := range replicas {
+		name := naming.DataServer(s.FileServer.Name, ordinal)
+		server := s.DataServers[name]
+		if said := Refusal(&server); said != "" {
+			servers, words = append(servers, name), cmp.Or(words, said)
+		}
+	}
+	return servers, words
 }

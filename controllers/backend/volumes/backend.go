@@ -30,6 +30,9 @@ var _ contract.Backend = Backend{}
 // MakesShares is so: a share is a directory of each volume.
 func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
 
+// HasSteward is not so: data servers make the directories of shares themselves.
+func (Backend) HasSteward(*v1alpha1.FileServer) bool { return false }
+
 // EnforcesSizes is not so: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 
@@ -80,7 +83,7 @@ func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string
 	servers := contract.ServerStorage{
 		Missing:      className == "",
 		LeaseSeconds: 10, GraceSeconds: 20,
-		Describe: func(spec *internalv1ac.DataServerSpecApplyConfiguration) {
+		Describe: func(_ int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
 			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs))
 		},
 	}

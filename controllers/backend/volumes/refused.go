@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -14,26 +13,14 @@ import (
 // maxSharedNamed bounds how many volumes on shared file systems a message describes: they are mostly alike.
 const maxSharedNamed = 2
 
-// refused is the condition if data servers refuse volumes. The first one's words stand for all: what is wrong with node-local
-// volumes is wrong with each of them.
+// refused is the condition if data servers refuse volumes.
 func (s *Storage) refused(replicas int32) *metav1.Condition {
-	var servers []string
-	first := ""
-	for ordinal := range replicas {
-		name := naming.DataServer(s.FileServer.Name, ordinal)
-		server := s.DataServers[name]
-		if said := contract.Refusal(&server); said != "" {
-			servers = append(servers, name)
-			if first == "" {
-				first = said
-			}
-		}
-	}
+	servers, words := s.Refusing(replicas)
 	if len(servers) == 0 {
 		return nil
 	}
 	c := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonVolumeRefused, fmt.Sprintf("%d of %d data servers refuse a volume (%s): %s",
-		len(servers), replicas, conditions.List(servers, maxNamed), first))
+		len(servers), replicas, conditions.List(servers, maxNamed), words))
 	return &c
 }
 

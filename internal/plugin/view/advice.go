@@ -49,6 +49,8 @@ var advice = map[string]string{
 	v1alpha1.ReasonInventoryPending:       "If a data server never comes back, give up its data of this share by spec.ignoreDataOn.",
 	v1alpha1.ReasonDataMisplaced:          "Clients don't see those copies. Look at them on the data server, keep what is needed, and remove them there.",
 	v1alpha1.ReasonDataInSeveralPlaces:    "Decide which data server's data counts, and name the others in spec.ignoreDataOn.",
+	v1alpha1.ReasonStoragePending:         "",
+	v1alpha1.ReasonStorageUnusable:        "Mend in Ceph what the message names; the FileServer's steward tries again by itself. kubectl get sharestorages has the share's subvolume and user. See docs/operations-ceph.md.",
 	v1alpha1.ReasonExportsPending:         "",
 	v1alpha1.ReasonDirectoriesPending:     "",
 
@@ -64,6 +66,9 @@ var advice = map[string]string{
 	v1alpha1.ReasonUtilizationTooLow:    "kubectl howdah bench report shows which client or server was slow; docs/benchmark.md says what to look at.",
 	v1alpha1.ReasonMeasurementInvalid:   "Clients were short of CPU: give them more, run fewer accelerators for each client, or use idle nodes; then make a new job.",
 	v1alpha1.ReasonClientFailed:         "The client's log says why: kubectl logs of the pod that the message names. Then make a new job.",
+	internalv1.ReasonSecretMissing:      "The operator makes the Secret again by itself.",
+	internalv1.ReasonStorageLost:        "Bring the subvolume back in Ceph, or delete the share: it is not made again, empty.",
+	internalv1.ReasonRemovalFailing:     "Mend in Ceph what the message names; the steward tries again by itself.",
 	internalv1.ReasonStarting:           "",
 	internalv1.ReasonStopping:           "",
 	internalv1.ReasonServerDown:         "It is started again by itself. If it keeps ending: kubectl logs of the pod, and kubectl howdah support-bundle.",

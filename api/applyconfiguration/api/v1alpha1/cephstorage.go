@@ -9,7 +9,7 @@ package v1alpha1
 //
 // CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
 type CephStorageApplyConfiguration struct {
-	// external is a Ceph cluster that somebody else runs, with a directory and a user for each share made there.
+	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
 	External *ExternalCephApplyConfiguration `json:"external,omitempty"`
 }
 

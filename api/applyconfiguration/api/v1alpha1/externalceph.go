@@ -20,12 +20,17 @@ type ExternalCephApplyConfiguration struct {
 	// the FileServer's UID and the server's number. It is not one of the file system's pools.
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
 	// recoveryUser is the cephx user, without "client.", that may read and write there: mon 'allow r',
-	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef.
+	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef, with which it is required. With
+	// provisioningSecretRef it must be unset: each data server gets a user of its own.
 	RecoveryUser *string `json:"recoveryUser,omitempty"`
 	// sharesSecretRef names a Secret of this namespace with an entry SHARE.json, {"path": ..., "user": ...}, for each share, and
 	// an entry client.USER.keyring for each user, that of recoveryUser included. Each share has a directory and a user of its own.
 	// The Secret may come later, and get more entries at any time; only data servers read it.
 	SharesSecretRef *SecretReferenceApplyConfiguration `json:"sharesSecretRef,omitempty"`
+	// provisioningSecretRef names a Secret of this namespace with a cephx user (userID, without "client.") and its key (userKey), as
+	// which Howdah makes a subvolume and a user for each share, and a user for the recovery records of each data server. The Secret may
+	// come later and can be replaced; only one pod reads it, the FileServer's steward.
+	ProvisioningSecretRef *SecretReferenceApplyConfiguration `json:"provisioningSecretRef,omitempty"`
 }
 
 // ExternalCephApplyConfiguration constructs a declarative configuration of the ExternalCeph type for use with
@@ -81,5 +86,13 @@ func (b *ExternalCephApplyConfiguration) WithRecoveryUser(value string) *Externa
 // If called multiple times, the SharesSecretRef field is set to the value of the last call.
 func (b *ExternalCephApplyConfiguration) WithSharesSecretRef(value *SecretReferenceApplyConfiguration) *ExternalCephApplyConfiguration {
 	b.SharesSecretRef = value
+	return b
+}
+
+// WithProvisioningSecretRef sets the ProvisioningSecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProvisioningSecretRef field is set to the value of the last call.
+func (b *ExternalCephApplyConfiguration) WithProvisioningSecretRef(value *SecretReferenceApplyConfiguration) *ExternalCephApplyConfiguration {
+	b.ProvisioningSecretRef = value
 	return b
 }

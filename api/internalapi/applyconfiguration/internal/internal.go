@@ -49,6 +49,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretName
       type:
         scalar: string
+    - name: stewardName
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
   map:
     fields:
@@ -134,6 +137,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connections
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Connections
+    - name: fence
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceRequest
+    - name: fenced
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceAnswer
     - name: lastExportNumber
       type:
         scalar: numeric
@@ -164,6 +173,27 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceAnswer
+  map:
+    fields:
+    - name: fault
+      type:
+        scalar: string
+    - name: id
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceRequest
+  map:
+    fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: id
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
   map:
     fields:
@@ -434,6 +464,136 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareLayout
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorage
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorageSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorageStatus
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorageSpec
+  map:
+    fields:
+    - name: dataPolicy
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataPolicy
+    - name: fileServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
+    - name: quotaBytes
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorageStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: path
+      type:
+        scalar: string
+    - name: quotaBytes
+      type:
+        scalar: numeric
+    - name: usedBytes
+      type:
+        scalar: numeric
+    - name: user
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.Steward
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardStatus
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardCeph
+  map:
+    fields:
+    - name: fileSystem
+      type:
+        scalar: string
+    - name: fsid
+      type:
+        scalar: string
+    - name: monitors
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: provisioningSecretName
+      type:
+        scalar: string
+    - name: recoveryPool
+      type:
+        scalar: string
+    - name: sharesSecretName
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardSpec
+  map:
+    fields:
+    - name: ceph
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardCeph
+    - name: fileServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
+    - name: fileServerUID
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: secretRevision
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
   map:
     fields:

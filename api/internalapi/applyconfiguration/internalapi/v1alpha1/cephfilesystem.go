@@ -21,6 +21,9 @@ type CephFileSystemApplyConfiguration struct {
 	RecoveryUser *string `json:"recoveryUser,omitempty"`
 	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
 	SecretName *string `json:"secretName,omitempty"`
+	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences. Unset: somebody made
+	// all that is in the Secret, and nobody fences.
+	StewardName *string `json:"stewardName,omitempty"`
 }
 
 // CephFileSystemApplyConfiguration constructs a declarative configuration of the CephFileSystem type for use with
@@ -76,5 +79,13 @@ func (b *CephFileSystemApplyConfiguration) WithRecoveryUser(value string) *CephF
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *CephFileSystemApplyConfiguration) WithSecretName(value string) *CephFileSystemApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithStewardName sets the StewardName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StewardName field is set to the value of the last call.
+func (b *CephFileSystemApplyConfiguration) WithStewardName(value string) *CephFileSystemApplyConfiguration {
+	b.StewardName = &value
 	return b
 }

@@ -34,6 +34,10 @@ type DataServerStatusApplyConfiguration struct {
 	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
 	// connections are those of NFS clients.
 	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
+	// fence asks the FileServer's steward to shut out of Ceph what is left of the data server's last start, before ganesha starts again.
+	Fence *FenceRequestApplyConfiguration `json:"fence,omitempty"`
+	// fenced is the steward's answer to fence; the steward writes it, and nobody else.
+	Fenced *FenceAnswerApplyConfiguration `json:"fenced,omitempty"`
 }
 
 // DataServerStatusApplyConfiguration constructs a declarative configuration of the DataServerStatus type for use with
@@ -121,5 +125,21 @@ func (b *DataServerStatusApplyConfiguration) WithLastExportNumber(value int64) *
 // If called multiple times, the Connections field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithConnections(value *ConnectionsApplyConfiguration) *DataServerStatusApplyConfiguration {
 	b.Connections = value
+	return b
+}
+
+// WithFence sets the Fence field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fence field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithFence(value *FenceRequestApplyConfiguration) *DataServerStatusApplyConfiguration {
+	b.Fence = value
+	return b
+}
+
+// WithFenced sets the Fenced field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fenced field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithFenced(value *FenceAnswerApplyConfiguration) *DataServerStatusApplyConfiguration {
+	b.Fenced = value
 	return b
 }

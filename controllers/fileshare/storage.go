@@ -1,0 +1,194 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// Where a FileServer has a steward, each share has a ShareStorage: its place, which the steward makes before data servers can export it, and
+// removes after they do no longer.
+
+// storagePlan is what is to happen to the ShareStorage of a share.
+type storagePlan struct {
+	create *internalv1.ShareStorage
+	// before and after are one that is to be changed.
+	before, after *internalv1.ShareStorage
+	// remove is to be deleted, after it was changed.
+	remove *internalv1.ShareStorage
+}
+
+// hasSteward: the share's place is made by the FileServer's steward.
+func hasSteward(o *observed) bool { return o.fileServer != nil && backend.Of(o.fileServer).HasSteward(o.fileServer) }
+
+// planStorage has the steward make the place of a live share. One that an earlier share of the name left goes first.
+func planStorage(o *observed) storagePlan {
+	if !hasSteward(o) {
+		return storagePlan{}
+	}
+	wanted, present := desired.ShareStorage(o.share), o.storage
+	switch {
+	case present == nil:
+		return storagePlan{create: wanted}
+	case present.DeletionTimestamp != nil || equality.Semantic.DeepEqual(present.Spec, wanted.Spec) &&
+		equality.Semantic.DeepEqual(present.OwnerReferences, wanted.OwnerReferences) && controllerutil.ContainsFinalizer(present, v1alpha1.StorageFinalizer):
+		return storagePlan{}
+	}
+	after := present.DeepCopy()
+	after.Spec, after.OwnerReferences = wanted.Spec, wanted.OwnerReferences
+	controllerutil.AddFinalizer(after, v1alpha1.StorageFinalizer)
+	return storagePlan{before: present, after: after}
+}
+
+// planStorageEnd ends the place of a share that is served no longer, once no data server that is there exports it. What becomes of the data
+// is said only now: a ShareStorage that is deleted by accident keeps it.
+func planStorageEnd(o *observed, data internalv1.DataPolicy) storagePlan {
+	var plan storagePlan
+	if o.storage == nil || len(o.exports) > len(awayServers(o)) {
+		return plan
+	}
+	if data == internalv1.DataDelete && o.storage.Spec.DataPolicy != data {
+		after := o.storage.DeepCopy()
+		after.Spec.DataPolicy = data
+		plan.before, plan.after = o.storage, after
+	}
+	if o.storage.DeletionTimestamp == nil {
+		plan.remove = o.storage
+	}
+	return plan
+}
+
+// changeStorage does what a plan says.
+func (r *Reconciler) changeStorage(ctx context.Context, plan storagePlan) error {
+	if plan.create != nil {
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, plan.create)); err != nil {
+			return fmt.Errorf("making the share's ShareStorage: %w", err)
+		}
+	}
+	if plan.after != nil {
+		// A lost race is an error: it must not be deleted before it says what is to become of its data.
+		if err := r.Client.Patch(ctx, plan.after, client.MergeFromWithOptions(plan.before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("changing the share's ShareStorage: %w", err)
+		}
+	}
+	if plan.remove != nil {
+		return r.deleteAsSeen(ctx, plan.remove)
+	}
+	return nil
+}
+
+// endStorage ends the place of a share that is being deleted, and tells what the share has to wait for; "" if for nothing. Data that is
+// retained needs nobody: the steward ends the share's account when it can.
+func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting string, err error) {
+	if !hasSteward(o) {
+		return "", nil
+	}
+	if o.storage == nil {
+		// The cache may lag behind the making of it.
+		unseen := &internalv1.ShareStorage{}
+		key := types.NamespacedName{Namespace: o.namespace(), Name: naming.ShareStorage(o.key(), o.fileServer.Name)}
+		if found, err := get(ctx, r.Live, key, unseen); err != nil || !found {
+			return "", err
+		}
+		o.storage = unseen
+	}
+	data := internalv1.DataRetain
+	if removesData(o) {
+		data = internalv1.DataDelete
+	}
+	if err := r.changeStorage(ctx, planStorageEnd(o, data)); err != nil || data == internalv1.DataRetain {
+		return "", err
+	}
+	waiting = fmt.Sprintf("waiting for the steward of FileServer %s to remove the share's data", o.fileServer.Name)
+	if why := conditions.Message(o.storage.Status.Conditions, internalv1.StorageRemoved); why != "" {
+		waiting += ": " + why
+	}
+	return waiting, nil
+}
+
+// finishStorages lets go of the ShareStorages of a share's name whose steward is done with them, or is no more, and returns the others.
+// The share itself may be long gone.
+func (r *Reconciler) finishStorages(ctx context.Context, share types.NamespacedName) ([]*internalv1.ShareStorage, error) {
+	var list, elsewhere internalv1.ShareStorageList
+	if err := r.Client.List(ctx, &list, client.InNamespace(share.Namespace), index.OfFileShare(share.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ShareStorages: %w", err)
+	}
+	if err := r.Client.List(ctx, &elsewhere, index.OfFileShare(naming.ShareKey("", share.Namespace, share.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ShareStorages of FileServers of other namespaces: %w", err)
+	}
+	list.Items = append(list.Items, elsewhere.Items...)
+	var left []*internalv1.ShareStorage
+	for i := range list.Items {
+		storage := &list.Items[i]
+		done, err := r.isStorageFinished(ctx, storage)
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			left = append(left, storage)
+			continue
+		}
+		if _, err := apply.RemoveFinalizer(ctx, r.Client, storage.DeepCopy(), v1alpha1.StorageFinalizer); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// isStorageFinished: the steward has done its part, or there is none any more: in a Kubernetes namespace that is being deleted, and with a
+// FileServer that somebody forced away.
+func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.ShareStorage) (bool, error) {
+	switch {
+	case storage.DeletionTimestamp == nil:
+		return false, nil
+	case conditions.IsTrue(storage.Status.Conditions, internalv1.StorageRemoved):
+		// A share that is deleted with its data may have said so after its account had ended.
+		return storage.Status.ObservedGeneration != nil && *storage.Status.ObservedGeneration == storage.Generation, nil
+	}
+	key := types.NamespacedName{Namespace: storage.Namespace, Name: storage.Spec.FileServerRef.Name}
+	fileServer := &v1alpha1.FileServer{}
+	if exists, err := get(ctx, r.Client, key, fileServer); err != nil || !exists || fileServer.DeletionTimestamp == nil {
+		return err == nil && !exists, err
+	}
+	exists, err := get(ctx, r.Client, key, &internalv1.Steward{})
+	return err == nil && !exists, err
+}
+
+// whyNoStorage is why a share has no place to be exported from yet, and whether somebody has to do something; "" if it has one, or needs none.
+func whyNoStorage(o *observed) (why, reason string) {
+	switch {
+	case !hasSteward(o):
+		return "", ""
+	case o.storage == nil:
+		return "the steward has not been asked for the share's place yet", v1alpha1.ReasonStoragePending
+	case o.storage.DeletionTimestamp != nil:
+		why = "the steward has to end the place of an earlier share of this name first"
+		if said := conditions.Message(o.storage.Status.Conditions, internalv1.StorageRemoved); said != "" {
+			why += ": " + said
+		}
+		return why, v1alpha1.ReasonStoragePending
+	case conditions.IsTrue(o.storage.Status.Conditions, v1alpha1.ConditionReady):
+		return "", ""
+	}
+	said := conditions.Message(o.storage.Status.Conditions, v1alpha1.ConditionReady)
+	switch conditions.Reason(o.storage.Status.Conditions, v1alpha1.ConditionReady) {
+	case "":
+		return "the steward has not made the share's place yet", v1alpha1.ReasonStoragePending
+	case v1alpha1.ReasonProgressing:
+		return said, v1alpha1.ReasonStoragePending
+	}
+	return said, v1alpha1.ReasonStorageUnusable
+}
