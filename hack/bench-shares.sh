@@ -7,10 +7,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
+source hack/progress.sh
 KUBEBUILDER_ASSETS=$(hack/lab/lab assets)
 export KUBEBUILDER_ASSETS
-go build -o bin/howdah ./cmd/howdah
-go build -o bin/operatorload ./test/operatorload
+remind "building the operator" go build -o bin/howdah ./cmd/howdah
+remind "building the benchmark" go build -o bin/operatorload ./test/operatorload
 echo "load of the machine: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores"
 # shellcheck disable=SC2086 # the flags are words
 bin/operatorload --operator bin/howdah ${HOWDAH_SHARES:---many-shares 1025}

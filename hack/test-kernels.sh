@@ -8,14 +8,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
+source hack/progress.sh
 
 KUBEBUILDER_ASSETS=$(hack/lab/lab assets)
 HOWDAH_GANESHA_ROOT=${HOWDAH_GANESHA_ROOT:-$(hack/lab/lab images --target ganesha --unpack)}
 HOWDAH_CLIENTS_ROOT=${HOWDAH_CLIENTS_ROOT:-$(hack/lab/lab clients)}
 HOWDAH_BINARY=$PWD/bin/howdah
 export KUBEBUILDER_ASSETS HOWDAH_GANESHA_ROOT HOWDAH_CLIENTS_ROOT HOWDAH_BINARY
-go build -o "$HOWDAH_BINARY" ./cmd/howdah
-go test -vet=off -c -o bin/kernels.test ./test/kernels
+remind "building howdah" go build -o "$HOWDAH_BINARY" ./cmd/howdah
+remind "building the test" go test -vet=off -c -o bin/kernels.test ./test/kernels
 
 # What the run writes is in a folder that its processes hold a lock of. It goes with the run, and one whose run was killed
 # (its lock ended with its last process) goes with the next. Not in /tmp: ganesha does not export a tmpfs.

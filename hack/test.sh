@@ -48,7 +48,7 @@ unit() {
   run 1 unit -- go test -json -timeout 30m $(unit_packages)
   # The modules with code of this project, but for those that only exist to compile Kubernetes.
   local module
-  for module in hack/lab hack/lab/provisioner hack/pictures; do
+  for module in hack/lab hack/lab/provisioner hack/pictures hack/release; do
     if [ -n "$(find "$module" -name '*_test.go' -print -quit)" ]; then
       run 1 "${module//\//-}" -- go -C "$module" test -json ./...
     fi

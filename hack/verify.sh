@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
+source hack/progress.sh
 
 step() { echo "=== verify: $* (at $SECONDS s)"; }
 
@@ -21,7 +22,7 @@ fi
 
 step "generated files"
 before=$(git status --porcelain; git diff | sha256sum)
-hack/generate.sh
+remind "generating" hack/generate.sh
 after=$(git status --porcelain; git diff | sha256sum)
 if [ "$before" != "$after" ]; then
   git --no-pager diff
@@ -47,11 +48,11 @@ export HELM KUSTOMIZE
 go test ./test/chart
 
 step "lint"
-go vet ./...
+remind "go vet" go vet ./...
 golangci_lint=$(hack/tools/build.sh golangci-lint)
-"$golangci_lint" run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
-"$golangci_lint" run ./...
-for module in hack/lab hack/lab/provisioner hack/pictures hack/tools/testrun; do
+remind "golangci-lint of the API" "$golangci_lint" run -c .golangci-api.yml ./api/v1alpha1/... ./api/internalapi/v1alpha1/...
+remind "golangci-lint of everything" "$golangci_lint" run ./...
+for module in hack/lab hack/lab/provisioner hack/pictures hack/release hack/tools/testrun; do
   (cd "$module" && "$golangci_lint" run -c "$OLDPWD/.golangci.yml" ./...)
 done
 echo "=== verify: good, in $SECONDS s"

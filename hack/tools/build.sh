@@ -8,6 +8,8 @@
 # them warm and a changed pin never meets an old binary.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=hack/progress.sh
+source ../progress.sh
 
 declare -A packages=(
   [controller-gen]=sigs.k8s.io/controller-tools/cmd/controller-gen
@@ -40,10 +42,10 @@ if [ ! -x "$folder/$name" ]; then
   exec 9>"$folder/.$name.lock"
   flock 9
   if [ ! -x "$folder/$name" ]; then
-    echo "building $name ($package)" >&2
+    echo "building $name ($package): up to five minutes on two cores for the largest, if nothing of it was compiled before" >&2
     started=$SECONDS
     # CGO_ENABLED and -trimpath are fixed, or Go's build cache misses between callers.
-    CGO_ENABLED=0 nice -n 5 go build -trimpath -ldflags='-s -w' -o "$folder/.$name.new" "$package" >&2
+    CGO_ENABLED=0 remind "building $name" nice -n 5 go build -trimpath -ldflags='-s -w' -o "$folder/.$name.new" "$package" >&2
     mv "$folder/.$name.new" "$folder/$name"
     echo "built $name in $((SECONDS - started)) s" >&2
   fi

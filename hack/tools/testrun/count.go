@@ -41,11 +41,13 @@ type watcher struct {
 	format testjson.EventFormatter
 	suites map[string]Tally // Ginkgo suites by suiteKey
 	ended  map[string]bool  // packages
+	told   *progress
 }
 
 func suiteKey(pkg, test string) string { return pkg + " " + test }
 
 func (w *watcher) Event(event testjson.TestEvent, execution *testjson.Execution) error {
+	w.told.hear(event)
 	switch {
 	case event.Action == testjson.ActionBuild:
 		_, err := fmt.Fprint(w.show, event.Output)
@@ -66,12 +68,17 @@ func (w *watcher) Err(string) error { return nil }
 
 // count reads what go test -json wrote. The tally is good also if there is an error.
 func count(events io.Reader, show io.Writer, stream bool) (Tally, error) {
+	return countWith(&progress{}, events, show, stream)
+}
+
+// countWith tells how far it is beside.
+func countWith(told *progress, events io.Reader, show io.Writer, stream bool) (Tally, error) {
 	format := "pkgname-and-test-fails"
 	if stream {
 		format = "standard-verbose"
 	}
 	w := &watcher{
-		show: show, suites: map[string]Tally{}, ended: map[string]bool{},
+		show: show, told: told, suites: map[string]Tally{}, ended: map[string]bool{},
 		format: testjson.NewEventFormatter(show, format, testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"}),
 	}
 	execution, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: events, Handler: w})
