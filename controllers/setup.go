@@ -30,6 +30,8 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/fileserver"
 	"github.com/howdah/howdah/controllers/fileshare"
+	"github.com/howdah/howdah/controllers/filesharesnapshot"
+	"github.com/howdah/howdah/controllers/filesharesnapshotschedule"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/mlperfstoragejob"
 	"github.com/howdah/howdah/controllers/objectmetrics"
@@ -75,6 +77,8 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&internalv1.ShareAttachment{}:   {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareExport{}:       {Transform: slimExport},
 		&internalv1.ShareStorage{}:      {Transform: cache.TransformStripManagedFields()},
+		&internalv1.ShareSnapshot{}:     {Transform: cache.TransformStripManagedFields()},
+		&v1alpha1.FileShareSnapshot{}:   {Transform: cache.TransformStripManagedFields()},
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
@@ -148,6 +152,31 @@ func slimNode(object any) (any, error) {
 	return object, nil
 }
 
+// setupSnapshots registers the controllers of snapshots and their schedules.
+func setupSnapshots(mgr ctrl.Manager, options Options) error {
+	if err := (&filesharesnapshot.Reconciler{
+		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
+		Clock:  options.Clock,
+		Events: apply.Brief(mgr.GetEventRecorder(filesharesnapshot.FieldManager)),
+
+		WatchNamespaces: options.WatchNamespaces,
+	}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("controller of FileShareSnapshots: %w", err)
+	}
+	if err := (&filesharesnapshotschedule.Reconciler{
+		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
+		Clock:  options.Clock,
+		Events: apply.Brief(mgr.GetEventRecorder(filesharesnapshotschedule.FieldManager)),
+
+		WatchNamespaces: options.WatchNamespaces,
+	}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("controller of FileShareSnapshotSchedules: %w", err)
+	}
+	return nil
+}
+
 // SetupWithManager registers every controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -179,6 +208,9 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		WatchNamespaces: options.WatchNamespaces,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileShares: %w", err)
+	}
+	if err := setupSnapshots(mgr, options); err != nil {
+		return err
 	}
 	if err := (&mlperfstoragejob.Reconciler{
 		Client:  mgr.GetClient(),

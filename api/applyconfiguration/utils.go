@@ -58,6 +58,18 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileShareApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareReference"):
 		return &apiv1alpha1.FileShareReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshot"):
+		return &apiv1alpha1.FileShareSnapshotApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshotSchedule"):
+		return &apiv1alpha1.FileShareSnapshotScheduleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshotScheduleSpec"):
+		return &apiv1alpha1.FileShareSnapshotScheduleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshotScheduleStatus"):
+		return &apiv1alpha1.FileShareSnapshotScheduleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshotSpec"):
+		return &apiv1alpha1.FileShareSnapshotSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSnapshotStatus"):
+		return &apiv1alpha1.FileShareSnapshotStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareSpec"):
 		return &apiv1alpha1.FileShareSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareStatus"):
@@ -90,6 +102,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ShareDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareMount"):
 		return &apiv1alpha1.ShareMountApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotRetention"):
+		return &apiv1alpha1.SnapshotRetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumesStorage"):
 		return &apiv1alpha1.VolumesStorageApplyConfiguration{}
 

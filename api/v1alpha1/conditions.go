@@ -147,15 +147,31 @@ const (
 	ReasonDirectoriesPending = "DirectoriesPending"
 )
 
-// Reasons of an MLPerfStorageJob's conditions.
+// Reasons of what is done with a FileShare: of an MLPerfStorageJob's conditions and a FileShareSnapshot's.
 const (
 	// ReasonFileShareNotFound: spec.fileShareRef names no FileShare in the namespace.
 	ReasonFileShareNotFound = "FileShareNotFound"
 	// ReasonWaitingForShare: the share is not ready; the message repeats why.
 	ReasonWaitingForShare = "WaitingForShare"
+)
+
+// Reasons of a FileShareSnapshot's and of a FileShareSnapshotSchedule's conditions.
+const (
+	// ReasonSnapshotsUnsupported: the storage of the share's FileServer has no snapshots that Howdah could make; the message says what to do instead.
+	ReasonSnapshotsUnsupported = "SnapshotsUnsupported"
+	// ReasonSnapshotFailed: the storage did not make, or not remove, the snapshot; the message quotes it. It is tried again.
+	ReasonSnapshotFailed = "SnapshotFailed"
+	// ReasonSnapshotLost: the snapshot was there, and what stands for it in the FileServer's namespace is gone; nothing is made in its place.
+	ReasonSnapshotLost = "SnapshotLost"
+	// ReasonSnapshotNotReady: the schedule's last snapshot is not Ready; the next is made when it is, or is gone.
+	ReasonSnapshotNotReady = "SnapshotNotReady"
+)
+
+// Reasons of an MLPerfStorageJob's conditions.
+const (
 	// ReasonPreparing: what the client pods need is being made; the message says what is waited for.
 	ReasonPreparing = "Preparing"
-	// ReasonSuspended: spec.execution is Suspended, and there are no client pods.
+	// ReasonSuspended: spec.execution is Suspended, and there are no client pods; of a schedule, which is Ready all the same: no snapshots are made.
 	ReasonSuspended = "Suspended"
 	// ReasonDeadlineExceeded: the job did not end within spec.activeDeadlineSeconds, and its client pods were ended.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
@@ -178,25 +194,27 @@ const (
 // needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
 // a StorageClass, a Secret) is not among them: objects may be made in any order.
 var needsUser = map[string]bool{
-	ReasonApplyFailed:         true,
-	ReasonNameTaken:           true,
-	ReasonInvalidSpec:         true,
-	ReasonExpansionRefused:    true,
-	ReasonVolumeRefused:       true,
-	ReasonTooFewNodes:         true,
-	ReasonScaleInRefused:      true,
-	ReasonTooManyNodeNetworks: true,
-	ReasonInUse:               true,
-	ReasonPathConflict:        true,
-	ReasonNamespaceNotAllowed: true,
-	ReasonNamespaceNotWatched: true,
-	ReasonTooManyShares:       true,
-	ReasonInvalidDirectories:  true,
-	ReasonDataInSeveralPlaces: true,
-	ReasonUtilizationTooLow:   true,
-	ReasonMeasurementInvalid:  true,
-	ReasonClientFailed:        true,
-	ReasonDeadlineExceeded:    true,
+	ReasonApplyFailed:          true,
+	ReasonNameTaken:            true,
+	ReasonInvalidSpec:          true,
+	ReasonExpansionRefused:     true,
+	ReasonVolumeRefused:        true,
+	ReasonTooFewNodes:          true,
+	ReasonScaleInRefused:       true,
+	ReasonTooManyNodeNetworks:  true,
+	ReasonInUse:                true,
+	ReasonPathConflict:         true,
+	ReasonNamespaceNotAllowed:  true,
+	ReasonNamespaceNotWatched:  true,
+	ReasonTooManyShares:        true,
+	ReasonInvalidDirectories:   true,
+	ReasonDataInSeveralPlaces:  true,
+	ReasonUtilizationTooLow:    true,
+	ReasonMeasurementInvalid:   true,
+	ReasonSnapshotsUnsupported: true,
+	ReasonSnapshotLost:         true,
+	ReasonClientFailed:         true,
+	ReasonDeadlineExceeded:     true,
 }
 
 // NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.

@@ -24,6 +24,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&FileServer{}, &FileServerList{},
 		&FileShare{}, &FileShareList{},
+		&FileShareSnapshot{}, &FileShareSnapshotList{},
+		&FileShareSnapshotSchedule{}, &FileShareSnapshotScheduleList{},
 		&MLPerfStorageJob{}, &MLPerfStorageJobList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)

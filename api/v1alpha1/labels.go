@@ -8,6 +8,9 @@ const (
 	FileShareLabel = "howdah.io/file-share"
 	// FileShareNamespaceLabel carries the Kubernetes namespace of that FileShare, on objects that are in another one: with its FileServer.
 	FileShareNamespaceLabel = "howdah.io/file-share-namespace"
+	// SnapshotScheduleLabel carries, on a FileShareSnapshot, the name of the FileShareSnapshotSchedule that made it and may delete it. Without it the
+	// snapshot stays until somebody deletes it.
+	SnapshotScheduleLabel = "howdah.io/snapshot-schedule"
 	// DataServerLabel carries the name of the data server that an object belongs to.
 	DataServerLabel = "howdah.io/data-server"
 	// JobLabel carries the name of the MLPerfStorageJob that an object belongs to.
@@ -64,6 +67,12 @@ const (
 	FileServerFinalizer = "howdah.io/file-server"
 	// FileShareFinalizer keeps a FileShare until its junctions and exports are gone.
 	FileShareFinalizer = "howdah.io/file-share"
+	// SnapshotFinalizer keeps a FileShareSnapshot until the snapshot is gone from the storage.
+	SnapshotFinalizer = "howdah.io/file-share-snapshot"
+	// StoredSnapshotFinalizer keeps a ShareSnapshot until its FileServer's steward has removed the snapshot.
+	StoredSnapshotFinalizer = "howdah.io/stored-snapshot"
+	// ScheduledTimeAnnotation is on a FileShareSnapshot that a schedule made: the time of the schedule that it was made for (RFC 3339).
+	ScheduledTimeAnnotation = "howdah.io/scheduled-time"
 	// ExportFinalizer keeps a ShareExport until its data server has dropped the export.
 	ExportFinalizer = "howdah.io/export"
 	// AttachmentFinalizer keeps a ShareAttachment until the exports of its share are gone.

@@ -115,15 +115,15 @@ type MLPerfStorageJobSpec struct {
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// Execution tells whether a job's client pods may run.
+// Execution tells whether a job's client pods may run, or a schedule makes snapshots.
 // +kubebuilder:validation:Enum=Active;Suspended
 type Execution string
 
 // Executions.
 const (
-	// ExecutionActive: client pods run.
+	// ExecutionActive: client pods run, snapshots are made.
 	ExecutionActive Execution = "Active"
-	// ExecutionSuspended: there are no client pods.
+	// ExecutionSuspended: there are no client pods, no snapshots are made.
 	ExecutionSuspended Execution = "Suspended"
 )
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	_ "time/tzdata" // for schedules: the image has no time zones
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func newOperatorCommand() *cobra.Command {
 	var o operatorOptions
 	command := &cobra.Command{
 		Use:   "operator",
-		Short: "Run the operator: FileServers, FileShares and MLPerfStorageJobs become what they describe",
+		Short: "Run the operator: FileServers, FileShares, their snapshots and MLPerfStorageJobs become what they describe",
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return runOperator(o) },
 	}

@@ -34,6 +34,11 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if err := r.detach(ctx, o); err != nil {
 		return apply.Outcome(err)
 	}
+	if waiting, err := r.waitForSnapshots(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	} else if waiting != "" {
+		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
+	}
 	if missing := planRecall(o); len(missing) > 0 {
 		return r.recall(ctx, o, missing)
 	}

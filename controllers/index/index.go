@@ -24,6 +24,8 @@ const (
 	dataServer = "howdah.dataServer"
 	job        = "howdah.job"
 	volume     = "howdah.volume"
+	snapshot   = "howdah.snapshot"
+	schedule   = "howdah.schedule"
 )
 
 // OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
@@ -36,8 +38,8 @@ func SharesOf(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{fileServer: namespace + "/" + name}
 }
 
-// OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories, ShareExports and ShareStorages, which are with its FileServer;
-// by its name jobs, its claim and its volume.
+// OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories, ShareExports, ShareStorages and ShareSnapshots, which
+// are with its FileServer; by its name jobs, snapshots and their schedules, its claim and its volume.
 func OfFileShare(name string) client.MatchingFields { return client.MatchingFields{fileShare: name} }
 
 // OfDataServer lists the ShareExports of a data server.
@@ -45,6 +47,14 @@ func OfDataServer(name string) client.MatchingFields { return client.MatchingFie
 
 // OfJob lists the pods of an MLPerfStorageJob.
 func OfJob(name string) client.MatchingFields { return client.MatchingFields{job: name} }
+
+// OfSnapshot lists the ShareSnapshots of a FileShareSnapshot, in all Kubernetes namespaces.
+func OfSnapshot(namespace, name string) client.MatchingFields {
+	return client.MatchingFields{snapshot: naming.Owner("FileShareSnapshot", namespace, name)}
+}
+
+// OfSchedule lists the FileShareSnapshots that a FileShareSnapshotSchedule made.
+func OfSchedule(name string) client.MatchingFields { return client.MatchingFields{schedule: name} }
 
 // OfVolume lists the FileShares and the ShareDirectories that were made for a claim of a StorageClass, by the name of its PersistentVolume.
 func OfVolume(name string) client.MatchingFields { return client.MatchingFields{volume: name} }
@@ -73,6 +83,11 @@ var by = []struct {
 	}},
 	{&internalv1.ShareAttachment{}, fileServer, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileServerRef.Name })},
 	{&v1alpha1.MLPerfStorageJob{}, fileShare, specOf(func(j *v1alpha1.MLPerfStorageJob) string { return j.Spec.FileShareRef.Name })},
+	{&v1alpha1.FileShareSnapshot{}, fileShare, specOf(func(s *v1alpha1.FileShareSnapshot) string { return s.Spec.FileShareRef.Name })},
+	{&v1alpha1.FileShareSnapshot{}, schedule, label(v1alpha1.SnapshotScheduleLabel)},
+	{&v1alpha1.FileShareSnapshotSchedule{}, fileShare, specOf(func(s *v1alpha1.FileShareSnapshotSchedule) string { return s.Spec.FileShareRef.Name })},
+	{&internalv1.ShareSnapshot{}, fileShare, specOf(func(s *internalv1.ShareSnapshot) string { return s.Spec.FileShareRef.Name })},
+	{&internalv1.ShareSnapshot{}, snapshot, func(o client.Object) string { return o.GetAnnotations()[v1alpha1.OwnerAnnotation] }},
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
 	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
 	{&internalv1.ShareAttachment{}, fileShare, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileShareRef.Name })},

@@ -58,15 +58,17 @@ func (c *Collector) read(ctx context.Context) (*Objects, error) {
 	var (
 		servers     v1alpha1.FileServerList
 		shares      v1alpha1.FileShareList
+		snapshots   v1alpha1.FileShareSnapshotList
+		schedules   v1alpha1.FileShareSnapshotScheduleList
 		jobs        v1alpha1.MLPerfStorageJobList
 		dataServers internalv1.DataServerList
 		exports     internalv1.ShareExportList
 	)
-	for _, list := range []client.ObjectList{&servers, &shares, &jobs, &dataServers, &exports} {
+	for _, list := range []client.ObjectList{&servers, &shares, &snapshots, &schedules, &jobs, &dataServers, &exports} {
 		// They are only read, and there can be many.
 		if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 	}
-	return &Objects{servers.Items, shares.Items, jobs.Items, dataServers.Items, exports.Items}, nil
+	return &Objects{servers.Items, shares.Items, snapshots.Items, schedules.Items, jobs.Items, dataServers.Items, exports.Items}, nil
 }

@@ -1,6 +1,7 @@
 package objectmetrics
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,8 @@ import (
 type Objects struct {
 	FileServers []v1alpha1.FileServer
 	FileShares  []v1alpha1.FileShare
+	Snapshots   []v1alpha1.FileShareSnapshot
+	Schedules   []v1alpha1.FileShareSnapshotSchedule
 	Jobs        []v1alpha1.MLPerfStorageJob
 	DataServers []internalv1.DataServer
 	Exports     []internalv1.ShareExport
@@ -54,6 +57,11 @@ func Samples(objects *Objects) []Sample {
 	exports := countExports(objects.Exports)
 	for i := range objects.FileShares {
 		s.fileShare(&objects.FileShares[i], exports)
+	}
+	s.snapshots(objects.Snapshots)
+	for i := range objects.Schedules {
+		o := &objects.Schedules[i]
+		s.object("FileShareSnapshotSchedule", o, o.Status.Conditions, o.Status.ObservedGeneration)
 	}
 	for i := range objects.Jobs {
 		s.job(&objects.Jobs[i])
@@ -117,6 +125,10 @@ const (
 
 // shareKey names a share everywhere.
 type shareKey struct{ namespace, name string }
+
+func compareShares(a, b shareKey) int {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+}
 
 func countExports(exports []internalv1.ShareExport) map[shareKey]map[string]int {
 	counts := map[shareKey]map[string]int{}

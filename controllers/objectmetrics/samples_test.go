@@ -68,6 +68,36 @@ func world() []client.Object {
 			},
 		},
 	}
+	return append(append([]client.Object{server, own, foreign, job}, snapshots()...), parts()...)
+}
+
+// snapshots are some of one share, in every state, and the schedule of two of them.
+func snapshots() []client.Object {
+	of := func(name string, at time.Duration, conditions ...metav1.Condition) *v1alpha1.FileShareSnapshot {
+		s := &v1alpha1.FileShareSnapshot{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name},
+			Spec:       v1alpha1.FileShareSnapshotSpec{FileShareRef: v1alpha1.FileShareReference{Name: "own"}},
+			Status:     v1alpha1.FileShareSnapshotStatus{Conditions: conditions},
+		}
+		if at > 0 {
+			s.Status.ReadyTime = ptr.To(metav1.NewTime(epoch.Add(at)))
+		}
+		return s
+	}
+	ready, not := condition("Ready", metav1.ConditionTrue), condition("Ready", metav1.ConditionFalse)
+	removing := of("removing", 3*time.Hour, not)
+	removing.DeletionTimestamp, removing.Finalizers = ptr.To(metav1.NewTime(epoch)), []string{v1alpha1.SnapshotFinalizer}
+	schedule := &v1alpha1.FileShareSnapshotSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "nightly"},
+		Status:     v1alpha1.FileShareSnapshotScheduleStatus{Conditions: []metav1.Condition{ready}},
+	}
+	return []client.Object{
+		of("first", time.Hour, ready), of("second", 2*time.Hour, ready), of("new", 0), removing, schedule,
+		of("lost", 4*time.Hour, not, condition("Stalled", metav1.ConditionTrue)),
+	}
+}
+
+func parts() []client.Object {
 	begun := &v1alpha1.MLPerfStorageJob{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "begun"}}
 	lost := &internalv1.DataServer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "training-1"},
@@ -79,7 +109,7 @@ func world() []client.Object {
 	}
 	waiting := builders.ShareExport("storage", "training", "own", "training-1")
 	waiting.Status.Conditions = nil
-	return []client.Object{server, own, foreign, job, begun, lost, builders.ShareExport("storage", "training", "own", "training-0"), waiting}
+	return []client.Object{begun, lost, builders.ShareExport("storage", "training", "own", "training-0"), waiting}
 }
 
 func reader(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.Reader {

@@ -24,6 +24,7 @@ func commands() []Command {
 		volume.CreateGroup(), volume.Create(subvolume), volume.Info(subvolume), volume.Resize(subvolume, 10<<40), volume.Resize(subvolume, 0),
 		volume.Authorize(subvolume, user), volume.Deauthorize(subvolume, user), volume.Evict(subvolume, user), volume.Remove(subvolume),
 		GetUser(user), CreateRecoveryUser(recovery, "howdah", Node(uid, 2)), RemoveUser(recovery), Blocklist("10.0.0.7:0/1234", 2*time.Minute),
+		volume.CreateSnapshot(subvolume, "before-upgrade"), volume.SnapshotInfo(subvolume, "before-upgrade"), volume.RemoveSnapshot(subvolume, "before-upgrade"),
 		FileSystems(), Usage(),
 	}
 }

@@ -6,7 +6,7 @@ var (
 	ObjectsCollected = gauge(Operator, "howdah_objects_collected",
 		"1 if this scrape has read all objects, 0 if the metrics of objects are missing. Only the elected operator has it.")
 	ObjectCondition = gauge(Operator, "howdah_object_condition",
-		"1 for the present status (true, false or unknown) of a condition of a FileServer, FileShare, MLPerfStorageJob or DataServer. Status true is always there, 0 if it is another; the others are there while they are the present one.",
+		"1 for the present status (true, false or unknown) of a condition of a FileServer, FileShare, FileShareSnapshotSchedule, MLPerfStorageJob or DataServer. Status true is always there, 0 if it is another; the others are there while they are the present one.",
 		"kind", LabelNamespace, "name", "type", "status")
 	ObjectTransition = gauge(Operator, "howdah_object_condition_transition_timestamp_seconds",
 		"When the status of Ready, or of a job's Succeeded, last changed, in seconds since 1970.", "kind", LabelNamespace, "name", "type")
@@ -42,6 +42,11 @@ var (
 		"Directories that a share may have at its depth and above it.", LabelNamespace, "share")
 	FileShareExports = gauge(Operator, "howdah_file_share_exports",
 		"Data servers that export a share, by state: serving, pending or removing.", LabelNamespace, "share", "state")
+
+	FileShareSnapshots = gauge(Operator, "howdah_file_share_snapshots",
+		"FileShareSnapshots of a share, by state: ready, pending, stalled (somebody has to do something) or removing.", LabelNamespace, "share", "state")
+	FileShareNewestSnapshot = gauge(Operator, "howdah_file_share_newest_snapshot_timestamp_seconds",
+		"The moment of the newest snapshot of a share that can be read, in seconds since 1970.", LabelNamespace, "share")
 
 	JobInfo = gauge(Operator, "howdah_mlperf_storage_job_info",
 		"1; what a job measures.", LabelNamespace, "storage_job", "share", "workload", "accelerator")

@@ -186,6 +186,9 @@ func StewardSecret(fileServer, fileServerUID string) string {
 	return fileServer + "-ceph-shares-" + shortHash(fileServerUID)[:8]
 }
 
+// ShareSnapshot is a snapshot of a share, by the FileShareSnapshot's name. Keys have a dot or none, and names of snapshots none, so no two have one name.
+func ShareSnapshot(key, snapshot string) string { return key + "." + snapshot }
+
 // FileServerOf is the name of the FileServer of a data server.
 func FileServerOf(dataServer string) string {
 	return dataServer[:max(strings.LastIndex(dataServer, "-"), 0)]

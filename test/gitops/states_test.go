@@ -67,7 +67,7 @@ func object(t *testing.T, from runtime.Object, kind string, generation int64) *u
 	}
 	out := &unstructured.Unstructured{Object: content}
 	version := v1alpha1.GroupVersion
-	if _, isInternal := map[string]bool{"DataServer": true, "ShareExport": true, "ShareDirectory": true}[kind]; isInternal {
+	if _, isInternal := map[string]bool{"DataServer": true, "ShareExport": true, "ShareDirectory": true, "ShareSnapshot": true}[kind]; isInternal {
 		version = internalv1.GroupVersion
 	}
 	out.SetGroupVersionKind(version.WithKind(kind))
@@ -96,6 +96,10 @@ func ofKind(t *testing.T, kind string, list []metav1.Condition, generation int64
 		return object(t, &v1alpha1.FileServer{Status: v1alpha1.FileServerStatus{Conditions: list, ObservedGeneration: observed}}, kind, generation)
 	case "FileShare":
 		return object(t, &v1alpha1.FileShare{Status: v1alpha1.FileShareStatus{Conditions: list, ObservedGeneration: observed}}, kind, generation)
+	case "FileShareSnapshot":
+		return object(t, &v1alpha1.FileShareSnapshot{Status: v1alpha1.FileShareSnapshotStatus{Conditions: list, ObservedGeneration: observed}}, kind, generation)
+	case "FileShareSnapshotSchedule":
+		return object(t, &v1alpha1.FileShareSnapshotSchedule{Status: v1alpha1.FileShareSnapshotScheduleStatus{Conditions: list, ObservedGeneration: observed}}, kind, generation)
 	case "MLPerfStorageJob":
 		return object(t, &v1alpha1.MLPerfStorageJob{Status: v1alpha1.MLPerfStorageJobStatus{Conditions: list, ObservedGeneration: observed}}, kind, generation)
 	}
@@ -103,7 +107,10 @@ func ofKind(t *testing.T, kind string, list []metav1.Condition, generation int64
 	return nil
 }
 
-var kinds = map[string]string{"FileServer": v1alpha1.ConditionReady, "FileShare": v1alpha1.ConditionReady, "MLPerfStorageJob": v1alpha1.JobSucceeded}
+var kinds = map[string]string{
+	"FileServer": v1alpha1.ConditionReady, "FileShare": v1alpha1.ConditionReady, "FileShareSnapshot": v1alpha1.ConditionReady,
+	"FileShareSnapshotSchedule": v1alpha1.ConditionReady, "MLPerfStorageJob": v1alpha1.JobSucceeded,
+}
 
 // Every reason, as the operator writes it, on every kind, whatever was there before: what is True is done, what needs
 // somebody has failed, all else is on its way.
@@ -213,6 +220,8 @@ func TestInternalKinds(t *testing.T) {
 		"one that answers nobody":         {&internalv1.DataServer{Status: internalv1.DataServerStatus{Conditions: condition("Ready", true), ObservedGeneration: &one, Unreachable: internalv1.Unreachable{SinceTime: &since, SeenBy: "x"}}}, "DataServer", Degraded},
 		"an export that is served":        {&internalv1.ShareExport{Status: internalv1.ShareExportStatus{Conditions: condition(internalv1.ExportServing, true), ObservedGeneration: &one}}, "ShareExport", Healthy},
 		"an export that is not served":    {&internalv1.ShareExport{Status: internalv1.ShareExportStatus{Conditions: condition(internalv1.ExportServing, false)}}, "ShareExport", Progressing},
+		"a snapshot":                      {&internalv1.ShareSnapshot{Status: internalv1.ShareSnapshotStatus{Conditions: condition("Ready", true)}}, "ShareSnapshot", Healthy},
+		"one that is yet to be made":      {&internalv1.ShareSnapshot{}, "ShareSnapshot", Progressing},
 		"a directory":                     {directory("fs-0", "", internalv1.DirectoryReady), "ShareDirectory", Healthy},
 		"a directory on its way":          {directory("fs-0", "", ""), "ShareDirectory", Progressing},
 		"one of the namespace alone":      {directory("", "", ""), "ShareDirectory", Healthy},
@@ -241,8 +250,8 @@ func TestEveryKindHasACheck(t *testing.T) {
 	slices.Sort(checked)
 	// ShareAttachments have no status: that they are there is all.
 	want := []string{
-		"howdah.io/FileServer", "howdah.io/FileShare", "howdah.io/MLPerfStorageJob",
-		"internal.howdah.io/DataServer", "internal.howdah.io/ShareDirectory", "internal.howdah.io/ShareExport",
+		"howdah.io/FileServer", "howdah.io/FileShare", "howdah.io/FileShareSnapshot", "howdah.io/FileShareSnapshotSchedule", "howdah.io/MLPerfStorageJob",
+		"internal.howdah.io/DataServer", "internal.howdah.io/ShareDirectory", "internal.howdah.io/ShareExport", "internal.howdah.io/ShareSnapshot",
 	}
 	if !slices.Equal(checked, want) {
 		t.Errorf("%v, want %v", checked, want)

@@ -29,6 +29,13 @@ var _ = Describe("What a specification leaves unset", func() {
 		Expect(share.Spec).To(Equal(wantShare.Spec))
 		Expect(*share.Spec.UID).To(BeZero())
 
+		schedule := &v1alpha1.FileShareSnapshotSchedule{ObjectMeta: meta}
+		schedule.Spec.FileShareRef.Name, schedule.Spec.Schedule, schedule.Spec.Retention.KeepLast = "least", "@daily", 7
+		wantSchedule := builders.Defaulted(schedule)
+		create(schedule)
+		Expect(schedule.Spec).To(Equal(wantSchedule.Spec))
+		Expect(schedule.Spec.TimeZone).To(Equal("Etc/UTC"))
+
 		job := &v1alpha1.MLPerfStorageJob{ObjectMeta: meta}
 		job.Spec.FileShareRef.Name, job.Spec.Accelerator = "least", v1alpha1.Accelerator{Type: v1alpha1.AcceleratorH100, Count: 1}
 		wantJob := builders.Defaulted(job)

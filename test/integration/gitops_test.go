@@ -29,7 +29,7 @@ func judgeEverything() {
 	Expect(err).NotTo(HaveOccurred())
 	var mutex sync.Mutex
 	verdicts, problems := map[string]int{}, map[string]bool{}
-	for _, kind := range []string{"FileServer", "FileShare", "MLPerfStorageJob"} {
+	for _, kind := range []string{"FileServer", "FileShare", "FileShareSnapshot", "FileShareSnapshotSchedule", "MLPerfStorageJob"} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
 		events, err := watcher.Watch(ctx, list)

@@ -90,6 +90,17 @@ func refusals() []mistake {
 		{"FileShare: another path", refused(share(), fileShareYAML("data", "/other"))},
 		{"FileShare: another depth", refused(share(), share("depth: 2"))},
 
+		{"FileShareSnapshot: a name with a dot", refused(snapshotYAML("before.upgrade", "data"))},
+		{"FileShareSnapshot: another share", refused(snapshotYAML("now", "data"), snapshotYAML("now", "other"))},
+		{"FileShareSnapshotSchedule: schedule `every night`", refused(scheduleYAML("nightly", "every night", "retention: {keepLast: 7}"))},
+		{"FileShareSnapshotSchedule: schedule `@every 1h`", refused(scheduleYAML("nightly", "@every 1h", "retention: {keepLast: 7}"))},
+		{"FileShareSnapshotSchedule: a time zone in the schedule", refused(scheduleYAML("nightly", "TZ=Europe/Berlin 0 3 * * *", "retention: {keepLast: 7}"))},
+		{"FileShareSnapshotSchedule: timeZone `+01:00`", refused(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", `timeZone: "+01:00"`))},
+		{"FileShareSnapshotSchedule: no retention", refused(scheduleYAML("nightly", "0 3 * * *"))},
+		{"FileShareSnapshotSchedule: retention of nothing", refused(scheduleYAML("nightly", "0 3 * * *", "retention: {}"))},
+		{"FileShareSnapshotSchedule: suspend: true, as of CronJobs", refused(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", "suspend: true"))},
+		{"FileShareSnapshotSchedule: a name of 41 characters", refused(scheduleYAML(strings.Repeat("a", 41), "0 3 * * *", "retention: {keepLast: 7}"))},
+
 		{"MLPerfStorageJob: no accelerator", refused(jobYAML("clients: 1"))},
 		{"MLPerfStorageJob: accelerator B200", refused(jobYAML("accelerator: {type: B200, count: 1}"))},
 		{"MLPerfStorageJob: 3 accelerators for 2 clients", refused(jobYAML("accelerator: {type: H100, count: 3}", "clients: 2"))},
@@ -103,6 +114,7 @@ func refusals() []mistake {
 
 func statuses() []mistake {
 	const server, share, job = "FileServer", "FileShare", "MLPerfStorageJob"
+	const snapshot, schedule = "FileShareSnapshot", "FileShareSnapshotSchedule"
 	apply := func(texts ...string) func(string) {
 		return func(namespace string) {
 			for _, text := range texts {
@@ -199,6 +211,25 @@ func statuses() []mistake {
 				Consistently(func() bool { return true }, "100ms").Should(BeTrue())
 			}
 		})},
+
+		{"FileShareSnapshot: a FileShare that does not exist", told(snapshot, "now", v1alpha1.ReasonFileShareNotFound, apply(snapshotYAML("now", "data")))},
+		{"FileShareSnapshot: a FileShare that is not ready", told(snapshot, "now", v1alpha1.ReasonWaitingForShare, func(namespace string) {
+			apply(fileShareYAML("data", "/data"))(namespace)
+			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
+			apply(snapshotYAML("now", "data"))(namespace)
+		})},
+		{"FileShareSnapshot: of a share on volumes", told(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
+			apply(fileServerYAML("training", "size: 1Gi"), fileShareYAML("data", "/data"), snapshotYAML("now", "data")))},
+		{"FileShareSnapshot: of a share in Ceph that somebody else made", told(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
+			apply(cephYAML("training"), fileShareYAML("data", "/data"), snapshotYAML("now", "data")))},
+		{"FileShareSnapshotSchedule: of a share on volumes", told(schedule, "nightly", v1alpha1.ReasonSnapshotsUnsupported,
+			apply(fileServerYAML("training", "size: 1Gi"), fileShareYAML("data", "/data"), scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}")))},
+		{"FileShareSnapshotSchedule: an hour that is none", told(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
+			apply(scheduleYAML("nightly", "0 25 * * *", "retention: {keepLast: 7}")))},
+		{"FileShareSnapshotSchedule: no such time zone", told(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
+			apply(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", "timeZone: Europe/Atlantis")))},
+		{"FileShareSnapshotSchedule: suspended", told(schedule, "nightly", v1alpha1.ReasonSuspended,
+			apply(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", "execution: Suspended")))},
 
 		{"MLPerfStorageJob: a FileShare that does not exist", told(job, "unet3d", v1alpha1.ReasonFileShareNotFound, apply(jobYAML(twoH100)))},
 		{"MLPerfStorageJob: a FileShare that is not ready", told(job, "unet3d", v1alpha1.ReasonWaitingForShare, func(namespace string) {

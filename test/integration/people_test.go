@@ -111,16 +111,18 @@ var _ = Describe("People", Ordered, func() {
 
 	It("who view, edit or administer a Kubernetes namespace do so with Howdah's kinds, and never with the internal ones", func() {
 		var (
-			kinds    = []string{"fileservers", "fileshares", "mlperfstoragejobs"}
-			statuses = []string{"fileservers/status", "fileshares/status", "mlperfstoragejobs/status"}
+			kinds    = []string{"fileservers", "fileshares", "filesharesnapshots", "filesharesnapshotschedules", "mlperfstoragejobs"}
+			statuses = []string{
+				"fileservers/status", "fileshares/status", "filesharesnapshots/status", "filesharesnapshotschedules/status", "mlperfstoragejobs/status",
+			}
 			internal = []string{
-				"dataservers", "shareattachments", "sharedirectories", "shareexports", "sharestorages", "stewards",
+				"dataservers", "shareattachments", "sharedirectories", "shareexports", "sharesnapshots", "sharestorages", "stewards",
 				"dataservers/status", "sharedirectories/status", "shareexports/status", "sharestorages/status", "stewards/status", "any",
 			}
 			reads  = []string{"get", "list", "watch"}
 			writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 		)
-		for role, writable := range map[string][]string{"view": nil, "edit": {"fileshares", "mlperfstoragejobs"}, "admin": kinds} {
+		for role, writable := range map[string][]string{"view": nil, "edit": kinds[1:], "admin": kinds} {
 			user := bind(role)
 			// The authorizer hears of new bindings by a watch.
 			Eventually(func() bool { return may(user, "list", "howdah.io", "fileservers") }, patience, "50ms").Should(BeTrue(), role)

@@ -60,6 +60,17 @@ func fileShareYAML(name, path string, lines ...string) string {
 		strings.Join(lines, "\n  ") + "\n"
 }
 
+// snapshotYAML is a valid FileShareSnapshot.
+func snapshotYAML(name, share string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileShareSnapshot\nmetadata: {name: " + name + "}\nspec:\n  fileShareRef: {name: " + share + "}\n"
+}
+
+// scheduleYAML is a FileShareSnapshotSchedule of share data with lines of its own below spec.
+func scheduleYAML(name, schedule string, lines ...string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileShareSnapshotSchedule\nmetadata: {name: " + name + "}\nspec:\n  fileShareRef: {name: data}\n  schedule: \"" + schedule +
+		"\"\n  " + strings.Join(lines, "\n  ") + "\n"
+}
+
 // expectInvalid checks that the API server refused an object, naming the field and saying the words.
 func expectInvalid(err error, field, words string) {
 	GinkgoHelper()

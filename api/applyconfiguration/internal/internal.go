@@ -388,6 +388,124 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshot
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotStatus
+      default:
+        observedGeneration: 0
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotSchedule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotScheduleSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotScheduleStatus
+      default:
+        observedGeneration: 0
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotScheduleSpec
+  map:
+    fields:
+    - name: execution
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Execution
+      default: Active
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareReference
+    - name: retention
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SnapshotRetention
+    - name: schedule
+      type:
+        scalar: string
+    - name: startingDeadlineSeconds
+      type:
+        scalar: numeric
+    - name: timeZone
+      type:
+        scalar: string
+      default: Etc/UTC
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotScheduleStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: lastScheduleTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: nextScheduleTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: sinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: snapshots
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotSpec
+  map:
+    fields:
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileShareReference
+- name: com.github.howdah.howdah.api.v1alpha1.FileShareSnapshotStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: path
+      type:
+        scalar: string
+    - name: readyTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: sizeBytes
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.FileShareSpec
   map:
     fields:
@@ -734,6 +852,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SnapshotRetention
+  map:
+    fields:
+    - name: keepForSeconds
+      type:
+        scalar: numeric
+    - name: keepLast
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.SourcePorts
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash

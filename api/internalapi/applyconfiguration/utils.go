@@ -60,6 +60,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ShareExportStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareInventory"):
 		return &internalapiv1alpha1.ShareInventoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareSnapshot"):
+		return &internalapiv1alpha1.ShareSnapshotApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareSnapshotSpec"):
+		return &internalapiv1alpha1.ShareSnapshotSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareSnapshotStatus"):
+		return &internalapiv1alpha1.ShareSnapshotStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareStorage"):
 		return &internalapiv1alpha1.ShareStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareStorageSpec"):

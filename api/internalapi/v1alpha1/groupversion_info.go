@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ShareAttachment{}, &ShareAttachmentList{},
 		&ShareStorage{}, &ShareStorageList{},
 		&Steward{}, &StewardList{},
+		&ShareSnapshot{}, &ShareSnapshotList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

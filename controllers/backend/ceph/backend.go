@@ -55,6 +55,15 @@ func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
 // EnforcesSizes is not so yet: Ceph has quotas, and Howdah does not set them.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 
+// SnapshotRefusal: who makes the directories in Ceph makes their snapshots. Users see those as well.
+func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
+	if b.HasSteward(fs) {
+		return ""
+	}
+	return fmt.Sprintf("Howdah has no account that may make snapshots in Ceph: the directories of FileServer %s are made by whoever runs the Ceph cluster (spec.storage.ceph.external.sharesSecretRef); "+
+		"ask there for: ceph fs subvolume snapshot create %s SUBVOLUME NAME --group_name GROUP; users then find it below their directories as .snap/_NAME_NUMBER", fs.Name, fs.Spec.Storage.Ceph.External.FileSystem)
+}
+
 // IsShared is so: all data servers use one file system.
 func (Backend) IsShared() bool { return true }
 

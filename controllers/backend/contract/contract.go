@@ -33,6 +33,8 @@ type Backend interface {
 	HasSteward(fs *v1alpha1.FileServer) bool
 	// EnforcesSizes tells whether a share can be kept to a size.
 	EnforcesSizes(fs *v1alpha1.FileServer) bool
+	// SnapshotRefusal is why shares of a FileServer can have no snapshots, and what to do instead; "" if they can.
+	SnapshotRefusal(fs *v1alpha1.FileServer) string
 	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.
 	IsShared() bool
 	// Slots are the places of a data server that new directories may go to.

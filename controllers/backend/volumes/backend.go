@@ -36,6 +36,12 @@ func (Backend) HasSteward(*v1alpha1.FileServer) bool { return false }
 // EnforcesSizes is not so: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
 func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
 
+// SnapshotRefusal: a share is on the volumes of all data servers, and no moment is common to snapshots of several volumes. Plain volumes have none at all.
+func (Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
+	return fmt.Sprintf("FileServer %s has its shares on volumes of its data servers (spec.storage.volumes), and there are no snapshots that would have one moment on all of them; "+
+		"copy what is to be kept, or make the share on a FileServer with spec.storage.ceph", fs.Name)
+}
+
 // ExportsPerShare is the number of volumes: each has an export of each share.
 func (Backend) ExportsPerShare(fs *v1alpha1.FileServer) int32 { return perServer(fs) }
 

@@ -309,3 +309,10 @@ func (c *Client) SetAttributes(ctx context.Context, directory Directory, wanted 
 		"uid": wanted.UID, "gid": wanted.GID, "mode": wanted.Mode,
 	}, nil)
 }
+
+// List is the names in a directory below another, sorted by nobody: "/.snap" has its snapshots.
+func (c *Client) List(ctx context.Context, directory Directory, path string) ([]string, error) {
+	var names []string
+	err := c.request(ctx, map[string]any{"op": "fs.list", "fileSystem": directory.FileSystem, "root": directory.Root, "path": path}, &names)
+	return names, err
+}

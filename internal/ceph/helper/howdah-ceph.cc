@@ -2,6 +2,7 @@
 // one a line, on the standard input, and each is answered by one line on the standard output, in order. It decides nothing.
 // internal/ceph has the other side; README.md has the form.
 #include <cephfs/libcephfs.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <rados/librados.h>
 #include <rados/librados.hpp>
@@ -211,6 +212,20 @@ class Cluster {
       check(ceph_lchown(fs, path.c_str(), request.at("uid").get<int>(), request.at("gid").get<int>()), "giving " + path + " its owner");
       check(ceph_chmod(fs, path.c_str(), request.at("mode").get<mode_t>()), "giving " + path + " its mode");
       return {};
+    }
+    if (op == "list") {
+      ceph_dir_result *directory = nullptr;
+      check(ceph_opendir(fs, path.c_str(), &directory), "listing " + path);
+      json names = json::array();
+      struct dirent entry;
+      int code;
+      while ((code = ceph_readdir_r(fs, directory, &entry)) > 0) {
+        const std::string name = entry.d_name;
+        if (name != "." && name != "..") names.push_back(name);
+      }
+      ceph_closedir(fs, directory);
+      check(code, "listing " + path);
+      return names;
     }
     throw Failure{EINVAL, "no such operation: fs." + op};
   }

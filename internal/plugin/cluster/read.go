@@ -46,6 +46,14 @@ func (c *Cluster) readOne(ctx context.Context, w *view.World, resource, namespac
 		return all[v1alpha1.FileServerList](read, &w.FileServers, func(l *v1alpha1.FileServerList) ([]v1alpha1.FileServer, string) { return l.Items, l.Continue })
 	case view.ResourceFileShares:
 		return all[v1alpha1.FileShareList](read, &w.FileShares, func(l *v1alpha1.FileShareList) ([]v1alpha1.FileShare, string) { return l.Items, l.Continue })
+	case view.ResourceSnapshots:
+		return all[v1alpha1.FileShareSnapshotList](read, &w.Snapshots, func(l *v1alpha1.FileShareSnapshotList) ([]v1alpha1.FileShareSnapshot, string) {
+			return l.Items, l.Continue
+		})
+	case view.ResourceSchedules:
+		return all[v1alpha1.FileShareSnapshotScheduleList](read, &w.Schedules, func(l *v1alpha1.FileShareSnapshotScheduleList) ([]v1alpha1.FileShareSnapshotSchedule, string) {
+			return l.Items, l.Continue
+		})
 	case view.ResourceJobs:
 		return all[v1alpha1.MLPerfStorageJobList](read, &w.Jobs, func(l *v1alpha1.MLPerfStorageJobList) ([]v1alpha1.MLPerfStorageJob, string) {
 			return l.Items, l.Continue

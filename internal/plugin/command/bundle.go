@@ -32,11 +32,14 @@ const (
 var collected = []struct{ api, plural, selector string }{
 	{"/apis/howdah.io/v1alpha1", "fileservers", ""},
 	{"/apis/howdah.io/v1alpha1", "fileshares", ""},
+	{"/apis/howdah.io/v1alpha1", "filesharesnapshots", ""},
+	{"/apis/howdah.io/v1alpha1", "filesharesnapshotschedules", ""},
 	{"/apis/howdah.io/v1alpha1", "mlperfstoragejobs", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "dataservers", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "shareexports", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "shareattachments", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "sharedirectories", ""},
+	{"/apis/internal.howdah.io/v1alpha1", "sharesnapshots", ""},
 	{"/api/v1", "pods", ours},
 	{"/api/v1", "services", ours},
 	{"/api/v1", "persistentvolumeclaims", ours},
@@ -118,7 +121,7 @@ type bundler struct {
 
 func (b *bundler) collect(ctx context.Context, namespace, operator string) error {
 	w := b.world(namespace)
-	err := b.cluster.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceJobs, view.ResourceDataServers, view.ResourceShareExports,
+	err := b.cluster.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs, view.ResourceDataServers, view.ResourceShareExports,
 		view.ResourceShareAttachments, view.ResourceShareDirectories, view.ResourcePods, view.ResourceClaims, view.ResourceEvents)
 	if err != nil {
 		return err
@@ -175,6 +178,12 @@ func (b *bundler) reports(w *view.World) error {
 	}
 	for i := range w.FileShares {
 		explanations = append(explanations, view.ExplainFileShare(w, &w.FileShares[i]))
+	}
+	for i := range w.Snapshots {
+		explanations = append(explanations, view.ExplainSnapshot(w, &w.Snapshots[i]))
+	}
+	for i := range w.Schedules {
+		explanations = append(explanations, view.ExplainSchedule(w, &w.Schedules[i]))
 	}
 	for i := range w.Jobs {
 		explanations = append(explanations, view.ExplainJob(w, &w.Jobs[i]))

@@ -19,13 +19,13 @@ func newExplain(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain OBJECT",
 		Short: "Why something is not Ready, and what to do",
-		Long: "Why a FileServer, a FileShare, an MLPerfStorageJob or a DataServer is not Ready, and what to do: its conditions,\n" +
+		Long: "Why a FileServer, a FileShare, a snapshot or its schedule, an MLPerfStorageJob or a DataServer is not Ready, and what to do: its conditions,\n" +
 			"those of what it is made of, pods and claims with their events, the first cause first.",
 		Example: "  kubectl howdah explain fileshare/unet3d\n" +
 			"  kubectl howdah explain training            # the kind may be left out if the name is enough\n" +
 			"  kubectl howdah explain mlps/unet3d -n team-a -o yaml",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: o.complete(view.ResourceFileServers, view.ResourceFileShares, view.ResourceJobs),
+		ValidArgsFunction: o.complete(view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			of, err := parseObject(arguments[0])
 			if err != nil {
@@ -78,6 +78,10 @@ func explain(ctx context.Context, c *cluster.Cluster, w *view.World, namespace s
 			return e, err
 		}
 		return view.ExplainFileShare(w, share), nil
+	case view.ResourceSnapshots:
+		return explainSnapshot(ctx, c, w, namespace, of.name)
+	case view.ResourceSchedules:
+		return explainSchedule(ctx, c, w, namespace, of.name)
 	case view.ResourceJobs:
 		return explainJob(ctx, c, w, namespace, of.name)
 	}
@@ -157,7 +161,7 @@ func readServer(ctx context.Context, c *cluster.Cluster, w *view.World, namespac
 // guess finds the kind of a name that was given alone.
 func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (string, error) {
 	w := &view.World{}
-	if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceJobs); err != nil {
+	if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs); err != nil {
 		return "", err
 	}
 	var found, said []string
@@ -166,6 +170,16 @@ func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (str
 	}
 	if w.FileShare(namespace, name) != nil {
 		found, said = append(found, view.ResourceFileShares), append(said, "fileshare/"+name)
+	}
+	for i := range w.Snapshots {
+		if w.Snapshots[i].Name == name {
+			found, said = append(found, view.ResourceSnapshots), append(said, "filesharesnapshot/"+name)
+		}
+	}
+	for i := range w.Schedules {
+		if w.Schedules[i].Name == name {
+			found, said = append(found, view.ResourceSchedules), append(said, "filesharesnapshotschedule/"+name)
+		}
 	}
 	for i := range w.Jobs {
 		if w.Jobs[i].Name == name {
@@ -176,7 +190,7 @@ func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (str
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", fmt.Errorf("there is no FileServer, FileShare or MLPerfStorageJob %q in namespace %s; kubectl get nfs -A lists all", name, namespace)
+		return "", fmt.Errorf("there is no FileServer, FileShare, snapshot, schedule or MLPerfStorageJob %q in namespace %s; kubectl get nfs -A lists all", name, namespace)
 	}
 	return "", usageError("several objects have that name: say %s", strings.Join(said, " or "))
 }

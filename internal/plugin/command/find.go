@@ -24,6 +24,8 @@ type flag = pflag.Flag
 var kinds = map[string]string{
 	"fileserver": view.ResourceFileServers, "fileservers": view.ResourceFileServers, "fsrv": view.ResourceFileServers,
 	"fileshare": view.ResourceFileShares, "fileshares": view.ResourceFileShares, "fshare": view.ResourceFileShares,
+	"filesharesnapshot": view.ResourceSnapshots, "filesharesnapshots": view.ResourceSnapshots, "fsnap": view.ResourceSnapshots,
+	"filesharesnapshotschedule": view.ResourceSchedules, "filesharesnapshotschedules": view.ResourceSchedules, "fsnapsched": view.ResourceSchedules,
 	"mlperfstoragejob": view.ResourceJobs, "mlperfstoragejobs": view.ResourceJobs, "mlps": view.ResourceJobs,
 	"dataserver": view.ResourceDataServers, "dataservers": view.ResourceDataServers, "dsrv": view.ResourceDataServers,
 }
@@ -40,7 +42,7 @@ func parseObject(argument string) (object, error) {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	resource := kinds[kind]
 	if resource == "" || name == "" {
-		return object{}, usageError("%q is no object: write fileserver/NAME, fileshare/NAME, mlperfstoragejob/NAME or dataserver/NAME", argument)
+		return object{}, usageError("%q is no object: write fileserver/NAME, fileshare/NAME, filesharesnapshot/NAME, filesharesnapshotschedule/NAME, mlperfstoragejob/NAME or dataserver/NAME", argument)
 	}
 	return object{resource, name}, nil
 }
@@ -95,7 +97,7 @@ func getFileServerOf(ctx context.Context, c *cluster.Cluster, w *view.World, sha
 
 // reader is what get reads into.
 type reader interface {
-	*v1alpha1.FileServer | *v1alpha1.FileShare | *v1alpha1.MLPerfStorageJob | *internalv1.DataServer
+	*v1alpha1.FileServer | *v1alpha1.FileShare | *v1alpha1.FileShareSnapshot | *v1alpha1.FileShareSnapshotSchedule | *v1alpha1.MLPerfStorageJob | *internalv1.DataServer
 	kubeObject
 }
 
@@ -134,6 +136,12 @@ func (o *options) complete(resources ...string) cobra.CompletionFunc {
 		}
 		for i := range w.FileShares {
 			names = append(names, kinded("fileshare", w.FileShares[i].Name))
+		}
+		for i := range w.Snapshots {
+			names = append(names, kinded("filesharesnapshot", w.Snapshots[i].Name))
+		}
+		for i := range w.Schedules {
+			names = append(names, kinded("filesharesnapshotschedule", w.Schedules[i].Name))
 		}
 		for i := range w.Jobs {
 			names = append(names, kinded("mlperfstoragejob", w.Jobs[i].Name))

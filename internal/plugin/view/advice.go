@@ -54,10 +54,15 @@ var advice = map[string]string{
 	v1alpha1.ReasonExportsPending:         "",
 	v1alpha1.ReasonDirectoriesPending:     "",
 
-	v1alpha1.ReasonFileShareNotFound:    "Create the FileShare. A job's spec can't be changed: if the name is wrong make the job again.",
+	v1alpha1.ReasonSnapshotsUnsupported: "Snapshots need a FileServer with spec.storage.ceph that Howdah may provision in. docs/kinds/filesharesnapshot.md says what else there is.",
+	v1alpha1.ReasonSnapshotFailed:       "The steward tries again by itself. The message quotes the storage: too many snapshots of the share go away by deleting FileShareSnapshots of it.",
+	v1alpha1.ReasonSnapshotLost:         "The snapshot is gone. Delete this object, and make one of another name for a new snapshot.",
+	v1alpha1.ReasonSnapshotNotReady:     "kubectl howdah explain the FileShareSnapshot that the message names. Deleting it lets the schedule go on without it.",
+
+	v1alpha1.ReasonFileShareNotFound:    "Create the FileShare. What refers to it can't be changed: if the name is wrong make the job, the snapshot or the schedule again.",
 	v1alpha1.ReasonWaitingForShare:      "",
 	v1alpha1.ReasonPreparing:            "",
-	v1alpha1.ReasonSuspended:            "To go on: kubectl patch the job with spec.execution: Active.",
+	v1alpha1.ReasonSuspended:            "To go on: kubectl patch the job, or the schedule, with spec.execution: Active.",
 	v1alpha1.ReasonDeadlineExceeded:     "Make the job again with a longer spec.activeDeadlineSeconds, or a smaller dataset.",
 	v1alpha1.ReasonGeneratingDataset:    "",
 	v1alpha1.ReasonDatasetReady:         "",

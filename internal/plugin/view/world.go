@@ -23,6 +23,8 @@ type World struct {
 
 	FileServers  []v1alpha1.FileServer
 	FileShares   []v1alpha1.FileShare
+	Snapshots    []v1alpha1.FileShareSnapshot
+	Schedules    []v1alpha1.FileShareSnapshotSchedule
 	Jobs         []v1alpha1.MLPerfStorageJob
 	DataServers  []internalv1.DataServer
 	Exports      []internalv1.ShareExport
@@ -60,6 +62,8 @@ func (w *World) IsHidden(resource, namespace string) bool {
 const (
 	ResourceFileServers      = "fileservers.howdah.io"
 	ResourceFileShares       = "fileshares.howdah.io"
+	ResourceSnapshots        = "filesharesnapshots.howdah.io"
+	ResourceSchedules        = "filesharesnapshotschedules.howdah.io"
 	ResourceJobs             = "mlperfstoragejobs.howdah.io"
 	ResourceDataServers      = "dataservers.internal.howdah.io"
 	ResourceShareExports     = "shareexports.internal.howdah.io"

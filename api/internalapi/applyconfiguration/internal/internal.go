@@ -464,6 +464,62 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareLayout
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshot
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshotSpec
+    - name: status
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshotStatus
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshotSpec
+  map:
+    fields:
+    - name: fileServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
+    - name: fileServerUID
+      type:
+        scalar: string
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
+    - name: snapshotName
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshotStatus
+  map:
+    fields:
+    - name: beginTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: creationTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: path
+      type:
+        scalar: string
+    - name: sizeBytes
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorage
   map:
     fields:

@@ -1,0 +1,73 @@
+package filesharesnapshot
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+)
+
+// decision is what a pass is to do, and what it says.
+type decision struct {
+	// create is to be made, nil if nothing is.
+	create *internalv1.ShareSnapshot
+	ready  metav1.Condition
+}
+
+// decide is the whole pass but for reading and writing. Once something stands for the snapshot it alone counts: the share may go, be made again, or
+// wait for a data server, and the snapshot is what it was.
+func decide(o *observed) decision {
+	snapshot, share := o.snapshot, o.share
+	say := func(reason, format string, arguments ...any) decision {
+		return decision{ready: conditions.False(v1alpha1.ConditionReady, reason, fmt.Sprintf(format, arguments...))}
+	}
+	switch {
+	case o.stored != nil && o.stored.DeletionTimestamp == nil:
+		return decision{ready: repeat(o.stored)}
+	case o.stored != nil || snapshot.Status.ReadyTime != nil:
+		return say(v1alpha1.ReasonSnapshotLost, "the snapshot was made, and its ShareSnapshot, by which the storage has it, was deleted by somebody; nothing is made in its place, because it "+
+			"would not be of that moment: delete this object, and make one of another name for a new snapshot")
+	case share == nil:
+		return say(v1alpha1.ReasonFileShareNotFound, "spec.fileShareRef: there is no FileShare %q in namespace %q; create it, or delete this snapshot and make one that names another",
+			snapshot.Spec.FileShareRef.Name, snapshot.Namespace)
+	case share.DeletionTimestamp != nil:
+		return say(v1alpha1.ReasonWaitingForShare, "FileShare %s is being deleted; no snapshot is made of it any more", share.Name)
+	case conditions.IsStalled(share.Status.Conditions) || o.fileServer == nil:
+		return say(v1alpha1.ReasonWaitingForShare, "FileShare %s is not ready: %s", share.Name, whyNot(share))
+	}
+	if refusal := backend.Of(o.fileServer).SnapshotRefusal(o.fileServer); refusal != "" {
+		return say(v1alpha1.ReasonSnapshotsUnsupported, "%s", refusal)
+	}
+	if share.Status.Mount.Address == "" {
+		return say(v1alpha1.ReasonWaitingForShare, "FileShare %s is not ready: %s", share.Name, whyNot(share))
+	}
+	d := say(v1alpha1.ReasonProgressing, "the steward of FileServer %s is asked to make the snapshot", o.fileServer.Name)
+	d.create = desired.ShareSnapshot(snapshot, share, o.fileServer)
+	return d
+}
+
+// repeat says what is said of what stands for the snapshot.
+func repeat(stored *internalv1.ShareSnapshot) metav1.Condition {
+	said := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case said == nil:
+		return conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonProgressing,
+			fmt.Sprintf("the steward of FileServer %s has not made the snapshot yet", stored.Spec.FileServerRef.Name))
+	case said.Status == metav1.ConditionTrue:
+		return conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, fmt.Sprintf("below each directory of the share as %s", stored.Status.Path))
+	}
+	return conditions.False(v1alpha1.ConditionReady, said.Reason, said.Message)
+}
+
+func whyNot(share *v1alpha1.FileShare) string {
+	if message := conditions.Message(share.Status.Conditions, v1alpha1.ConditionReady); message != "" {
+		return message
+	}
+	return "nothing is known of it yet"
+}

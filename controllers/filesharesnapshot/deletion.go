@@ -1,0 +1,78 @@
+package filesharesnapshot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/conditions"
+)
+
+// retryRemoval is when to look whether the FileServer is gone, of which nobody tells.
+const retryRemoval = 30 * time.Second
+
+// remove has the snapshot removed from the storage, and lets the object go then.
+func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot) (ctrl.Result, error) {
+	o, err := r.observe(ctx, snapshot)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if o.stored == nil {
+		removed, err := apply.RemoveFinalizer(ctx, r.Client, snapshot, v1alpha1.SnapshotFinalizer)
+		if removed && snapshot.Status.ReadyTime != nil {
+			r.Events.Eventf(snapshot, nil, corev1.EventTypeNormal, v1alpha1.ReasonDeleting, "Delete", "snapshot %s of FileShare %s is gone", snapshot.Name, snapshot.Spec.FileShareRef.Name)
+		}
+		return apply.Outcome(err)
+	}
+	if o.stored.DeletionTimestamp == nil {
+		uid := o.stored.UID
+		if err := r.Client.Delete(ctx, o.stored, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return apply.Outcome(err)
+		}
+	} else if abandoned, err := r.abandon(ctx, snapshot, o.stored); err != nil || abandoned {
+		return apply.Outcome(err)
+	}
+	status := *snapshot.Status.DeepCopy()
+	generation := snapshot.Generation
+	status.ObservedGeneration = &generation
+	conditions.SetSummary(&status.Conditions, generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting(o.stored)))
+	if err := r.report(ctx, snapshot, status); err != nil {
+		return apply.Outcome(err)
+	}
+	return ctrl.Result{RequeueAfter: retryRemoval}, nil
+}
+
+// abandon lets go of what nobody can remove any more: the FileServer is gone and its steward with it, and what was in the storage stays there.
+func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, stored *internalv1.ShareSnapshot) (bool, error) {
+	key := types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}
+	fileServer := &v1alpha1.FileServer{}
+	if found, err := get(ctx, r.Live, key, fileServer); err != nil || found && string(fileServer.UID) == stored.Spec.FileServerUID {
+		return false, err // One of the same name and another UID has nothing to do with what this one had in the storage.
+	}
+	removed, err := apply.RemoveFinalizer(ctx, r.Client, stored.DeepCopy(), v1alpha1.StoredSnapshotFinalizer)
+	if removed {
+		r.Events.Eventf(snapshot, nil, corev1.EventTypeWarning, v1alpha1.ReasonDeleting, "Delete",
+			"FileServer %s is gone, so nobody removes snapshot %s from the storage: it stays there until whoever runs the storage removes it", stored.Spec.FileServerRef.Name, snapshot.Name)
+	}
+	return removed, err
+}
+
+// waiting is what a deletion waits for.
+func waiting(stored *internalv1.ShareSnapshot) string {
+	text := fmt.Sprintf("the steward of FileServer %s removes the snapshot from the storage", stored.Spec.FileServerRef.Name)
+	said := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
+	if said != nil && said.Status == metav1.ConditionFalse {
+		text += ": " + said.Message
+	}
+	return text
+}

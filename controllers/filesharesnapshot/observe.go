@@ -1,0 +1,87 @@
+package filesharesnapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// observed is all that a pass knows.
+type observed struct {
+	now      time.Time
+	snapshot *v1alpha1.FileShareSnapshot
+	// share and fileServer are nil if they are not there.
+	share      *v1alpha1.FileShare
+	fileServer *v1alpha1.FileServer
+	// stored stands for the snapshot where the FileServer is, nil if nothing does.
+	stored *internalv1.ShareSnapshot
+}
+
+func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot) (*observed, error) {
+	o := &observed{now: r.Clock.Now(), snapshot: snapshot}
+	share := &v1alpha1.FileShare{}
+	if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Spec.FileShareRef.Name}, share); err != nil {
+		return nil, err
+	} else if found {
+		o.share = share
+	}
+	if o.share != nil && r.watches(naming.ServerNamespace(share)) {
+		fileServer := &v1alpha1.FileServer{}
+		if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: share.Spec.FileServerRef.Name}, fileServer); err != nil {
+			return nil, err
+		} else if found {
+			o.fileServer = fileServer
+		}
+	}
+	var err error
+	o.stored, err = r.stored(ctx, snapshot, o.share)
+	return o, err
+}
+
+// stored finds what stands for a snapshot, also when its share is gone. That there is nothing must be certain while the share tells where it would
+// be: nothing is made a second time, nor left behind by a deletion that comes right after the creation.
+func (r *Reconciler) stored(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileShare) (*internalv1.ShareSnapshot, error) {
+	var list internalv1.ShareSnapshotList
+	if err := r.Client.List(ctx, &list, index.OfSnapshot(snapshot.Namespace, snapshot.Name)); err != nil {
+		return nil, fmt.Errorf("listing ShareSnapshots: %w", err)
+	}
+	if len(list.Items) > 0 {
+		return &list.Items[0], nil
+	}
+	if share == nil || !r.watches(naming.ServerNamespace(share)) {
+		return nil, nil
+	}
+	stored := &internalv1.ShareSnapshot{}
+	key := types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: naming.ShareSnapshot(naming.KeyOf(share), snapshot.Name)}
+	if found, err := get(ctx, r.Live, key, stored); err != nil || !found {
+		return nil, err
+	}
+	return stored, nil
+}
+
+// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
+func (r *Reconciler) watches(kubeNamespace string) bool {
+	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
+}
+
+// get reads an object and tells whether it is there.
+func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
+	err := reader.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
+	}
+	return true, nil
+}

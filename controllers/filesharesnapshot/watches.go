@@ -1,0 +1,74 @@
+package filesharesnapshot
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/index"
+)
+
+// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
+const maxBackoff = 30 * time.Second
+
+// SetupWithManager registers the controller and its watches.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("filesharesnapshot").
+		For(&v1alpha1.FileShareSnapshot{}, builder.WithPredicates(specOrLife)).
+		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(ofStored)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare)).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// specOrLife: what the user wrote changed, or the object's life did. Its status is our own.
+var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
+			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	},
+})
+
+// ofStored is the snapshot that something stands for.
+func ofStored(_ context.Context, object client.Object) []reconcile.Request {
+	kind, rest, _ := strings.Cut(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
+	namespace, name, found := strings.Cut(rest, "/")
+	if kind != "FileShareSnapshot" || !found {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}
+
+// waitingForShare are the snapshots of a share that are not there yet. The others don't care what becomes of it.
+func (r *Reconciler) waitingForShare(ctx context.Context, object client.Object) []reconcile.Request {
+	var list v1alpha1.FileShareSnapshotList
+	if err := r.Client.List(ctx, &list, client.InNamespace(object.GetNamespace()), index.OfFileShare(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing FileShareSnapshots of a share that changed", "fileShare", object.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Status.ReadyTime == nil {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,224 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+// Ceph is what a keeper asks of Ceph.
+type Ceph interface {
+	// Command has a monitor or a manager carry out a command, with the credential that provisions.
+	Command(ctx context.Context, command ceph.Command) (string, error)
+	// List is the names in a directory below a share's own, as the share's user sees it.
+	List(ctx context.Context, user, root, path string) ([]string, error)
+}
+
+// Keeper does what ShareSnapshots ask for.
+type Keeper struct {
+	// API writes statuses and takes finalizers off.
+	API client.Client
+	// Ceph has the snapshots.
+	Ceph Ceph
+	// FileSystem is the Ceph file system of the FileServer, UID the FileServer's: what an earlier one of its name had is not touched.
+	FileSystem, UID string
+	// Now is the time.
+	Now func() time.Time
+}
+
+// IsDue tells whether there may be something to do for a ShareSnapshot.
+func IsDue(snapshot *internalv1.ShareSnapshot) bool {
+	if snapshot.DeletionTimestamp != nil {
+		return controllerutil.ContainsFinalizer(snapshot, v1alpha1.StoredSnapshotFinalizer)
+	}
+	return !isSettled(snapshot)
+}
+
+// Pass goes as far as it can with one ShareSnapshot. An error is also in its status, unless it is the API's; try again after one.
+func (k *Keeper) Pass(ctx context.Context, snapshot *internalv1.ShareSnapshot) error {
+	if snapshot.Spec.FileServerUID != k.UID || !IsDue(snapshot) {
+		return nil
+	}
+	p := &pass{Keeper: k, snapshot: snapshot.DeepCopy(), volume: ceph.Volume{FileSystem: k.FileSystem, Group: ceph.Group(snapshot.Spec.FileServerUID)}}
+	p.subvolume = ceph.Subvolume(snapshot.Spec.FileServerUID, snapshot.Spec.FileShareRef.Name)
+	err := p.run(ctx)
+	if fault := (*fault)(nil); errors.As(err, &fault) {
+		return errors.Join(err, p.say(ctx, metav1.ConditionFalse, fault.reason, fault.Error()))
+	}
+	return err
+}
+
+// fault is an error that users are told.
+type fault struct {
+	reason string
+	error
+}
+
+func failed(format string, arguments ...any) error {
+	return &fault{v1alpha1.ReasonSnapshotFailed, fmt.Errorf(format, arguments...)}
+}
+
+// pass is one over one ShareSnapshot.
+type pass struct {
+	*Keeper
+	snapshot  *internalv1.ShareSnapshot
+	volume    ceph.Volume
+	subvolume string
+}
+
+// run does step after step. Each of them leads to another one, so it ends.
+func (p *pass) run(ctx context.Context) error {
+	for {
+		details, exists, err := p.look(ctx)
+		if err != nil {
+			return err
+		}
+		switch next(p.snapshot, exists) {
+		case begin:
+			err = p.begin(ctx)
+		case create:
+			err = p.create(ctx)
+		case describe:
+			return p.describe(ctx, details)
+		case refuse:
+			return &fault{v1alpha1.ReasonNameTaken, fmt.Errorf("the share has a snapshot %s in Ceph already, of %s, which Howdah did not make and does not touch: delete this object, and make one of another name",
+				p.snapshot.Spec.SnapshotName, details.Created.Format(time.RFC3339))}
+		case remove:
+			err = p.remove(ctx, details)
+		case release:
+			return p.release(ctx)
+		case nothing:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// look asks Ceph for the snapshot. A subvolume that is not there has none.
+func (p *pass) look(ctx context.Context) (details ceph.SnapshotDetails, exists bool, err error) {
+	answer, err := p.Ceph.Command(ctx, p.volume.SnapshotInfo(p.subvolume, p.snapshot.Spec.SnapshotName))
+	if errors.Is(err, syscall.ENOENT) {
+		return details, false, nil
+	}
+	if err == nil {
+		details, err = ceph.ParseSnapshotInfo(answer)
+	}
+	if err != nil {
+		return details, false, failed("asking Ceph for the snapshot: %w", err)
+	}
+	return details, true, nil
+}
+
+// begin says that the snapshot is about to be made, once its share has a place.
+func (p *pass) begin(ctx context.Context) error {
+	if _, err := p.place(ctx); err != nil {
+		return err
+	}
+	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
+		status.BeginTime = &metav1.Time{Time: p.Now().Truncate(time.Second)}
+	})
+}
+
+// place is the share's place in Ceph.
+func (p *pass) place(ctx context.Context) (ceph.SubvolumeInfo, error) {
+	answer, err := p.Ceph.Command(ctx, p.volume.Info(p.subvolume))
+	var info ceph.SubvolumeInfo
+	if err == nil {
+		info, err = ceph.ParseInfo(answer)
+	}
+	switch {
+	case errors.Is(err, syscall.ENOENT), err == nil && !info.Ready:
+		return info, failed("the share has no place in Ceph yet (subvolume %s of group %s)", p.subvolume, p.volume.Group)
+	case err != nil:
+		return info, failed("asking Ceph for the share's place: %w", err)
+	}
+	return info, nil
+}
+
+func (p *pass) create(ctx context.Context) error {
+	if _, err := p.Ceph.Command(ctx, p.volume.CreateSnapshot(p.subvolume, p.snapshot.Spec.SnapshotName)); err != nil {
+		return failed("Ceph did not make the snapshot: %w", err)
+	}
+	return nil
+}
+
+// describe tells where users find it, and of when it is.
+func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error {
+	info, err := p.place(ctx)
+	if err != nil {
+		return err
+	}
+	user := ceph.ShareUser(p.snapshot.Spec.FileServerUID, p.snapshot.Spec.FileShareRef.Name)
+	names, err := p.Ceph.List(ctx, user, info.Path, "/.snap")
+	if err != nil {
+		return failed("looking for the snapshot in the share, as client.%s: %w", user, err)
+	}
+	folder, found := ceph.SnapshotFolder(names, p.snapshot.Spec.SnapshotName)
+	if !found {
+		return failed("the snapshot was made and is not in .snap of the share yet")
+	}
+	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
+		status.CreationTime = &metav1.Time{Time: details.Created.Truncate(time.Second)}
+		status.Path, status.SizeBytes = folder, &info.UsedBytes
+		p.set(status, metav1.ConditionTrue, v1alpha1.ReasonReady, "the snapshot is there")
+	})
+}
+
+func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
+	if details.Cloning {
+		return failed("the snapshot is being cloned, and goes when that is done (ceph fs clone status)")
+	}
+	_, err := p.Ceph.Command(ctx, p.volume.RemoveSnapshot(p.subvolume, p.snapshot.Spec.SnapshotName))
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		return failed("Ceph did not remove the snapshot: %w", err)
+	}
+	return nil
+}
+
+// release lets the object go.
+func (p *pass) release(ctx context.Context) error {
+	after := p.snapshot.DeepCopy()
+	controllerutil.RemoveFinalizer(after, v1alpha1.StoredSnapshotFinalizer)
+	err := p.API.Patch(ctx, after, client.MergeFromWithOptions(p.snapshot, client.MergeFromWithOptimisticLock{}))
+	return client.IgnoreNotFound(err)
+}
+
+func (p *pass) say(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+	return p.change(ctx, func(s *internalv1.ShareSnapshotStatus) { p.set(s, status, reason, message) })
+}
+
+func (p *pass) set(into *internalv1.ShareSnapshotStatus, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&into.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message, ObservedGeneration: p.snapshot.Generation,
+		LastTransitionTime: metav1.NewTime(p.Now()),
+	})
+}
+
+// change writes the status, if that changes it, and goes on with the object as it is then.
+func (p *pass) change(ctx context.Context, mutate func(*internalv1.ShareSnapshotStatus)) error {
+	after := p.snapshot.DeepCopy()
+	mutate(&after.Status)
+	if equality.Semantic.DeepEqual(after.Status, p.snapshot.Status) {
+		return nil
+	}
+	err := p.API.Status().Patch(ctx, after, client.MergeFromWithOptions(p.snapshot, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("writing the status of ShareSnapshot %s: %w", p.snapshot.Name, err)
+	}
+	p.snapshot = after
+	return nil
+}
