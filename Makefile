@@ -61,7 +61,7 @@ format: ##+ gofumpt and import order
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
-	for module in hack/lab hack/lab/provisioner hack/pictures hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for module in hack/lab hack/lab/provisioner hack/pictures hack/release hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: lint-api
 lint-api: ##+ kube-api-linter over api/, without exclusions
@@ -138,7 +138,7 @@ pictures: ##+ The pictures of docs/pictures, from the drawings (*.txt) beside th
 	go -C hack/pictures run . ../../docs/pictures
 
 .PHONY: site
-site: packages ## The documentation as a static site in site/, links checked (hack/site.sh look: seen in Chromium)
+site: packages ## The documentation as a static site in site/, every link checked
 	hack/site.sh
 
 ##@ Build it
@@ -155,6 +155,18 @@ kubectl-howdah: ## bin/kubectl-howdah, a plugin of kubectl (docs/plugin.md); put
 .PHONY: images
 images: packages ## Both images, as docker-archives in the cache; prints their paths
 	hack/lab/lab images
+
+.PHONY: release
+release: packages ## dist/VERSION: programs, images, chart, manifests, SBOM, provenance (docs/releases.md)
+	hack/release.sh
+
+.PHONY: release-twice
+release-twice: packages ##+ Programs, chart and manifests of a release, made twice at different places: equal?
+	hack/release.sh twice
+
+.PHONY: vulnerabilities
+vulnerabilities: ##+ govulncheck over everything; needs its database (GOVULNDB for a copy)
+	hack/vulnerabilities.sh
 
 .PHONY: tools
 tools: ##+ Every pinned tool of hack/tools, into bin/ (each is also built when it is first needed)

@@ -50,7 +50,7 @@ func writeImage(archive, name, into, binary string, also []string, at time.Time)
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range order {
-		image, err := timed(images[arch], at)
+		image, err := plain(images[arch], at)
 		if err != nil {
 			return err
 		}
@@ -68,10 +68,31 @@ func writeImage(archive, name, into, binary string, also []string, at time.Time)
 	}))
 }
 
-// timed gives every file of an image one time, and makes it an OCI image.
-func timed(image v1.Image, at time.Time) (v1.Image, error) {
-	image, err := mutate.Time(image, at, tarball.WithMediaType(types.OCILayer))
+// plain is an image of the same layers and settings, with one time for every file and a history that says nothing: a
+// builder writes the ids of what it made on the way into that.
+func plain(image v1.Image, at time.Time) (v1.Image, error) {
+	config, err := image.ConfigFile()
 	if err != nil {
+		return nil, err
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	addenda := make([]mutate.Addendum, 0, len(layers))
+	for _, layer := range layers {
+		addenda = append(addenda, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: "hack/release.sh"}})
+	}
+	image, err = mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		Architecture: config.Architecture, OS: config.OS, Config: config.Config, RootFS: v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if image, err = mutate.Append(image, addenda...); err != nil {
+		return nil, err
+	}
+	if image, err = mutate.Time(image, at, tarball.WithMediaType(types.OCILayer)); err != nil {
 		return nil, err
 	}
 	return mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON), nil

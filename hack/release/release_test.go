@@ -50,7 +50,8 @@ func dockerArchive(t *testing.T, made time.Time, layers ...map[string]string) st
 		if err != nil {
 			t.Fatal(err)
 		}
-		if image, err = mutate.AppendLayers(image, layer); err != nil {
+		// As buildah has it: ids of images that were made on the way.
+		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Comment: "FROM " + made.String()}}); err != nil {
 			t.Fatal(err)
 		}
 	}
