@@ -28,7 +28,7 @@ func main() {
 		os.Exit(1)
 	}
 	for file, picture := range drawn {
-		if err := os.WriteFile(file, picture, 0o644); err != nil { //nolint:gosec // they are in the repository, for everybody
+		if err := os.WriteFile(file, picture, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "pictures:", err)
 			os.Exit(1)
 		}

@@ -136,7 +136,7 @@ func withProgram(layer v1.Layer, file string, program []byte) (v1.Layer, bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	var out bytes.Buffer
 	found := false
 	from, to := tar.NewReader(reader), tar.NewWriter(&out)
@@ -217,7 +217,7 @@ func fileOfLayer(layer v1.Layer, file string) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	from := tar.NewReader(reader)
 	for {
 		header, err := from.Next()

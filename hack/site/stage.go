@@ -184,5 +184,5 @@ func write(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(text), 0o644) //nolint:gosec // A web server shows it to everybody.
+	return os.WriteFile(file, []byte(text), 0o644)
 }
