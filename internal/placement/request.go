@@ -1,0 +1,56 @@
+package placement
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// MaxRequests is how many moves can be asked for at a time: annotations of an object have 256 KiB together.
+const MaxRequests = 500
+
+// Request is a move that somebody asks for: an entry of the list that kubectl howdah writes, and the operator reads.
+type Request struct {
+	// Share is the FileShare's name; NAMESPACE.NAME for one of another Kubernetes namespace than the FileServer's.
+	Share string `json:"share"`
+	// Path is the directory's path below the share's root; "." is the whole of a share of layout Single.
+	Path string `json:"path"`
+	// To is the name of the data server.
+	To string `json:"to"`
+}
+
+// ParseRequests reads a list in JSON, [{"share": "unet3d", "path": "train/7", "to": "training-2"}]; "" is none.
+func ParseRequests(text string) ([]Request, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var requests []Request
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&requests); err != nil {
+		return nil, fmt.Errorf("it is no list of {share, path, to} in JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind the list")
+	}
+	if len(requests) > MaxRequests {
+		return nil, fmt.Errorf("it asks for %d moves, and can ask for %d at a time", len(requests), MaxRequests)
+	}
+	for _, request := range requests {
+		if request.Share == "" || request.Path == "" || request.To == "" {
+			return nil, fmt.Errorf("an entry has no share, path or to: %+v", request)
+		}
+	}
+	return requests, nil
+}
+
+// FormatRequests is what ParseRequests reads.
+func FormatRequests(requests []Request) string {
+	if len(requests) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(requests) // Texts alone: nothing of it can fail.
+	return string(text)
+}
