@@ -36,6 +36,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClientResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Dataset"):
 		return &apiv1alpha1.DatasetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryMoves"):
+		return &apiv1alpha1.DirectoryMovesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Drain"):
+		return &apiv1alpha1.DrainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ExternalCeph"):
 		return &apiv1alpha1.ExternalCephApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServer"):
@@ -96,6 +100,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDirectories"):
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerDrain"):
+		return &apiv1alpha1.ServerDrainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerResult"):
 		return &apiv1alpha1.ServerResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectories"):

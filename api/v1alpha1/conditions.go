@@ -100,6 +100,9 @@ const (
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"
 	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
 	ReasonScaleInRefused = "ScaleInRefused"
+	// ReasonDraining: data servers are being emptied, because spec.replicas was lowered or they are in spec.drain.servers; the message says
+	// how far they are.
+	ReasonDraining = "Draining"
 	// ReasonTooManyNodeNetworks: the nodes have more addresses than data servers can be told, so that some nodes can't mount; the message
 	// says how to name them by fewer networks.
 	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
@@ -226,6 +229,7 @@ var changes = map[string]bool{
 	ReasonProgressing:        true,
 	ReasonClaimsPending:      true,
 	ReasonConfigPending:      true,
+	ReasonDraining:           true,
 	ReasonDirectoriesPending: true,
 	ReasonInventoryPending:   true,
 	ReasonStoragePending:     true,

@@ -54,6 +54,10 @@ type FileServerStatus struct {
 	// +optional
 	Servers []FileServerServerStatus `json:"servers,omitempty"`
 
+	// moves counts directories that change their data servers, which takes storage that all of them have (storage.ceph).
+	// +optional
+	Moves DirectoryMoves `json:"moves,omitempty,omitzero"`
+
 	// frontDoor is what the namespace servers say of themselves.
 	// +optional
 	FrontDoor FrontDoorStatus `json:"frontDoor,omitempty,omitzero"`
@@ -101,7 +105,50 @@ type FileServerServerStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Directories *int32 `json:"directories,omitempty"`
+
+	// drain is there while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
+	// +optional
+	Drain ServerDrain `json:"drain,omitempty,omitzero"`
 }
+
+// DirectoryMoves counts directories that change their data servers.
+type DirectoryMoves struct {
+	// pending is how many are still to move: those of data servers that are to be idle, and those that a move was asked for.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Pending *int32 `json:"pending,omitempty"`
+
+	// done is how many have moved since the FileServer was made.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Done *int64 `json:"done,omitempty"`
+}
+
+// ServerDrain tells how far a data server is that is to be idle.
+type ServerDrain struct {
+	// state is Emptying while the server owns directories, WaitingForClients while clients may still have it mounted, then Drained.
+	// Clients must tolerate new values.
+	// +required
+	State DrainState `json:"state,omitempty"`
+
+	// emptySinceTime is since when the server has owned no directories.
+	// +optional
+	EmptySinceTime *metav1.Time `json:"emptySinceTime,omitempty"`
+}
+
+// DrainState tells how far a data server is that is to be idle.
+// +kubebuilder:validation:Enum=Emptying;WaitingForClients;Drained
+type DrainState string
+
+// States of a data server that is to be idle.
+const (
+	// DrainEmptying: it still owns directories.
+	DrainEmptying DrainState = "Emptying"
+	// DrainWaiting: it owns none, and clients may still have it mounted.
+	DrainWaiting DrainState = "WaitingForClients"
+	// DrainDone: no client is connected any more, or they were waited for long enough.
+	DrainDone DrainState = "Drained"
+)
 
 // FrontDoorStatus is what the namespace servers say of themselves, all of them together.
 // +kubebuilder:validation:MinProperties=1

@@ -41,7 +41,9 @@ type FileServer struct {
 // FileServerSpec is what the user wants of a FileServer.
 type FileServerSpec struct {
 	// replicas is the number of data servers. Unset means one for each eligible node,
-	// following the nodes as they come; data servers are never removed while they own directories.
+	// following the nodes as they come; data servers are never removed while they own directories. Lowered, it is refused while a server
+	// that would go owns some, as its data is on its volumes; with storage.ceph their directories go to the others first, and it is
+	// waited for their clients (drain).
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
@@ -54,6 +56,10 @@ type FileServerSpec struct {
 	// placement says which nodes data servers run on.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
+
+	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
+	// +optional
+	Drain *Drain `json:"drain,omitempty"`
 
 	// pods is for the pods of data servers and of namespace servers.
 	// +optional
@@ -98,6 +104,27 @@ type FileServerSpec struct {
 	// +listType=set
 	// +optional
 	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
+}
+
+// Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.
+// +kubebuilder:validation:MinProperties=1
+type Drain struct {
+	// servers are the names of data servers in maintenance. They run on and get no new directories. With storage.ceph the directories
+	// that they have go to the others; status.servers tells when one is idle. With storage.volumes directories stay where their data is.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^[a-z][-a-z0-9]*-[0-9]+$'))",message="drain.servers are names of data servers as status.servers has them: training-1"
+	// +listType=set
+	// +optional
+	Servers []string `json:"servers,omitempty"`
+
+	// limitSeconds is how long after its last directory has gone a data server is kept for clients that have not unmounted it, in
+	// seconds; unset means 3600. Then a server that is to go goes, and who still has a file open there waits for it for ever.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
+	// +optional
+	LimitSeconds *int32 `json:"limitSeconds,omitempty"`
 }
 
 // AllowedNamespaces says which Kubernetes namespaces may have FileShares on a FileServer, as a Gateway's

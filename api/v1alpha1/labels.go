@@ -48,6 +48,10 @@ const (
 	// PausedTrue is the value of PausedAnnotation.
 	PausedTrue = "true"
 
+	// MovesAnnotation on a FileServer asks for directories to be given to other data servers (internal/placement,
+	// Request). The operator takes off what is done or refused; an event tells of what is refused.
+	MovesAnnotation = "howdah.io/move-directories"
+
 	// Provisioner is the provisioner of StorageClasses whose claims become FileShares.
 	Provisioner = "howdah.io/share"
 	// ProvisionedShareAnnotation is on a PersistentVolume that was made for a claim of a StorageClass: namespace/name of its FileShare.

@@ -2,8 +2,10 @@ package desired
 
 import (
 	"cmp"
+	"slices"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -22,6 +24,9 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithMaxConnections(MaxConnections(in.FileServer))
 	for _, network := range in.NodeNetworks {
 		spec.WithNodeNetworks(network.String())
+	}
+	if slices.Contains(in.ToBeIdle, name) {
+		spec.WithNewDirectories(internalv1.NewDirectoriesElsewhere)
 	}
 	if in.Storage.Describe != nil {
 		in.Storage.Describe(ordinal, spec)

@@ -33,6 +33,8 @@ type FileServerInput struct {
 	Images     Images
 	// Replicas is the number of data servers, decided.
 	Replicas int32
+	// ToBeIdle are the data servers that get no new directories.
+	ToBeIdle []string
 	// Storage is what data servers get from the storage back end.
 	Storage contract.ServerStorage
 	// Addresses are the cluster addresses of the data servers' Services, by data

@@ -31,6 +31,11 @@ type decision struct {
 	storage contract.Decision
 	// refused is nil unless something that the specification asks for is not done.
 	refused *metav1.Condition
+	// draining is nil unless data servers that are to be idle are not yet.
+	draining *metav1.Condition
+	// moves are the directories that get other data servers, moved how many of them have.
+	moves movePlan
+	moved int64
 	// nodeAddresses is how many addresses the nodes have.
 	nodeAddresses int32
 	// crowded is nil unless the nodes have more addresses than data servers can be told.
@@ -41,6 +46,8 @@ func decide(o *observed, images desired.Images) decision {
 	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
+	d.moves = planMoves(o)
+	d.draining = o.drainCondition(replicas, d.moves.homeless)
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix
@@ -49,6 +56,7 @@ func decide(o *observed, images desired.Images) decision {
 		FileServer:   o.fileServer,
 		Images:       images,
 		Replicas:     replicas,
+		ToBeIdle:     o.toBeIdle(replicas),
 		Storage:      d.storage.Servers,
 		Addresses:    o.addresses(),
 		NodeNetworks: networks,
@@ -77,6 +85,9 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 	existing := int32(0)
 	if o.statefulSet != nil && o.statefulSet.Spec.Replicas != nil {
 		existing = *o.statefulSet.Spec.Replicas
+	}
+	if o.isShared() {
+		return o.replicasOfShared(existing, eligible), nil
 	}
 	needed := o.ownersNeed()
 	wanted := o.fileServer.Spec.Replicas

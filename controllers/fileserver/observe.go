@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 // observed is all that a pass knows. The maps and slices hold what is in the
 // cache; nothing in them is changed.
 type observed struct {
+	now        time.Time
 	fileServer *v1alpha1.FileServer
 	// shares are the FileShares of the FileServer under their keys, sorted, those being deleted included. A share of another namespace is
 	// among them once it is attached.
@@ -43,13 +45,17 @@ type observed struct {
 	undone         map[string][]string
 	directories    map[string]int32
 	directoryPaths map[string][]string
+	// owned are the directories themselves, where they can move; exporters the shares that each data server serves that they may move to,
+	// if any is to move.
+	owned     []internalv1.ShareDirectory
+	exporters map[string]map[string]bool
 }
 
 // maxPaths bounds how many paths of directories are kept for messages, for each server.
 const maxPaths = 5
 
 func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
-	o := &observed{fileServer: fs}
+	o := &observed{now: r.Clock.Now(), fileServer: fs}
 	in := client.InNamespace(fs.Namespace)
 	steps := []struct {
 		what string
@@ -73,6 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
+		{"ShareExports", func() error { return o.readExporters(ctx, r.Client, in) }},
 	}
 	for _, step := range steps {
 		if err := step.read(); err != nil {
@@ -150,6 +157,9 @@ func (o *observed) readDirectories(ctx context.Context, c client.Client, in clie
 	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy)
 	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
+	if o.isShared() {
+		o.owned = list.Items
+	}
 	for i := range list.Items {
 		spec := &list.Items[i].Spec
 		if spec.DataServerRef.Name == "" {

@@ -32,6 +32,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories;shareexports,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=patch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
@@ -93,7 +94,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d.input.NetworkPolicies = r.NetworkPolicies
 	var applied error
 	if !paused {
-		applied = r.applyWithKeys(ctx, o, d)
+		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
+			// After the DataServers say which of them take nothing new.
+			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
+		}
 	}
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
@@ -104,6 +108,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	result, err := apply.Outcome(applied, written)
 	if err == nil && result.IsZero() && o.hasWaiting() {
 		result.RequeueAfter = lostKeysAfter
+	}
+	if err == nil && !paused {
+		result.RequeueAfter = soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas))
 	}
 	return result, err
 }

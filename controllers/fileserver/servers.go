@@ -44,7 +44,7 @@ func reportServer(o *observed, name string) serverReport {
 		r.status.Connections = v1alpha1.FileServerConnections{Used: seen.Used, Limit: seen.Limit}
 	}
 	count := o.directories[name]
-	r.status.Directories = &count
+	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.serverState(&pod, hasPod, &dataServer)
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone

@@ -25,6 +25,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status.NodeAddresses = &nodeAddresses
 	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
+	status.Moves = countMoves(o, d.moves, d.moved)
 	if o.door != nil {
 		status.FrontDoor.Connections = doorConnections(status.FrontDoor.Connections, o.door)
 	}
@@ -68,6 +69,9 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable,
 		v1alpha1.FileServerFrontDoorAvailable, v1alpha1.FileServerConfigApplied))
+	if d.draining != nil {
+		findings = append(findings, *d.draining)
+	}
 	return conditions.Worst(v1alpha1.ConditionReady, findings...)
 }
 

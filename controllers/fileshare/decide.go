@@ -172,7 +172,7 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 			continue
 		}
 		present++
-		if !isLeaving(o.fileServer, server.Name) && !isIgnored(o, server.Name) {
+		if !isLeaving(o.fileServer, server) && !isIgnored(o, server.Name) {
 			slots = append(slots, backend.Of(o.fileServer).Slots(server, canServe(o, server))...)
 		}
 	}
@@ -222,9 +222,13 @@ func canServe(o *observed, server *internalv1.DataServer) bool {
 	return !unavailable || o.now.Sub(ready.LastTransitionTime.Time) < readinessLag
 }
 
-// isLeaving: the FileServer was scaled in, and the server stays only while it owns directories.
-func isLeaving(fileServer *v1alpha1.FileServer, server string) bool {
-	ordinal, err := strconv.Atoi(strings.TrimPrefix(server, fileServer.Name+"-"))
+// isLeaving: the server is in maintenance, or the FileServer was scaled in, and it stays only until it is idle. The FileServer may know
+// it before its DataServer says so.
+func isLeaving(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
+	if drain := fileServer.Spec.Drain; server.TakesNone() || drain != nil && slices.Contains(drain.Servers, server.Name) {
+		return true
+	}
+	ordinal, err := strconv.Atoi(strings.TrimPrefix(server.Name, fileServer.Name+"-"))
 	return err == nil && fileServer.Spec.Replicas > 0 && ordinal >= int(fileServer.Spec.Replicas)
 }
 

@@ -87,11 +87,18 @@ func isLosing(o *observed) bool {
 	if o.fileServer == nil {
 		return false
 	}
-	now := map[string]int32{}
+	now, total, before := map[string]int32{}, int32(0), int32(0)
 	for _, directory := range o.directories {
 		if owner := ownerOf(directory); owner != nil {
 			now[owner.Server]++
+			total++
 		}
+	}
+	for _, server := range o.share.Status.Directories.PerServer {
+		before += ptr.Deref(server.Count, 0)
+	}
+	if total >= before && backend.Of(o.fileServer).IsShared() {
+		return false // What a data server has less, others have more: directories were moved.
 	}
 	return slices.ContainsFunc(o.share.Status.Directories.PerServer, func(before v1alpha1.ServerDirectories) bool {
 		known := slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == before.Name })

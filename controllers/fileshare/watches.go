@@ -90,10 +90,10 @@ var fileServerChanged = predicate.Funcs{
 func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	status := fileServer.Status.DeepCopy()
 	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
-	status.FrontDoor = v1alpha1.FrontDoorStatus{}
+	status.FrontDoor, status.Moves = v1alpha1.FrontDoorStatus{}, v1alpha1.DirectoryMoves{}
 	for i := range status.Servers {
 		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
-		status.Servers[i].Connections = v1alpha1.FileServerConnections{}
+		status.Servers[i].Connections, status.Servers[i].Drain = v1alpha1.FileServerConnections{}, v1alpha1.ServerDrain{}
 	}
 	available := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
 	status.Conditions = nil
@@ -109,7 +109,7 @@ var serverChanged = predicate.Funcs{
 		before, ok := e.ObjectOld.(*internalv1.DataServer)
 		after, alsoOK := e.ObjectNew.(*internalv1.DataServer)
 		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy ||
+			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy || before.TakesNone() != after.TakesNone() ||
 			(before.Status.ObservedGeneration == nil) != (after.Status.ObservedGeneration == nil) ||
 			// Which shares it has changes with every new one; those that wait hear when it can tell at all.
 			(before.Status.Shares == nil) != (after.Status.Shares == nil) ||

@@ -43,6 +43,7 @@ func world() []client.Object {
 		Conditions:         []metav1.Condition{condition("Ready", metav1.ConditionFalse), condition("Stalled", metav1.ConditionTrue)},
 		ObservedGeneration: ptr.To(int64(3)), Replicas: ptr.To(int32(2)), ReadyReplicas: ptr.To(int32(1)),
 		Capacity: v1alpha1.FileServerCapacity{TotalBytes: ptr.To(int64(2000)), UsedBytes: ptr.To(int64(500))},
+		Moves:    v1alpha1.DirectoryMoves{Pending: ptr.To(int32(2)), Done: ptr.To(int64(40))},
 		Servers: []v1alpha1.FileServerServerStatus{
 			{Name: "training-0", Directories: ptr.To(int32(7))}, {Name: "training-1"},
 		},

@@ -27,6 +27,10 @@ var (
 		"What is used of the volumes of all data servers, in steps of 1/64 of a volume.", LabelNamespace, LabelFileServer)
 	FileServerDirectories = gauge(Operator, "howdah_file_server_directories",
 		"Directories of shares that a data server owns: their placement.", LabelNamespace, LabelFileServer, LabelDataServer)
+	DirectoriesMoving = gauge(Operator, "howdah_file_server_directories_moving",
+		"Directories that are still to get another data server. Only where all data servers have the same storage.", LabelNamespace, LabelFileServer)
+	DirectoriesMoved = counter(Operator, "howdah_file_server_directories_moved_total",
+		"Directories that got another data server since the FileServer was made. Only where all data servers have the same storage.", LabelNamespace, LabelFileServer)
 	DataServerInfo = gauge(Operator, "howdah_file_server_data_server_info",
 		"1; the node that a data server runs on. Another node after a failover.", LabelNamespace, LabelFileServer, LabelDataServer, "node")
 	DataServerUnreachable = gauge(Operator, "howdah_file_server_data_server_unreachable",

@@ -78,6 +78,14 @@ func waits() []mistake {
 			servingFileServer(namespace, "training", 2)
 			silent(namespace, "training-1")
 		})},
+		{"FileServer: fewer servers, with its data in Ceph, while a directory of one that goes is being removed", told(server, "training", v1alpha1.ReasonDraining, func(namespace string) {
+			fs := inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
+			directory := builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1")
+			directory.Status.State = internalv1.DirectoryRemoving
+			createDirectory(directory)
+			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
+		})},
 		{"FileServer: deleted while shares use it", told(server, "training", v1alpha1.ReasonInUse, func(namespace string) {
 			shared(namespace, data(namespace).Build())
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "training"))).To(Succeed())

@@ -169,6 +169,29 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: samples
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.DirectoryMoves
+  map:
+    fields:
+    - name: done
+      type:
+        scalar: numeric
+    - name: pending
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.Drain
+  map:
+    fields:
+    - name: limitSeconds
+      type:
+        scalar: numeric
+    - name: servers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.howdah.howdah.api.v1alpha1.DrainState
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Engine
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Execution
@@ -262,6 +285,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: directories
       type:
         scalar: numeric
+    - name: drain
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ServerDrain
     - name: name
       type:
         scalar: string
@@ -283,6 +309,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: allowedNamespaces
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.AllowedNamespaces
+    - name: drain
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Drain
     - name: frontDoor
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
@@ -330,6 +359,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: frontDoor
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
+    - name: moves
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.DirectoryMoves
     - name: nodeAddresses
       type:
         scalar: numeric
@@ -796,6 +828,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ServerDrain
+  map:
+    fields:
+    - name: emptySinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.DrainState
 - name: com.github.howdah.howdah.api.v1alpha1.ServerResult
   map:
     fields:

@@ -84,6 +84,10 @@ type DataServerSpec struct {
 	// +optional
 	SharedFileSystemPolicy v1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 
+	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
+	// +optional
+	NewDirectories NewDirectories `json:"newDirectories,omitempty"`
+
 	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
 	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
 	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
@@ -94,6 +98,16 @@ type DataServerSpec struct {
 	// +optional
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 }
+
+// NewDirectories says whether new directories may come to a data server.
+// +kubebuilder:validation:Enum=Elsewhere
+type NewDirectories string
+
+// NewDirectoriesElsewhere keeps new directories away.
+const NewDirectoriesElsewhere NewDirectories = "Elsewhere"
+
+// TakesNone tells whether new directories are to go elsewhere.
+func (s *DataServer) TakesNone() bool { return s.Spec.NewDirectories == NewDirectoriesElsewhere }
 
 // MaxNodeNetworks is how many networks a DataServer can have: some 300 kB of an object.
 const MaxNodeNetworks = 16384

@@ -3,7 +3,7 @@ package tree
 import "github.com/howdah/howdah/internal/placement"
 
 // Slots are the volumes that a new directory of a share may go to, for placement: those of
-// every data server, ready where the server serves the share.
+// every data server, ready where the server serves the share and takes new directories.
 func (t *Tree) Slots(share string) []placement.Slot {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -19,7 +19,7 @@ func (t *Tree) Slots(share string) []placement.Slot {
 			slot := Slot{server.Name, volume}
 			out = append(out, placement.Slot{
 				Owner:      placement.Owner{Server: server.Name, Volume: volume},
-				Ready:      server.Address != "" && server.Serves[share],
+				Ready:      server.Address != "" && server.Serves[share] && !server.TakesNone,
 				TotalBytes: server.Usage[volume].Total, UsedBytes: server.Usage[volume].Used,
 				ShareDirectories: t.counts[share][slot], Directories: all[slot],
 			})

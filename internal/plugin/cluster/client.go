@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -76,6 +77,12 @@ func (c *Cluster) Get(ctx context.Context, resource, namespace, name string, int
 func (c *Cluster) Create(ctx context.Context, resource, namespace string, object, into runtime.Object) error {
 	client, plural := c.of(resource)
 	return client.Post().NamespaceIfScoped(namespace, namespace != "").Resource(plural).Body(object).Do(ctx).Into(into)
+}
+
+// Patch changes an object by a merge patch. One with metadata.resourceVersion is refused as a conflict if the object is another by then.
+func (c *Cluster) Patch(ctx context.Context, resource, namespace, name string, patch []byte, into runtime.Object) error {
+	client, plural := c.of(resource)
+	return client.Patch(types.MergePatchType).NamespaceIfScoped(namespace, namespace != "").Resource(plural).Name(name).Body(patch).Do(ctx).Into(into)
 }
 
 // Page is how many objects are asked for at a time, as kubectl does.

@@ -23,9 +23,12 @@ func newPlan(o *options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newPlanMkdir(o), newPlanScale(o))
+	command.AddCommand(newPlanMkdir(o), newPlanScale(o), newPlanRebalance(o))
 	return command
 }
+
+// placing are the kinds that placement looks at.
+var placing = []string{view.ResourceDataServers, view.ResourceShareExports, view.ResourceShareDirectories}
 
 // needed reads kinds without which there is no plan.
 func needed(ctx context.Context, c *cluster.Cluster, w *view.World, namespace, fileServer string, resources ...string) error {
@@ -80,7 +83,7 @@ func newPlanMkdir(o *options) *cobra.Command {
 				return err
 			}
 			if err := needed(ctx, c, w, naming.ServerNamespace(share), share.Spec.FileServerRef.Name,
-				view.ResourceDataServers, view.ResourceShareExports, view.ResourceShareDirectories); err != nil {
+				placing...); err != nil {
 				return err
 			}
 			plan, err := view.PlanMkdir(w, share, arguments[1:], count)
@@ -126,7 +129,7 @@ func newPlanScale(o *options) *cobra.Command {
 				return err
 			}
 			w := o.world(namespace)
-			if err := needed(command.Context(), c, w, namespace, fs.Name, view.ResourceShareDirectories); err != nil {
+			if err := needed(command.Context(), c, w, namespace, fs.Name, placing...); err != nil {
 				return err
 			}
 			return o.tell(view.PlanScale(w, &fs, replicas))

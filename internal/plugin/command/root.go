@@ -106,7 +106,7 @@ func newRoot(o *options) *cobra.Command {
 }
 
 // commands are those below the root.
-var commands = []func(*options) *cobra.Command{newStatus, newTree, newClients, newExplain, newPlan, newMount, newBench, newBundle}
+var commands = []func(*options) *cobra.Command{newStatus, newTree, newClients, newExplain, newPlan, newMove, newRebalance, newMount, newBench, newBundle}
 
 // keepFew hides what nearly nobody gives here from the help; it works all the same.
 func keepFew(root *cobra.Command) {

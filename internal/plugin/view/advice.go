@@ -33,6 +33,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonServersShareNodes:    "Add nodes, uncordon them or loosen spec.placement: two data servers on one node share its network and fall together.",
 	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (of the front door: spec.frontDoor.resources), or mount with a smaller nconnect. kubectl howdah clients shows who has them.",
 	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty those that the message names (rmdir), or set spec.replicas back.",
+	v1alpha1.ReasonDraining:             "Clients that have a data server mounted are waited for: kubectl howdah clients shows who they are. Ending them, or a smaller spec.drain.limitSeconds, makes it shorter; setting spec.replicas or spec.drain.servers back ends it.",
 	v1alpha1.ReasonTooManyNodeNetworks:  "Name the networks that nodes are in, and no pods, in spec.additionalNodeNetworks: what is inside of them needs no place of its own.",
 	v1alpha1.ReasonInUse:                "Delete the FileShares that use it first; until then everything goes on as before.",
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/plugin/text"
@@ -58,24 +57,7 @@ type Load struct {
 
 // slotsOf are the volumes that new directories of a share may go to, as its namespace servers see them: it is their own code.
 func slotsOf(w *World, namespace, fileServer, key string) []placement.Slot {
-	t := tree.New(fileServer)
-	unreachable := map[string]bool{}
-	for i := range w.DataServers {
-		if d := &w.DataServers[i]; d.Namespace == namespace {
-			t.SetServer(d)
-			unreachable[d.Name] = d.Status.Unreachable.SeenBy != ""
-		}
-	}
-	for i := range w.Exports {
-		if w.Exports[i].Namespace == namespace {
-			t.SetExport(&w.Exports[i])
-		}
-	}
-	for i := range w.Directories {
-		if d := &w.Directories[i]; d.Namespace == namespace && d.Labels[v1alpha1.RetainedLabel] != v1alpha1.RetainedTrue {
-			t.SetDirectory(d)
-		}
-	}
+	t, unreachable := treeOf(w, namespace, fileServer)
 	slots := t.Slots(key)
 	for i := range slots {
 		slots[i].Ready = slots[i].Ready && !unreachable[slots[i].Server]
@@ -194,6 +176,12 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 		needed = max(needed, ordinal+1)
 	}
 	after, refused := placement.Replicas(replicas, before, 0, needed)
+	var moves []PlannedMove
+	var notes []string
+	if isShared(fs) && replicas < before {
+		after, refused = replicas, false
+		moves, notes = emptied(w, fs, replicas)
+	}
 	plan.Replicas = &Change{Before: before, After: after}
 	if refused {
 		plan.Refused = fmt.Sprintf("data servers from number %d on own directories, which can't move: at least %s; remove those directories first (kubectl howdah tree lists them)",
@@ -202,6 +190,14 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	for ordinal := range max(before, after) {
 		l := Load{Name: naming.DataServer(fs.Name, ordinal), Ready: ordinal < after}
 		l.Before, l.After = counts[l.Name], counts[l.Name]
+		for _, m := range moves {
+			if m.From == l.Name {
+				l.After--
+			}
+			if m.To == l.Name {
+				l.After++
+			}
+		}
 		switch {
 		case ordinal >= before:
 			l.Change = "New"
@@ -214,6 +210,8 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	case after > before:
 		plan.Notes = append(plan.Notes, "directories that exist stay where they are; new ones go to the new servers until each share has as many there as elsewhere",
 			"whether the nodes have room for the pods is not looked at")
+	case isShared(fs) && after < before:
+		plan.Notes = append(plan.Notes, notes...)
 	case after < before:
 		plan.Notes = append(plan.Notes, "the claims of removed servers stay, with what is on them; kubectl get pvc lists them")
 	}
@@ -254,24 +252,33 @@ func (p Plan) Text(page text.Page) string {
 		}
 		b.WriteString("\n" + page.Table([]string{"DIRECTORY", "SERVER", ""}, rows))
 	}
-	if len(p.Servers) > 0 {
-		rows := [][]text.Span{}
-		for _, l := range p.Servers {
-			said := l.Change
-			if said == "" && !l.Ready {
-				said = "takes none at present"
-			}
-			rows = append(rows, []text.Span{
-				text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After)), text.S(text.Busy, said),
-			})
-		}
-		b.WriteString("\n" + page.Table([]string{"SERVER", "DIRECTORIES", "THEN", ""}, rows))
+	writeLoads(&b, page, p.Servers)
+	writeNotes(&b, page, p.Notes)
+	return b.String()
+}
+
+func writeLoads(b *strings.Builder, page text.Page, servers []Load) {
+	if len(servers) == 0 {
+		return
 	}
-	for i, note := range p.Notes {
+	rows := [][]text.Span{}
+	for _, l := range servers {
+		said := l.Change
+		if said == "" && !l.Ready {
+			said = "takes none at present"
+		}
+		rows = append(rows, []text.Span{
+			text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After)), text.S(text.Busy, said),
+		})
+	}
+	b.WriteString("\n" + page.Table([]string{"SERVER", "DIRECTORIES", "THEN", ""}, rows))
+}
+
+func writeNotes(b *strings.Builder, page text.Page, notes []string) {
+	for i, note := range notes {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
 		b.WriteString(page.Paragraph("", "  ", text.S(text.Faint, note)))
 	}
-	return b.String()
 }

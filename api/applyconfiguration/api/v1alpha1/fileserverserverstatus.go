@@ -28,6 +28,8 @@ type FileServerServerStatusApplyConfiguration struct {
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`
+	// drain is there while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
+	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
 }
 
 // FileServerServerStatusApplyConfiguration constructs a declarative configuration of the FileServerServerStatus type for use with
@@ -89,5 +91,13 @@ func (b *FileServerServerStatusApplyConfiguration) WithConnections(value *FileSe
 // If called multiple times, the Directories field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithDirectories(value int32) *FileServerServerStatusApplyConfiguration {
 	b.Directories = &value
+	return b
+}
+
+// WithDrain sets the Drain field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Drain field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithDrain(value *ServerDrainApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.Drain = value
 	return b
 }

@@ -14,12 +14,16 @@ import (
 // FileServerSpec is what the user wants of a FileServer.
 type FileServerSpecApplyConfiguration struct {
 	// replicas is the number of data servers. Unset means one for each eligible node,
-	// following the nodes as they come; data servers are never removed while they own directories.
+	// following the nodes as they come; data servers are never removed while they own directories. Lowered, it is refused while a server
+	// that would go owns some, as its data is on its volumes; with storage.ceph their directories go to the others first, and it is
+	// waited for their clients (drain).
 	Replicas *int32 `json:"replicas,omitempty"`
 	// storage says where the data lives.
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
 	// placement says which nodes data servers run on.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
+	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
+	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
 	// pods is for the pods of data servers and of namespace servers.
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
 	// frontDoor configures the namespace servers, which answer at the address that clients mount.
@@ -69,6 +73,14 @@ func (b *FileServerSpecApplyConfiguration) WithStorage(value *FileServerStorageA
 // If called multiple times, the Placement field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.Placement = value
+	return b
+}
+
+// WithDrain sets the Drain field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Drain field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithDrain(value *DrainApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Drain = value
 	return b
 }
 

@@ -30,6 +30,8 @@ type FileServerStatusApplyConfiguration struct {
 	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
 	// servers lists the data servers.
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
+	// moves counts directories that change their data servers, which takes storage that all of them have (storage.ceph).
+	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
 	// frontDoor is what the namespace servers say of themselves.
 	FrontDoor *FrontDoorStatusApplyConfiguration `json:"frontDoor,omitempty"`
 	// capacity sums up the volumes of all data servers.
@@ -113,6 +115,14 @@ func (b *FileServerStatusApplyConfiguration) WithServers(values ...*FileServerSe
 		}
 		b.Servers = append(b.Servers, *values[i])
 	}
+	return b
+}
+
+// WithMoves sets the Moves field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Moves field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithMoves(value *DirectoryMovesApplyConfiguration) *FileServerStatusApplyConfiguration {
+	b.Moves = value
 	return b
 }
 

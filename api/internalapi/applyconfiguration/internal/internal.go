@@ -108,6 +108,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
+    - name: newDirectories
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.NewDirectories
     - name: nodeNetworks
       type:
         list:
@@ -217,6 +220,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: volume
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.NewDirectories
+  scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachment
   map:
     fields:

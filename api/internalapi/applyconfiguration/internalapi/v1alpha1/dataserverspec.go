@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
 )
 
@@ -31,6 +32,8 @@ type DataServerSpecApplyConfiguration struct {
 	Ceph *CephFileSystemApplyConfiguration `json:"ceph,omitempty"`
 	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
+	NewDirectories *internalapiv1alpha1.NewDirectories `json:"newDirectories,omitempty"`
 	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
 	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
 	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
@@ -112,6 +115,14 @@ func (b *DataServerSpecApplyConfiguration) WithCeph(value *CephFileSystemApplyCo
 // If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *DataServerSpecApplyConfiguration {
 	b.SharedFileSystemPolicy = &value
+	return b
+}
+
+// WithNewDirectories sets the NewDirectories field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NewDirectories field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithNewDirectories(value internalapiv1alpha1.NewDirectories) *DataServerSpecApplyConfiguration {
+	b.NewDirectories = &value
 	return b
 }
 

@@ -1,0 +1,170 @@
+package fileserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// A data server is to be idle if it is in maintenance, or above spec.replicas. New directories go elsewhere at once. Where all data servers
+// have the same storage those that it has go to the others (moves.go), and then it is waited for its clients: what they have mounted stays
+// where it is until they leave it (docs/design/2026-11-22-moves.md).
+
+const (
+	// hearing is how long an empty data server is kept in any case: a namespace server that lags behind may still send clients there.
+	hearing = 15 * time.Second
+	// settled is how long it was empty when its connections count: they are measured once a minute, and a client that was sent there has
+	// mounted by then.
+	settled = 90 * time.Second
+	// usualLimit is how long clients are waited for if spec.drain.limitSeconds is unset.
+	usualLimit = time.Hour
+)
+
+// isShared: every data server has the same storage, so directories can move.
+func (o *observed) isShared() bool { return backend.Of(o.fileServer).IsShared() }
+
+// isToBeIdle tells whether a data server is in maintenance, or on its way out.
+func (o *observed) isToBeIdle(server string) bool {
+	spec := &o.fileServer.Spec
+	if spec.Drain != nil && slices.Contains(spec.Drain.Servers, server) {
+		return true
+	}
+	ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server)
+	return ok && spec.Replicas > 0 && ordinal >= spec.Replicas
+}
+
+// drainLimit is how long after its last directory a data server is kept for its clients.
+func (o *observed) drainLimit() time.Duration {
+	limit := usualLimit
+	if drain := o.fileServer.Spec.Drain; drain != nil && drain.LimitSeconds != nil {
+		limit = time.Duration(*drain.LimitSeconds) * time.Second
+	}
+	return max(limit, hearing)
+}
+
+// drainOf is how far a data server is that is to be idle; empty for others, and where directories can't move.
+func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
+	switch {
+	case !o.isShared() || !o.isToBeIdle(server):
+		return drain
+	case o.directories[server] > 0:
+		drain.State = v1alpha1.DrainEmptying
+		return drain
+	}
+	drain.State, drain.EmptySinceTime = v1alpha1.DrainWaiting, ptr.To(metav1.NewTime(o.now))
+	for _, before := range o.fileServer.Status.Servers {
+		if before.Name == server && before.Drain.EmptySinceTime != nil {
+			drain.EmptySinceTime = before.Drain.EmptySinceTime
+		}
+	}
+	if o.drainLeft(server, drain.EmptySinceTime.Time) <= 0 {
+		drain.State = v1alpha1.DrainDone
+	}
+	return drain
+}
+
+// drainLeft is how much longer an empty data server is kept, if nothing else happens.
+func (o *observed) drainLeft(server string, since time.Time) time.Duration {
+	empty := o.now.Sub(since)
+	if o.hasNoClients(server) {
+		return min(settled, o.drainLimit()) - empty
+	}
+	return o.drainLimit() - empty
+}
+
+// hasNoClients: nobody is connected by the server's own count, which is told exactly if it is 0. One that does not answer may have
+// clients that wait for it; one that never served has none.
+func (o *observed) hasNoClients(server string) bool {
+	dataServer := o.dataServers[server]
+	pod, hasPod := o.pods[server]
+	if dataServer.Status.ObservedGeneration == nil {
+		return true
+	}
+	state, _ := o.serverState(&pod, hasPod, &dataServer)
+	used := dataServer.Status.Connections.Used
+	return state == v1alpha1.ServerServing && used != nil && *used == 0
+}
+
+// replicasOfShared is the number of data servers where directories can move: one that goes is kept until it is idle.
+func (o *observed) replicasOfShared(existing, eligible int32) int32 {
+	wanted := o.fileServer.Spec.Replicas
+	if wanted == 0 {
+		replicas, _ := placement.Replicas(0, existing, eligible, 0)
+		return replicas
+	}
+	replicas := wanted
+	for ordinal := wanted; ordinal < existing; ordinal++ {
+		if o.drainOf(naming.DataServer(o.fileServer.Name, ordinal)).State != v1alpha1.DrainDone {
+			replicas = ordinal + 1
+		}
+	}
+	return replicas
+}
+
+// toBeIdle are the names of the data servers that get nothing new.
+func (o *observed) toBeIdle(replicas int32) (names []string) {
+	for ordinal := range replicas {
+		if name := naming.DataServer(o.fileServer.Name, ordinal); o.isToBeIdle(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drainCondition says what data servers that are to be idle wait for; nil if for nothing.
+func (o *observed) drainCondition(replicas int32, homeless int) *metav1.Condition {
+	var waiting []string
+	for _, name := range o.toBeIdle(replicas) {
+		switch drain := o.drainOf(name); drain.State {
+		case v1alpha1.DrainEmptying:
+			waiting = append(waiting, fmt.Sprintf("%s has %d directories to move", name, o.directories[name]))
+		case v1alpha1.DrainWaiting:
+			waiting = append(waiting, fmt.Sprintf("%s is empty and waits for clients that have it mounted, until %s at most (spec.drain.limitSeconds)",
+				name, drain.EmptySinceTime.Add(o.drainLimit()).UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	slices.Reverse(waiting) // The highest numbers keep the number of servers up.
+	text := "data servers are made idle: " + conditions.List(waiting, maxPaths)
+	if wanted := o.fileServer.Spec.Replicas; wanted > 0 && wanted < replicas {
+		text = fmt.Sprintf("spec.replicas is %d, and there are %d; ", wanted, replicas) + text
+	}
+	if homeless > 0 {
+		text += fmt.Sprintf("; no other data server serves the shares of %d of those directories at present", homeless)
+	}
+	condition := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDraining, strings.ReplaceAll(text, "has 1 directories", "has 1 directory"))
+	return &condition
+}
+
+// soonest is the smallest of the durations that are not 0.
+func soonest(durations ...time.Duration) (least time.Duration) {
+	for _, d := range durations {
+		if d > 0 && (least == 0 || d < least) {
+			least = d
+		}
+	}
+	return least
+}
+
+// drainAgain is when the next data server may be idle though nothing happens; 0 if none waits.
+func (o *observed) drainAgain(replicas int32) time.Duration {
+	var first time.Duration
+	for _, name := range o.toBeIdle(replicas) {
+		if drain := o.drainOf(name); drain.State == v1alpha1.DrainWaiting {
+			first = soonest(first, o.drainLeft(name, drain.EmptySinceTime.Time))
+		}
+	}
+	return first
+}

@@ -1,0 +1,141 @@
+package fileserver
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// empty says that a data server has owned nothing for so long, and how many connections it has.
+func (o *observed) empty(server string, since time.Duration, connections int32) *observed {
+	o.fileServer.Status.Servers = append(o.fileServer.Status.Servers, v1alpha1.FileServerServerStatus{
+		Name: server, Drain: v1alpha1.ServerDrain{State: v1alpha1.DrainWaiting, EmptySinceTime: ptr.To(metav1.NewTime(noon.Add(-since)))},
+	})
+	dataServer := o.dataServers[server]
+	dataServer.Status.Connections = internalv1.Connections{Used: &connections, Limit: 100}
+	o.dataServers[server] = dataServer
+	return o
+}
+
+func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
+	gone := func(o *observed) *observed {
+		delete(o.pods, "fs-2")
+		return o
+	}
+	never := func(o *observed) *observed {
+		o.dataServers["fs-2"] = dataServer(1, 0, false, "")
+		return o
+	}
+	limit := func(o *observed, seconds int32) *observed {
+		if o.fileServer.Spec.Drain == nil {
+			o.fileServer.Spec.Drain = &v1alpha1.Drain{}
+		}
+		o.fileServer.Spec.Drain.LimitSeconds = &seconds
+		return o
+	}
+	for name, tc := range map[string]struct {
+		o     *observed
+		state v1alpha1.DrainState
+		again time.Duration
+		said  string
+	}{
+		"it owns directories":                         {inCeph(owned("s", "a", "fs-2")), v1alpha1.DrainEmptying, 0, "fs-2 has 1 directory to move"},
+		"it is empty since this moment":               {inCeph(), v1alpha1.DrainWaiting, time.Hour, "until 2026-11-21T13:00:00Z at most"},
+		"nobody is connected, and it was just now":    {inCeph().empty("fs-2", 30*time.Second, 0), v1alpha1.DrainWaiting, time.Minute, "waits for clients"},
+		"nobody has been connected for long":          {inCeph().empty("fs-2", settled, 0), v1alpha1.DrainDone, 0, ""},
+		"somebody is":                                 {inCeph().empty("fs-2", 20*time.Minute, 3), v1alpha1.DrainWaiting, 40 * time.Minute, "until 2026-11-21T12:40:00Z at most"},
+		"somebody is, for too long":                   {inCeph().empty("fs-2", time.Hour, 3), v1alpha1.DrainDone, 0, ""},
+		"it does not answer, its clients wait":        {gone(inCeph().empty("fs-2", 20*time.Minute, 0)), v1alpha1.DrainWaiting, 40 * time.Minute, "waits for clients"},
+		"it never served, so nobody can be there":     {never(inCeph().empty("fs-2", settled, 0)), v1alpha1.DrainDone, 0, ""},
+		"a limit of its own":                          {limit(inCeph().empty("fs-2", time.Minute, 3), 120), v1alpha1.DrainWaiting, time.Minute, "until 2026-11-21T12:01:00Z at most"},
+		"no limit at all is some seconds, to be sure": {limit(inCeph().empty("fs-2", 5*time.Second, 3), 0), v1alpha1.DrainWaiting, 10 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.o.fileServer.Spec.Replicas = 2
+			existing := int32(3)
+			tc.o.statefulSet = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &existing}}
+			replicas, refused := decideReplicas(tc.o, 3)
+			if refused != nil {
+				t.Fatalf("refused: %s", refused.Message)
+			}
+			want := int32(3)
+			if tc.state == v1alpha1.DrainDone {
+				want = 2
+			}
+			if got := tc.o.drainOf("fs-2").State; got != tc.state || replicas != want {
+				t.Errorf("%s, %d data servers; want %s, %d", got, replicas, tc.state, want)
+			}
+			if got := tc.o.drainAgain(3); got != tc.again {
+				t.Errorf("again in %s, want %s", got, tc.again)
+			}
+			condition := tc.o.drainCondition(replicas, 0)
+			if tc.state == v1alpha1.DrainDone {
+				if condition != nil {
+					t.Errorf("done, and it says %s", condition.Message)
+				}
+				return
+			}
+			if condition == nil || condition.Reason != v1alpha1.ReasonDraining || !strings.Contains(condition.Message, tc.said) ||
+				!strings.Contains(condition.Message, "spec.replicas is 2, and there are 3; ") {
+				t.Errorf("it says %+v", condition)
+			}
+		})
+	}
+}
+
+func TestServersGoFromTheHighestNumberDownAsTheyGetIdle(t *testing.T) {
+	existing := int32(3)
+	scaledIn := func(o *observed) int32 {
+		o.fileServer.Spec.Replicas = 1
+		o.statefulSet = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &existing}}
+		replicas, _ := decideReplicas(o, 3)
+		return replicas
+	}
+	if got := scaledIn(inCeph(owned("s", "a", "fs-1")).empty("fs-2", settled, 0)); got != 2 {
+		t.Errorf("fs-2 is idle, fs-1 is not: %d", got)
+	}
+	if got := scaledIn(inCeph(owned("s", "a", "fs-2")).empty("fs-1", settled, 0)); got != 3 {
+		t.Errorf("fs-1 is idle, fs-2 is not: %d", got)
+	}
+	if got := scaledIn(inCeph().empty("fs-1", settled, 0).empty("fs-2", settled, 0)); got != 1 {
+		t.Errorf("both are idle: %d", got)
+	}
+}
+
+func TestAServerInMaintenanceIsKeptAndTellsWhenItIsIdle(t *testing.T) {
+	o := inCeph().empty("fs-1", settled, 0)
+	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}}
+	if got := o.drainOf("fs-1").State; got != v1alpha1.DrainDone || o.drainCondition(3, 0) != nil {
+		t.Errorf("it is %s", got)
+	}
+	if got := o.drainOf("fs-0"); got.State != "" {
+		t.Errorf("another is %s", got.State)
+	}
+	if got := o.toBeIdle(3); len(got) != 1 || got[0] != "fs-1" {
+		t.Errorf("to be idle: %v", got)
+	}
+	o.directories["fs-1"] = 4
+	condition := o.drainCondition(3, 2)
+	if condition == nil || condition.Message != "data servers are made idle: fs-1 has 4 directories to move; no other data server serves the shares of 2 of those directories at present" {
+		t.Errorf("it says %+v", condition)
+	}
+}
+
+// On volumes a data server in maintenance gets nothing new, and keeps what it has.
+func TestOnVolumesMaintenanceMovesNothing(t *testing.T) {
+	o, d := world()
+	o.now = noon
+	o.directories = map[string]int32{"fs-1": 3}
+	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}}
+	status := report(o, d, nil, noon)
+	if status.Moves.Pending != nil || status.Servers[1].Drain.State != "" || o.drainCondition(2, 0) != nil || !o.isToBeIdle("fs-1") {
+		t.Errorf("%+v", status.Servers)
+	}
+}

@@ -1,0 +1,290 @@
+package fileserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// A directory moves by its ShareDirectory naming another data server. That is one write, which fails if anybody wrote since the object was
+// read, and it is made only while no namespace server is at the directory: its state is Ready, or it was declared and nobody has made it
+// yet. Old and new owner export the share both, so whoever was sent to either of them is right.
+
+const (
+	// movesPerPass and movePause bound what a server that is emptied does to the API and to clients: 64 directories a second.
+	movesPerPass = 64
+	movePause    = time.Second
+	// moveRetry is when what could not move is looked at again though nothing happened.
+	moveRetry = 15 * time.Second
+	// unmade is how long a client's mkdir may take; after that nobody is at it whose answer counts.
+	unmade = time.Minute
+	// moveWriters is how many ShareDirectories are written at a time.
+	moveWriters = 8
+)
+
+// movePlan is which directories get which data servers.
+type movePlan struct {
+	changes []directoryMove
+	// pending is how many are to move, these included; homeless those among them that no data server can take at present.
+	pending, homeless int
+	// requests are what the annotation is to have, if settled says that it has something else. refused tells why some were taken off.
+	requests []placement.Request
+	settled  bool
+	refused  []string
+}
+
+type directoryMove struct {
+	directory *internalv1.ShareDirectory
+	to        string
+}
+
+// again is when to look again though nothing happens; 0 if nothing is to move.
+func (p *movePlan) again() time.Duration {
+	switch {
+	case len(p.changes) > 0:
+		return movePause
+	case p.pending > 0:
+		return moveRetry
+	}
+	return 0
+}
+
+// isToMove tells whether a directory's owner is to be empty, or is none any more.
+func (o *observed) isToMove(directory *internalv1.ShareDirectory) bool {
+	owner := directory.Spec.DataServerRef.Name
+	if owner == "" {
+		return false
+	}
+	_, exists := o.dataServers[owner]
+	return !exists || o.isToBeIdle(owner)
+}
+
+// hasMoves tells whether any directory is to move, so that it has to be known who exports what.
+func (o *observed) hasMoves() bool {
+	return o.isShared() && (o.fileServer.Annotations[v1alpha1.MovesAnnotation] != "" ||
+		slices.ContainsFunc(o.owned, func(d internalv1.ShareDirectory) bool { return o.isToMove(&d) }))
+}
+
+// readExporters finds out which shares each data server serves that directories may move to.
+func (o *observed) readExporters(ctx context.Context, c client.Client, in client.InNamespace) error {
+	if !o.hasMoves() {
+		return nil
+	}
+	o.exporters = map[string]map[string]bool{}
+	for name := range o.dataServers {
+		dataServer := o.dataServers[name]
+		pod, hasPod := o.pods[name]
+		if state, _ := o.serverState(&pod, hasPod, &dataServer); state != v1alpha1.ServerServing || o.isToBeIdle(name) || dataServer.DeletionTimestamp != nil {
+			continue
+		}
+		var list internalv1.ShareExportList
+		if err := c.List(ctx, &list, in, index.OfDataServer(name), client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		shares := map[string]bool{}
+		for i := range list.Items {
+			export := &list.Items[i]
+			shares[export.Spec.FileShareRef.Name] = export.DeletionTimestamp == nil && conditions.IsTrue(export.Status.Conditions, internalv1.ExportServing)
+		}
+		o.exporters[name] = shares
+	}
+	return nil
+}
+
+// planMoves decides which directories move now.
+func planMoves(o *observed) (plan movePlan) {
+	requests, err := placement.ParseRequests(o.fileServer.Annotations[v1alpha1.MovesAnnotation])
+	switch {
+	case err != nil:
+		plan.settled, plan.refused = true, []string{"the annotation " + v1alpha1.MovesAnnotation + " is not taken: " + err.Error()}
+	case len(requests) > 0 && !o.isShared():
+		plan.settled = true
+		plan.refused = []string{"directories of storage.volumes can't move: their data is on the volumes of one data server, and no other reaches it; copy it to a new directory"}
+	}
+	if !o.isShared() || o.fileServer.DeletionTimestamp != nil {
+		return plan
+	}
+	live, still := o.liveShares()
+	asked := map[int]bool{}
+	if err == nil {
+		asked = plan.takeRequests(o, requests, live, still)
+	}
+	plan.evacuate(o, live, still, asked)
+	return plan
+}
+
+// liveShares are the FileServer's shares, and those of them of which nothing may be changed.
+func (o *observed) liveShares() (live, still map[string]bool) {
+	live, still = map[string]bool{}, map[string]bool{}
+	for i := range o.shares {
+		live[o.shares[i].Name] = true
+		still[o.shares[i].Name] = conditions.IsPaused(&o.shares[i])
+	}
+	return live, still
+}
+
+// serves tells whether a data server that directories may move to exports a share. What is left of a deleted share is exported nowhere, and
+// any server may keep the record of it.
+func (o *observed) serves(server, share string, live map[string]bool) bool {
+	shares, isTarget := o.exporters[server]
+	return isTarget && (shares[share] || !live[share])
+}
+
+// canMove tells whether nobody is at a directory.
+func (o *observed) canMove(directory *internalv1.ShareDirectory, still map[string]bool) bool {
+	if directory.DeletionTimestamp != nil || still[directory.Spec.FileShareRef.Name] {
+		return false
+	}
+	switch directory.State() {
+	case internalv1.DirectoryReady:
+		return true
+	case internalv1.DirectoryCreating:
+		// The one who makes it does so wherever it is: all data servers have one directory of that name.
+		return directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || o.now.Sub(directory.CreationTimestamp.Time) > unmade
+	}
+	return false // Being renamed or removed: two objects, or an object and the directory, have to agree on the owner.
+}
+
+// takeRequests plans what was asked for, and returns which directories that is about, by their places in o.owned.
+func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live, still map[string]bool) map[int]bool {
+	type place struct{ share, path string }
+	found := map[place]int{}
+	if len(requests) > 0 {
+		for i := range o.owned {
+			found[place{o.owned[i].Spec.FileShareRef.Name, o.owned[i].Spec.Path}] = i
+		}
+	}
+	asked := map[int]bool{}
+	for _, request := range requests {
+		at, exists := found[place{request.Share, request.Path}]
+		_, known := o.dataServers[request.To]
+		what := fmt.Sprintf("%s of share %s does not move to %s: ", request.Path, request.Share, request.To)
+		switch {
+		case !exists || o.owned[at].Spec.DataServerRef.Name == "":
+			p.refused = append(p.refused, what+"the share has no directory of that path that a data server owns")
+		case !known:
+			p.refused = append(p.refused, what+"FileServer "+o.fileServer.Name+" has no data server of that name")
+		case o.isToBeIdle(request.To):
+			p.refused = append(p.refused, what+"that data server is to be idle (spec.drain.servers, spec.replicas)")
+		case asked[at]:
+			p.refused = append(p.refused, what+"it is to move elsewhere in the same list")
+		case o.owned[at].Spec.DataServerRef.Name == request.To: // Done.
+		default:
+			asked[at] = true
+			p.requests = append(p.requests, request)
+			p.pending++
+			if len(p.changes) < movesPerPass && o.canMove(&o.owned[at], still) && o.serves(request.To, request.Share, live) {
+				p.changes = append(p.changes, directoryMove{&o.owned[at], request.To})
+			}
+		}
+	}
+	p.settled = len(p.requests) != len(requests)
+	return asked
+}
+
+// evacuate plans where directories go whose owners are to be empty, but for those that were asked for.
+func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[int]bool) {
+	at := map[placement.Movable]int{}
+	directories := make([]placement.Movable, 0, len(o.owned))
+	leaving := map[placement.Movable]bool{}
+	for i := range o.owned {
+		spec := &o.owned[i].Spec
+		if spec.DataServerRef.Name == "" {
+			continue
+		}
+		movable := placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name}
+		directories, at[movable] = append(directories, movable), i
+		if o.isToMove(&o.owned[i]) && !asked[i] {
+			p.pending++
+			leaving[movable] = o.canMove(&o.owned[i], still)
+		}
+	}
+	if len(leaving) == 0 {
+		return
+	}
+	targets := make([]placement.Target, 0, len(o.exporters))
+	for server := range o.exporters {
+		targets = append(targets, placement.Target{Server: server, Serves: func(share string) bool { return o.serves(server, share, live) }})
+	}
+	moves, homeless := placement.Evacuate(targets, directories, func(d placement.Movable) bool { return leaving[d] }, movesPerPass-len(p.changes))
+	p.homeless = homeless
+	for _, move := range moves {
+		i := at[placement.Movable{Share: move.Share, Path: move.Path, Server: move.From}]
+		p.changes = append(p.changes, directoryMove{&o.owned[i], move.To})
+	}
+}
+
+// moveDirectories does what a plan says, and returns how many have moved. Somebody who was faster is no error: it is looked at again.
+func (r *Reconciler) moveDirectories(ctx context.Context, o *observed, plan movePlan) (int64, error) {
+	var moved atomic.Int64
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(moveWriters)
+	for _, move := range plan.changes {
+		group.Go(func() error {
+			after := move.directory.DeepCopy()
+			after.Spec.DataServerRef.Name, after.Spec.Volume = move.to, ptr.To(int32(0))
+			if after.Labels == nil {
+				after.Labels = map[string]string{}
+			}
+			after.Labels[v1alpha1.DataServerLabel] = move.to
+			err := r.Patch(writing, after, client.MergeFromWithOptions(move.directory, client.MergeFromWithOptimisticLock{}))
+			switch {
+			case err == nil:
+				moved.Add(1)
+			case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+				return fmt.Errorf("giving %q of share %s to data server %s: %w", move.directory.Spec.Path, move.directory.Spec.FileShareRef.Name, move.to, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return moved.Load(), err
+	}
+	return moved.Load(), r.settleRequests(ctx, o, plan)
+}
+
+// settleRequests takes off the annotation what is done or refused. What was added meanwhile makes it a lost race.
+func (r *Reconciler) settleRequests(ctx context.Context, o *observed, plan movePlan) error {
+	if !plan.settled {
+		return nil
+	}
+	after := o.fileServer.DeepCopy()
+	if text := placement.FormatRequests(plan.requests); text != "" {
+		after.Annotations[v1alpha1.MovesAnnotation] = text
+	} else {
+		delete(after.Annotations, v1alpha1.MovesAnnotation)
+	}
+	if err := r.Patch(ctx, after, client.MergeFromWithOptions(o.fileServer, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("taking settled moves off the annotation %s: %w", v1alpha1.MovesAnnotation, err)
+	}
+	// The status of this pass is written against what is there now.
+	o.fileServer.Annotations, o.fileServer.ResourceVersion = after.Annotations, after.ResourceVersion
+	if len(plan.refused) > 0 {
+		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeWarning, "MoveRefused", "Move", "%s", conditions.List(plan.refused, maxPaths))
+	}
+	return nil
+}
+
+// countMoves is for the status; empty where directories can't move.
+func countMoves(o *observed, plan movePlan, moved int64) v1alpha1.DirectoryMoves {
+	if !o.isShared() {
+		return v1alpha1.DirectoryMoves{}
+	}
+	return v1alpha1.DirectoryMoves{
+		Pending: ptr.To(int32(plan.pending - int(moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + moved),
+	}
+}

@@ -1,0 +1,192 @@
+package fileserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// inCeph is a FileServer of three data servers that have the same storage and export shares "s" and "t".
+func inCeph(directories ...*internalv1.ShareDirectory) *observed {
+	o := &observed{
+		now: noon, fileServer: builders.FileServer("ns", "fs").Replicas(3).Ceph().Build(),
+		dataServers: map[string]internalv1.DataServer{}, pods: map[string]corev1.Pod{}, exporters: map[string]map[string]bool{},
+		directories: map[string]int32{},
+		shares:      []v1alpha1.FileShare{*builders.FileShare("ns", "s", "fs").Build(), *builders.FileShare("ns", "t", "fs").Build()},
+	}
+	for ordinal := range int32(3) {
+		name := naming.DataServer("fs", ordinal)
+		o.dataServers[name], o.pods[name] = dataServer(1, 1, true, ""), *pod(corev1.PodRunning, true)
+		o.exporters[name] = map[string]bool{"s": true, "t": true}
+	}
+	for _, d := range directories {
+		o.owned = append(o.owned, *d)
+		o.directories[d.Spec.DataServerRef.Name]++
+	}
+	return o
+}
+
+// leave takes a data server out of service.
+func (o *observed) leave(names ...string) *observed {
+	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: names}
+	for _, name := range names {
+		delete(o.exporters, name)
+	}
+	return o
+}
+
+func owned(share, path, server string, change ...func(*internalv1.ShareDirectory)) *internalv1.ShareDirectory {
+	d := builders.ShareDirectory("ns", "fs", share, path, server)
+	for _, c := range change {
+		c(d)
+	}
+	return d
+}
+
+func in(state internalv1.DirectoryState, age time.Duration) func(*internalv1.ShareDirectory) {
+	return func(d *internalv1.ShareDirectory) {
+		d.Status.State, d.CreationTimestamp = state, metav1.NewTime(noon.Add(-age))
+	}
+}
+
+func TestPlanMoves(t *testing.T) {
+	ask := func(o *observed, text string) *observed {
+		o.fileServer.Annotations = map[string]string{v1alpha1.MovesAnnotation: text}
+		return o
+	}
+	declared := func(d *internalv1.ShareDirectory) {
+		d.Annotations = map[string]string{v1alpha1.DeclaredAnnotation: v1alpha1.DeclaredTrue}
+	}
+	tests := map[string]struct {
+		o                 *observed
+		want              []string
+		pending, homeless int
+		left              string
+		settled           bool
+		refused           string
+	}{
+		"nothing is to move": {o: inCeph(owned("s", "a", "fs-0"))},
+		"those of a server in maintenance go where placement has them": {
+			o:    inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1"), owned("s", "c", "fs-2"), owned("t", "d", "fs-2")).leave("fs-2"),
+			want: []string{"s/c to fs-0", "t/d to fs-1"}, pending: 2,
+		},
+		"nothing goes to another one in maintenance": {
+			o:    inCeph(owned("s", "a", "fs-2")).leave("fs-2", "fs-0"),
+			want: []string{"s/a to fs-1"}, pending: 1,
+		},
+		"those of a server that is no more":                  {o: inCeph(owned("s", "a", "fs-7")), want: []string{"s/a to fs-0"}, pending: 1},
+		"a directory above the depth has no owner to change": {o: inCeph(owned("s", "a", "")).leave("fs-0")},
+		"what is being renamed or removed waits": {
+			o:       inCeph(owned("s", "a", "fs-2", in(internalv1.DirectoryRemoving, time.Hour)), owned("s", "b", "fs-2", in(internalv1.DirectoryRenaming, time.Hour))).leave("fs-2"),
+			pending: 2,
+		},
+		"what a client makes at this moment waits, what nobody is at does not": {
+			o: inCeph(owned("s", "new", "fs-2", in(internalv1.DirectoryCreating, time.Second)), owned("s", "stuck", "fs-2", in(internalv1.DirectoryCreating, time.Hour)),
+				owned("s", "told", "fs-2", in(internalv1.DirectoryCreating, time.Second), declared)).leave("fs-2"),
+			want: []string{"s/stuck to fs-0", "s/told to fs-1"}, pending: 3,
+		},
+		"a share that only the leaving server serves waits": {
+			o: func() *observed {
+				o := inCeph(owned("s", "a", "fs-2"), owned("t", "b", "fs-2")).leave("fs-2")
+				o.exporters["fs-0"]["s"], o.exporters["fs-1"]["s"] = false, false
+				return o
+			}(),
+			want: []string{"t/b to fs-0"}, pending: 2, homeless: 1,
+		},
+		"what is left of a deleted share goes, though nobody exports it": {
+			o: inCeph(owned("gone", "a", "fs-2")).leave("fs-2"), want: []string{"gone/a to fs-0"}, pending: 1,
+		},
+		"a share that is paused stays as it is": {
+			o: func() *observed {
+				o := inCeph(owned("s", "a", "fs-2")).leave("fs-2")
+				o.shares[0].Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
+				return o
+			}(),
+			pending: 1,
+		},
+		"a move that was asked for": {
+			o: ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`), want: []string{"s/a to fs-2"}, pending: 1,
+			left: "s/a to fs-2",
+		},
+		"one that is done is taken off": {o: ask(inCeph(owned("s", "a", "fs-2")), `[{"share":"s","path":"a","to":"fs-2"}]`), settled: true},
+		"one to a server that does not serve the share waits": {
+			o: func() *observed {
+				o := ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`)
+				o.exporters["fs-2"]["s"] = false
+				return o
+			}(),
+			pending: 1, left: "s/a to fs-2",
+		},
+		"what was asked for goes before maintenance": {
+			o:    ask(inCeph(owned("s", "a", "fs-2")).leave("fs-2"), `[{"share":"s","path":"a","to":"fs-1"}]`),
+			want: []string{"s/a to fs-1"}, pending: 1, left: "s/a to fs-1",
+		},
+		"what can't be is refused, the rest is done": {
+			o: ask(inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-0")).leave("fs-1"),
+				`[{"share":"s","path":"x","to":"fs-2"},{"share":"s","path":"a","to":"fs-9"},{"share":"s","path":"a","to":"fs-1"},{"share":"s","path":"b","to":"fs-2"},{"share":"s","path":"b","to":"fs-0"}]`),
+			want: []string{"s/b to fs-2"}, pending: 1, left: "s/b to fs-2", settled: true,
+			refused: "no directory of that path|no data server of that name|is to be idle|elsewhere in the same list",
+		},
+		"a list that is none": {o: ask(inCeph(owned("s", "a", "fs-0")), "training-2"), settled: true, refused: "is not taken: it is no list"},
+		"on volumes": {
+			o: func() *observed {
+				o := ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`).leave("fs-0")
+				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
+				return o
+			}(),
+			settled: true, refused: "directories of storage.volumes can't move",
+		},
+		"of a FileServer that is being deleted": {
+			o: func() *observed {
+				o := inCeph(owned("s", "a", "fs-2")).leave("fs-2")
+				o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
+				return o
+			}(),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan := planMoves(tc.o)
+			var got, left []string
+			for _, change := range plan.changes {
+				got = append(got, fmt.Sprintf("%s/%s to %s", change.directory.Spec.FileShareRef.Name, change.directory.Spec.Path, change.to))
+			}
+			for _, request := range plan.requests {
+				left = append(left, fmt.Sprintf("%s/%s to %s", request.Share, request.Path, request.To))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("moves (-want +got):\n%s", diff)
+			}
+			if plan.pending != tc.pending || plan.homeless != tc.homeless || plan.settled != tc.settled || strings.Join(left, ", ") != tc.left {
+				t.Errorf("%d pending, %d homeless, settled %t, left %v", plan.pending, plan.homeless, plan.settled, left)
+			}
+			said := strings.Join(plan.refused, "\n")
+			for _, part := range strings.Split(tc.refused, "|") {
+				if !strings.Contains(said, part) || (part == "") != (said == "") {
+					t.Errorf("refused %q, want %q in it", said, part)
+				}
+			}
+		})
+	}
+}
+
+func TestAPassMovesSoManyAndNoMore(t *testing.T) {
+	o := inCeph().leave("fs-2")
+	for i := range 3 * movesPerPass {
+		o.owned = append(o.owned, *owned("s", fmt.Sprint(i), "fs-2"))
+	}
+	plan := planMoves(o)
+	if len(plan.changes) != movesPerPass || plan.pending != 3*movesPerPass || plan.again() != movePause {
+		t.Errorf("%d of %d, again in %s", len(plan.changes), plan.pending, plan.again())
+	}
+}

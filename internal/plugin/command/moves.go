@@ -1,0 +1,184 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+	"github.com/howdah/howdah/internal/plugin/cluster"
+	"github.com/howdah/howdah/internal/plugin/view"
+)
+
+// usualMoves is how many directories a rebalancing moves unless it is told otherwise.
+const usualMoves = 100
+
+// askTries is how often a request is written that somebody else's change of the FileServer was in the way of.
+const askTries = 5
+
+func newMove(o *options) *cobra.Command {
+	to := ""
+	command := &cobra.Command{
+		Use:   "move SHARE[/DIRECTORY] --to SERVER",
+		Short: "Give a directory to another data server (storage.ceph)",
+		Long: "Asks for a directory to be given to another data server, where all of them have the same storage. The operator does it as soon as\n" +
+			"that server serves the share. Nothing is copied: who has the directory mounted stays with its old data server until it is not used\n" +
+			"for some minutes, all others are sent to the new one. It takes the right to patch the FileServer. A share of layout Single moves as a\n" +
+			"whole. What is refused is told by an event of the FileServer.",
+		Example: "  kubectl howdah move unet3d/train/7 --to training-2\n" +
+			"  kubectl howdah move home --to training-0",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: o.complete(view.ResourceFileShares),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			name, directory, found := strings.Cut(arguments[0], "/")
+			directory = strings.Trim(path.Clean("/"+directory), "/")
+			switch {
+			case name == "" || found && directory == "":
+				return usageError("%q is no directory of a share: write SHARE/DIRECTORY, for example unet3d/train/7", arguments[0])
+			case to == "":
+				return usageError("--to names the data server")
+			case !found:
+				directory = "."
+			}
+			c, namespace, err := o.connect()
+			if err != nil {
+				return err
+			}
+			ctx, w := command.Context(), o.world(namespace)
+			share, err := getShare(ctx, c, w, namespace, name)
+			if err != nil {
+				return err
+			}
+			return o.ask(ctx, c, naming.ServerNamespace(share), share.Spec.FileServerRef.Name, func(fs *v1alpha1.FileServer) view.Moves {
+				return view.PlanMove(fs, share, directory, to)
+			})
+		},
+	}
+	command.Flags().StringVar(&to, "to", "", "name of the data server")
+	return command
+}
+
+func newRebalance(o *options) *cobra.Command {
+	dryRun := false
+	command := newBalancing(o, "rebalance FILESERVER", "Spread directories evenly over the data servers (storage.ceph)",
+		"Spreads the directories of each share evenly over the data servers, where all of them have the same storage, for example after one was\n"+
+			"added: new directories go to a new server, those that are there already don't without this. It shows which ones, and asks the operator for\n"+
+			"them. Nothing is copied, and no client loses anything. It takes the right to patch the FileServer, and the ClusterRole howdah-support.",
+		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20", func() bool { return dryRun })
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
+	return command
+}
+
+func newPlanRebalance(o *options) *cobra.Command {
+	return newBalancing(o, "rebalance FILESERVER", "Which directories kubectl howdah rebalance would move", "", "  kubectl howdah plan rebalance training", func() bool { return true })
+}
+
+// newBalancing is a command that plans a rebalancing, and asks for it unless it is only to be shown.
+func newBalancing(o *options, use, short, long, example string, onlyShow func() bool) *cobra.Command {
+	most := usualMoves
+	command := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(1), ValidArgsFunction: o.complete(view.ResourceFileServers),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			of, err := parseObject(arguments[0])
+			if err != nil {
+				return err
+			}
+			if of.resource != "" && of.resource != view.ResourceFileServers {
+				return usageError("%q is no FileServer", arguments[0])
+			}
+			if most < 1 || most > placement.MaxRequests {
+				return usageError("--moves is %d; it can be 1 to %d", most, placement.MaxRequests)
+			}
+			c, namespace, err := o.connect()
+			if err != nil {
+				return err
+			}
+			if err := one(namespace); err != nil {
+				return err
+			}
+			ctx, w := command.Context(), o.world(namespace)
+			if err := needed(ctx, c, w, namespace, of.name, placing...); err != nil {
+				return err
+			}
+			if !onlyShow() {
+				return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves { return view.PlanRebalance(w, fs, most) })
+			}
+			var fs v1alpha1.FileServer
+			if err := get(ctx, c, view.ResourceFileServers, namespace, of.name, &fs); err != nil {
+				return err
+			}
+			return o.tellMoves(view.PlanRebalance(w, &fs, most))
+		},
+	}
+	command.Flags().IntVar(&most, "moves", usualMoves, "how many directories move at most")
+	return command
+}
+
+func (o *options) tellMoves(moves view.Moves) error {
+	if err := o.say(moves, moves.Text); err != nil {
+		return err
+	}
+	if moves.Refused != "" {
+		return answer(CodeNotWell)
+	}
+	return nil
+}
+
+// ask writes the moves that a plan has onto its FileServer, beside those that others asked for.
+func (o *options) ask(ctx context.Context, c *cluster.Cluster, namespace, name string, plan func(*v1alpha1.FileServer) view.Moves) error {
+	for try := 1; ; try++ {
+		var fs v1alpha1.FileServer
+		if err := get(ctx, c, view.ResourceFileServers, namespace, name, &fs); err != nil {
+			return err
+		}
+		moves := plan(&fs)
+		if moves.Refused != "" || len(moves.Requests()) == 0 {
+			return o.tellMoves(moves)
+		}
+		patch, err := requestPatch(&fs, moves.Requests())
+		if err != nil {
+			return err
+		}
+		err = c.Patch(ctx, view.ResourceFileServers, namespace, name, patch, &fs)
+		if apierrors.IsConflict(err) && try < askTries {
+			continue
+		}
+		if err != nil {
+			return cluster.Explain(err)
+		}
+		moves.Asked = true
+		return o.tellMoves(moves)
+	}
+}
+
+// requestPatch adds requests to those that are there already. A directory goes where it was last asked to go.
+func requestPatch(fs *v1alpha1.FileServer, more []placement.Request) ([]byte, error) {
+	all, err := placement.ParseRequests(fs.Annotations[v1alpha1.MovesAnnotation])
+	if err != nil {
+		all = nil // The operator takes it off all the same.
+	}
+	all = slices.DeleteFunc(all, func(before placement.Request) bool {
+		return slices.ContainsFunc(more, func(m placement.Request) bool { return m.Share == before.Share && m.Path == before.Path })
+	})
+	all = append(all, more...)
+	if len(all) > placement.MaxRequests {
+		return nil, fmt.Errorf("%d moves are still to be done, and there can be %d: try again when some are, or with a smaller --moves", len(all)-len(more), placement.MaxRequests)
+	}
+	var patch struct {
+		Metadata struct {
+			ResourceVersion string            `json:"resourceVersion"`
+			Annotations     map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	patch.Metadata.ResourceVersion = fs.ResourceVersion
+	patch.Metadata.Annotations = map[string]string{v1alpha1.MovesAnnotation: placement.FormatRequests(all)}
+	return json.Marshal(patch)
+}

@@ -1,0 +1,64 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/plugin/text"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// cephWorld is wellWorld with its data in Ceph, and all directories of unet3d on the first two data servers.
+func cephWorld() *World {
+	w := wellWorld()
+	w.FileServers[0].Spec.Storage = builders.FileServer("default", "training").Ceph().Build().Spec.Storage
+	for i := range w.Directories {
+		w.Directories[i].Spec.DataServerRef.Name = naming.DataServer("training", int32(i%2))
+	}
+	return w
+}
+
+func TestMovesAreShownBeforeTheyAreAskedFor(t *testing.T) {
+	w := cephWorld()
+	fs := &w.FileServers[0]
+	plan := PlanRebalance(w, fs, 100)
+	golden(t, "plan-rebalance.txt", plan.Text(text.Page{Width: 100}))
+	if len(plan.Requests()) != len(plan.Moves) || len(plan.Moves) != 2 {
+		t.Errorf("%+v", plan.Requests())
+	}
+	if few := PlanRebalance(w, fs, 1); len(few.Moves) != 1 || !strings.Contains(few.Notes[0], "--moves") {
+		t.Errorf("%+v", few)
+	}
+	golden(t, "plan-scale-in-ceph.txt", PlanScale(w, fs, 1).Text(text.Page{Width: 100}))
+
+	well := wellWorld()
+	well.FileServers[0].Spec.Storage = fs.Spec.Storage
+	if none := PlanRebalance(well, &well.FileServers[0], 100); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
+		t.Errorf("%+v", none)
+	}
+	onVolumes := wellWorld()
+	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100).Text(text.Page{Width: 100}))
+}
+
+func TestWhatCanMove(t *testing.T) {
+	w := cephWorld()
+	fs, unet3d, home := &w.FileServers[0], &w.FileShares[0], &w.FileShares[1]
+	asked := PlanMove(fs, unet3d, "train/1", "training-2")
+	asked.Asked = true
+	golden(t, "move.txt", asked.Text(text.Page{Width: 100}))
+	if whole := PlanMove(fs, home, ".", "training-2"); whole.Refused != "" || whole.Requests()[0].Path != "." {
+		t.Errorf("%+v", whole)
+	}
+	for want, got := range map[string]Moves{
+		"has no data server \"training-7\"": PlanMove(fs, unet3d, "train/1", "training-7"),
+		"say which one":                     PlanMove(fs, unet3d, ".", "training-2"),
+		"moves as a whole":                  PlanMove(fs, home, "a", "training-2"),
+		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
+		"directories can't move":            PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
+	} {
+		if !strings.Contains(got.Refused, want) {
+			t.Errorf("refused %q, want %q", got.Refused, want)
+		}
+	}
+}

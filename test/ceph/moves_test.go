@@ -1,0 +1,233 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+// howdah is the plugin, as people run it.
+func howdah(ctx context.Context, arguments ...string) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, "go", append([]string{"run", "../../cmd/kubectl-howdah", "-n", c.Namespace}, arguments...)...)
+	output, err := command.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%v: %s", arguments, output)
+	return string(output)
+}
+
+// ownerOf is the data server of a share's directory.
+func ownerOf(ctx context.Context, share, directory string) string {
+	GinkgoHelper()
+	for server, directories := range owners(ctx, share) {
+		if slices.Contains(directories, directory) {
+			return server
+		}
+	}
+	return ""
+}
+
+// mountedFrom is the address that a client's kernel has a directory mounted from, "" if it has not entered it.
+func mountedFrom(ctx context.Context, pod, directory string) string {
+	GinkgoHelper()
+	for _, line := range strings.Split(sh(ctx, pod, "cat /proc/mounts"), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && fields[1] == mountPoint+"/"+directory {
+			address, _, _ := strings.Cut(fields[0], ":")
+			return address
+		}
+	}
+	return ""
+}
+
+// addressOf is where clients reach a data server.
+func addressOf(ctx context.Context, server string) string {
+	GinkgoHelper()
+	object := &internalv1.DataServer{}
+	Expect(c.Get(ctx, server, object)).To(Succeed())
+	return object.Spec.Address
+}
+
+// changeFileServer reads a FileServer again and patches it.
+func changeFileServer(ctx context.Context, name string, mutate func(*v1alpha1.FileServer)) {
+	GinkgoHelper()
+	fs := &v1alpha1.FileServer{}
+	Expect(c.Get(ctx, name, fs)).To(Succeed())
+	before := fs.DeepCopy()
+	mutate(fs)
+	Expect(c.Patch(ctx, fs, client.MergeFrom(before))).To(Succeed())
+}
+
+var _ = Describe("Directories that move between data servers", Ordered, Label("ceph"), func() {
+	const (
+		name   = "moving"
+		share  = "moved"
+		writer = "move-writer"
+		late   = "move-late"
+		// lines of a file, one a tenth of a second, by one descriptor that stays open.
+		write = `exec 3>%[1]s || exit 1
+			i=0; max=0; last=$(date +%%s%%N)
+			while [ ! -e /tmp/stop ]; do
+				echo "line $i" >&3 && sync -d %[1]s || exit 2
+				now=$(date +%%s%%N); took=$(( (now-last)/1000000 )); [ $took -gt $max ] && max=$took
+				last=$now; i=$((i+1)); sleep 0.1
+			done
+			exec 3>&-; rm -f /tmp/stop; echo $i $max >/tmp/result`
+	)
+	var fs *v1alpha1.FileServer
+
+	// whileWriting runs a client with an open file in a directory, and returns how many lines it wrote and its longest pause.
+	whileWriting := func(ctx context.Context, file string, do func()) (lines, longest int) {
+		GinkgoHelper()
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Shell(ctx, writer, fmt.Sprintf(write, file))
+			done <- err
+		}()
+		Eventually(ctx, func(ctx context.Context) string { return sh(ctx, writer, "wc -c <%s 2>/dev/null || true", file) }).ShouldNot(HavePrefix("0"))
+		do()
+		time.Sleep(5 * time.Second)
+		sh(ctx, writer, "touch /tmp/stop")
+		Expect(<-done).NotTo(HaveOccurred(), "a write failed")
+		_, err := fmt.Sscan(sh(ctx, writer, "cat /tmp/result"), &lines, &longest)
+		Expect(err).NotTo(HaveOccurred())
+		return lines, longest
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
+		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
+			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			removeShare(ctx, string(fs.UID), share)
+		}, NodeTimeout(limit))
+		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
+		Eventually(ctx, fileServerReady(name)).Should(Succeed())
+		Expect(c.Create(ctx, &v1alpha1.FileShare{
+			ObjectMeta: metav1.ObjectMeta{Name: share, Namespace: c.Namespace},
+			Spec: v1alpha1.FileShareSpec{
+				FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/moved", Directories: []string{"d{0..5}"}, Mode: "0777",
+			},
+		})).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
+		Expect(c.RunClient(ctx, cluster.ClientPod{Name: writer, Claims: map[string]string{mountPoint: share}})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, writer)).To(Succeed())
+		sh(ctx, writer, "set -e; for i in 0 1 2 3 4 5; do echo data-$i >%s/d$i/file; done", mountPoint)
+	}, NodeTimeout(limit))
+
+	It("leaves a client with an open file where it is, and sends who comes later to the new one", func(ctx SpecContext) {
+		from := ownerOf(ctx, share, "d0")
+		to := map[string]string{name + "-0": name + "-1", name + "-1": name + "-2", name + "-2": name + "-0"}[from]
+		file := mountPoint + "/d0/open"
+		lines, longest := whileWriting(ctx, file, func() {
+			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)))
+			Expect(howdah(ctx, "move", share+"/d0", "--to", to)).To(ContainSubstring("Asked for"))
+			began := time.Now()
+			Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, "d0") }).Should(Equal(to))
+			AddReportEntry("from the request to the directory's new owner", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+
+			Expect(c.RunClient(ctx, cluster.ClientPod{Name: late, Claims: map[string]string{mountPoint: share}})).To(Succeed())
+			Expect(c.WaitPodReady(ctx, late)).To(Succeed())
+			Expect(sh(ctx, late, "cat %s/d0/file", mountPoint)).To(Equal("data-0\n"))
+			Expect(mountedFrom(ctx, late, "d0")).To(Equal(addressOf(ctx, to)))
+			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "it has the directory mounted")
+			// Both write into one directory, and each sees what the other did.
+			sh(ctx, late, "echo from-late >%s/d0/late", mountPoint)
+			Eventually(ctx, func(ctx context.Context) string {
+				output, _ := c.Shell(ctx, writer, fmt.Sprintf("cat %s/d0/late", mountPoint))
+				return output
+			}).Should(Equal("from-late\n"))
+			sh(ctx, writer, "ls %s >/dev/null; stat %s/d0 >/dev/null", mountPoint, mountPoint)
+			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "looking the directory up again takes the mount away")
+		})
+		AddReportEntry("longest pause of a client that writes and syncs while its directory moves", fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
+		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
+	}, SpecTimeout(limit))
+
+	It("spreads them again as it was shown before", func(ctx SpecContext) {
+		shown := howdah(ctx, "rebalance", name, "--dry-run")
+		fmt.Fprint(GinkgoWriter, shown)
+		howdah(ctx, "rebalance", name)
+		Eventually(ctx, func(ctx context.Context) []int {
+			var counts []int
+			for _, directories := range owners(ctx, share) {
+				counts = append(counts, len(directories))
+			}
+			return counts
+		}).Should(HaveEach(2))
+		Eventually(ctx, func(ctx context.Context) string {
+			object := &v1alpha1.FileServer{}
+			Expect(c.Get(ctx, name, object)).To(Succeed())
+			return object.Annotations[v1alpha1.MovesAnnotation]
+		}).Should(BeEmpty())
+	}, SpecTimeout(limit))
+
+	It("empties a data server that is to go, waits for its clients, and loses nothing", func(ctx SpecContext) {
+		last := name + "-2"
+		directory := owners(ctx, share)[last][0]
+		file := mountPoint + "/" + directory + "/kept"
+		var replicas int32
+		count := func(ctx context.Context) int32 {
+			object := &v1alpha1.FileServer{}
+			if err := c.Get(ctx, name, object); err == nil {
+				replicas = ptr.Deref(object.Status.Replicas, 0)
+			}
+			return replicas
+		}
+		lines, longest := whileWriting(ctx, file, func() {
+			began := time.Now()
+			changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 2 })
+			Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).ShouldNot(HaveKey(last))
+			AddReportEntry("from spec.replicas to an empty data server", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+			Consistently(ctx, count, 2*time.Minute, 5*time.Second).Should(BeEquivalentTo(3), "a client has a file open there")
+		})
+		AddReportEntry("longest pause of a client that writes and syncs while its data server is emptied", fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
+
+		By("letting it go once the clients are gone")
+		output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
+		Expect(err).NotTo(HaveOccurred(), output)
+		began := time.Now()
+		Eventually(ctx, count).Should(BeEquivalentTo(2))
+		AddReportEntry("from the last client to a data server that goes", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		Eventually(ctx, fileServerReady(name)).Should(Succeed())
+		Expect(c.RunClient(ctx, cluster.ClientPod{Name: writer, Claims: map[string]string{mountPoint: share}})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, writer)).To(Succeed())
+		Expect(sh(ctx, writer, "cat %s/d[0-5]/file", mountPoint)).To(Equal("data-0\ndata-1\ndata-2\ndata-3\ndata-4\ndata-5\n"))
+		Expect(strings.TrimSpace(sh(ctx, writer, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
+		Expect(mountedFrom(ctx, writer, directory)).To(BeElementOf(addressOf(ctx, name+"-0"), addressOf(ctx, name+"-1")))
+	}, SpecTimeout(limit))
+
+	It("keeps new ones off a data server in maintenance, and says when it is idle", func(ctx SpecContext) {
+		resting := name + "-1"
+		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
+			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{resting}, LimitSeconds: ptr.To(int32(30))}
+		})
+		Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).ShouldNot(HaveKey(resting))
+		sh(ctx, writer, "mkdir %s/new && echo new >%s/new/file", mountPoint, mountPoint)
+		Expect(ownerOf(ctx, share, "new")).To(Equal(name + "-0"))
+		Eventually(ctx, func(ctx context.Context) v1alpha1.DrainState {
+			object := &v1alpha1.FileServer{}
+			Expect(c.Get(ctx, name, object)).To(Succeed())
+			at := slices.IndexFunc(object.Status.Servers, func(s v1alpha1.FileServerServerStatus) bool { return s.Name == resting })
+			return object.Status.Servers[at].Drain.State
+		}).Should(Equal(v1alpha1.DrainDone))
+		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Drain = nil })
+		Eventually(ctx, fileServerReady(name)).Should(Succeed())
+		Expect(howdah(ctx, "move", share+"/new", "--to", resting)).To(ContainSubstring("Asked for"))
+		Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, "new") }).Should(Equal(resting))
+	}, SpecTimeout(limit))
+})
