@@ -108,6 +108,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ShareDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareMount"):
 		return &apiv1alpha1.ShareMountApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareQuota"):
+		return &apiv1alpha1.ShareQuotaApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareQuotaStatus"):
+		return &apiv1alpha1.ShareQuotaStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotRetention"):
 		return &apiv1alpha1.SnapshotRetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumesStorage"):

@@ -39,6 +39,8 @@ const (
 	FileShareJunctionsResolved = "JunctionsResolved"
 	// FileShareClaimAvailable: the ready-made PersistentVolume and its claim exist.
 	FileShareClaimAvailable = "ClaimAvailable"
+	// FileShareQuotaEnforced: the storage keeps the share to spec.quota. It is there only while there is a quota, or one is to go.
+	FileShareQuotaEnforced = "QuotaEnforced"
 )
 
 // Conditions of an MLPerfStorageJob.
@@ -148,6 +150,14 @@ const (
 	ReasonExportsPending = "ExportsPending"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
 	ReasonDirectoriesPending = "DirectoriesPending"
+	// ReasonQuotaUnsupported: the storage can't keep a share to spec.quota; the share is served without it. The message says what to do.
+	ReasonQuotaUnsupported = "QuotaUnsupported"
+	// ReasonQuotaBelowUse: spec.quota.size was set below what is used, and the quota stays as it was; the message has both numbers.
+	ReasonQuotaBelowUse = "QuotaBelowUse"
+	// ReasonQuotaAboveCapacity: spec.quota.size is more than the storage has, and the quota stays as it was; the message has both numbers.
+	ReasonQuotaAboveCapacity = "QuotaAboveCapacity"
+	// ReasonQuotaNearlyUsed: the quota is enforced, and 85 % of it are used.
+	ReasonQuotaNearlyUsed = "QuotaNearlyUsed"
 )
 
 // Reasons of what is done with a FileShare: of an MLPerfStorageJob's conditions and a FileShareSnapshot's.
@@ -212,6 +222,9 @@ var needsUser = map[string]bool{
 	ReasonTooManyShares:        true,
 	ReasonInvalidDirectories:   true,
 	ReasonDataInSeveralPlaces:  true,
+	ReasonQuotaUnsupported:     true,
+	ReasonQuotaBelowUse:        true,
+	ReasonQuotaAboveCapacity:   true,
 	ReasonUtilizationTooLow:    true,
 	ReasonMeasurementInvalid:   true,
 	ReasonSnapshotsUnsupported: true,

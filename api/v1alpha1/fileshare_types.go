@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -15,6 +16,8 @@ import (
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Layout",type=string,JSONPath=`.spec.layout`
 // +kubebuilder:printcolumn:name="Directories",type=integer,JSONPath=`.status.directories.count`
+// +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.quota.used`
+// +kubebuilder:printcolumn:name="Quota",type=string,JSONPath=`.status.quota.size`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: names of objects and volumes are made from it"
@@ -89,6 +92,11 @@ type FileShareSpec struct {
 	// +optional
 	MaxDirectories int32 `json:"maxDirectories,omitempty"`
 
+	// quota bounds what the share's files may take. Where the storage can't keep a share to it the share says so (QuotaEnforced) and is
+	// not Ready; it is served all the same, without a bound. Unset: the share may fill what the storage has.
+	// +optional
+	Quota ShareQuota `json:"quota,omitempty,omitzero"`
+
 	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -141,6 +149,19 @@ type FileShareSpec struct {
 	// +optional
 	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
 }
+
+// ShareQuota bounds what a share's files may take.
+// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || quantity(string(self.size)).compareTo(quantity('4Mi')) >= 0 && quantity(string(self.size)).compareTo(quantity('1Ei')) <= 0",message="size must be from 4Mi to 1Ei"
+type ShareQuota struct {
+	// size is how much the files of the share may take together: writes beyond it end with "Disk quota exceeded", and df shows it, in steps
+	// of 4Mi. It can be raised and lowered while clients write; lowering it below what is used is refused, and the quota stays as it was.
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="size must be a number with a unit of Kubernetes and no space: 100Gi, 1.5Ti, 10G (not \"10 GB\")"
+	// +required
+	Size *resource.Quantity `json:"size,omitempty"`
+}
+
+// MinQuotaBytes is the smallest quota, in bytes: the step in which Ceph shows one.
+const MinQuotaBytes = 4 << 20
 
 // ShareLayout tells how the data of a share is laid out.
 // +kubebuilder:validation:Enum=Distributed;Single
@@ -238,7 +259,7 @@ const (
 // FileShareStatus is what the operator sees of a FileShare.
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, and QuotaEnforced if there is a quota.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -263,6 +284,23 @@ type FileShareStatus struct {
 	// directories counts the directories of the share.
 	// +optional
 	Directories ShareDirectories `json:"directories,omitempty,omitzero"`
+
+	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
+	// +optional
+	Quota ShareQuotaStatus `json:"quota,omitempty,omitzero"`
+}
+
+// ShareQuotaStatus is the quota of a share as the storage has it.
+// +kubebuilder:validation:MinProperties=1
+type ShareQuotaStatus struct {
+	// size is the quota that is enforced; unset if none is. It differs from spec.quota.size while a change is under way or refused.
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// used is what the share's files take, rounded down in steps of at most 1/64 of the quota so that status does not change with every
+	// write; unset: not known yet.
+	// +optional
+	Used *resource.Quantity `json:"used,omitempty"`
 }
 
 // ShareMount tells how to mount a share.

@@ -8,9 +8,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// ShareStorage is the place of a share that the FileServer's steward is to make. It is a whole object and not an apply configuration, as
+// ShareStorage is the place of a share that the FileServer's steward is to make, with a quota in bytes, 0 for none. It is a whole object and not an apply configuration, as
 // ShareExports are.
-func ShareStorage(share *v1alpha1.FileShare) *internalv1.ShareStorage {
+func ShareStorage(share *v1alpha1.FileShare, quotaBytes int64) *internalv1.ShareStorage {
 	return &internalv1.ShareStorage{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            naming.ShareStorage(naming.KeyOf(share), share.Spec.FileServerRef.Name),
@@ -24,6 +24,7 @@ func ShareStorage(share *v1alpha1.FileShare) *internalv1.ShareStorage {
 			FileServerRef: internalv1.FileServerReference{Name: share.Spec.FileServerRef.Name},
 			FileShareRef:  internalv1.FileShareReference{Name: naming.KeyOf(share)},
 			DataPolicy:    internalv1.DataRetain,
+			QuotaBytes:    quotaBytes,
 		},
 	}
 }

@@ -22,8 +22,8 @@ type claimPlan struct {
 	release *corev1.PersistentVolume
 }
 
-// planClaim decides about the ready-made volume and claim.
-func planClaim(o *observed) claimPlan {
+// planClaim decides about the ready-made volume and claim. The volume shows the quota that is enforced, and without one what the FileServer has.
+func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	if naming.IsProvisioned(o.share) {
 		return claimPlan{} // It has a volume and a claim already, or will: controllers/provisioner.
 	}
@@ -57,6 +57,9 @@ func planClaim(o *observed) claimPlan {
 	in := desired.ShareInput{Share: o.share, Address: address}
 	if total := o.fileServer.Status.Capacity.TotalBytes; total != nil {
 		in.CapacityBytes = *total
+	}
+	if quota.Size != nil {
+		in.CapacityBytes = quota.Size.Value()
 	}
 	plan := planBinding(o, apply.Owned(desired.ShareClaim(in)), apply.Unowned(desired.ShareVolume(in)))
 	if refersToDeletedClaim(o) {

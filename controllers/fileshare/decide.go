@@ -41,13 +41,15 @@ type decision struct {
 	exports exportPlan
 	// claim is what is to happen to the ready-made volume and claim.
 	claim claimPlan
+	// quota is what is to happen to the share's quota.
+	quota quotaPlan
 	// again is when to look again though nothing happened; 0 means never.
 	again time.Duration
 }
 
 // decide is the whole pass but for reading and writing.
 func decide(o *observed) decision {
-	d := decision{blocked: findBlock(o)}
+	d := decision{blocked: findBlock(o), quota: unknownQuota(o)}
 	d.inventory = inventory{generation: max(1, o.share.Status.InventoryGeneration)}
 	if d.blocked == nil {
 		d.inventory = takeInventory(o)
@@ -60,8 +62,9 @@ func decide(o *observed) decision {
 		return d
 	}
 	d.directories = planDirectories(o, d.inventory)
-	d.storage, d.exports = planStorage(o), planExports(o)
-	d.claim = planClaim(o)
+	d.quota = planQuota(quotaOf(o))
+	d.storage, d.exports = planStorage(o, d.quota.ask), planExports(o)
+	d.claim = planClaim(o, d.quota.status)
 	d.again = soonest(stragglersIn(o), restartIn(o))
 	return d
 }

@@ -45,6 +45,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	share := o.share.DeepCopy()
 	status := share.Status
 	found := conditionsOf(o, d, out)
+	setQuota(&status, d.quota)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
 	if out.attachment == nil && out.storage == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
@@ -75,12 +76,12 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
 			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))
 		}
-		return found
+		return withQuota(found, d.quota)
 	}
-	return []metav1.Condition{
+	return withQuota([]metav1.Condition{
 		placedCondition(o, d.directories, out), exportedCondition(o, cmp.Or(out.storage, out.exports)), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
 		claimCondition(o, d.claim, out.claim),
-	}
+	}, d.quota)
 }
 
 func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {

@@ -32,14 +32,16 @@ type storagePlan struct {
 }
 
 // hasSteward: the share's place is made by the FileServer's steward.
-func hasSteward(o *observed) bool { return o.fileServer != nil && backend.Of(o.fileServer).HasSteward(o.fileServer) }
+func hasSteward(o *observed) bool {
+	return o.fileServer != nil && backend.Of(o.fileServer).HasSteward(o.fileServer)
+}
 
-// planStorage has the steward make the place of a live share. One that an earlier share of the name left goes first.
-func planStorage(o *observed) storagePlan {
+// planStorage has the steward make the place of a live share, with a quota; 0 is none. One that an earlier share of the name left goes first.
+func planStorage(o *observed, quotaBytes int64) storagePlan {
 	if !hasSteward(o) {
 		return storagePlan{}
 	}
-	wanted, present := desired.ShareStorage(o.share), o.storage
+	wanted, present := desired.ShareStorage(o.share, quotaBytes), o.storage
 	switch {
 	case present == nil:
 		return storagePlan{create: wanted}

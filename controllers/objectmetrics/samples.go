@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -166,6 +167,8 @@ func (s *samples) fileShare(o *v1alpha1.FileShare, exports map[shareKey]map[stri
 	}
 	optional(s, metrics.FileShareReadyDirectories, o.Status.Directories.Ready, o.Namespace, o.Name)
 	s.add(metrics.FileShareDirectoriesLimit, float64(o.Spec.MaxDirectories), o.Namespace, o.Name)
+	quantity(s, metrics.FileShareQuota, o.Status.Quota.Size, o.Namespace, o.Name)
+	quantity(s, metrics.FileShareUsed, o.Status.Quota.Used, o.Namespace, o.Name)
 	for _, state := range []string{exportServing, exportPending, exportRemoving} {
 		s.add(metrics.FileShareExports, float64(exports[shareKey{o.Namespace, o.Name}][state]), o.Namespace, o.Name, state)
 	}
@@ -204,6 +207,13 @@ func (s *samples) job(o *v1alpha1.MLPerfStorageJob) {
 func optional[N int32 | int64](s *samples, metric *metrics.Metric, value *N, labels ...string) {
 	if value != nil {
 		s.add(metric, float64(*value), labels...)
+	}
+}
+
+// quantity adds a size that is known.
+func quantity(s *samples, metric *metrics.Metric, size *resource.Quantity, labels ...string) {
+	if size != nil {
+		s.add(metric, float64(size.Value()), labels...)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -52,6 +53,7 @@ func world() []client.Object {
 	own.Status.Directories = v1alpha1.ShareDirectories{
 		Count: ptr.To(int32(7)), Ready: ptr.To(int32(6)), PerServer: []v1alpha1.ServerDirectories{{Name: "training-0", Count: ptr.To(int32(7))}},
 	}
+	own.Status.Quota = v1alpha1.ShareQuotaStatus{Size: ptr.To(resource.MustParse("100Gi")), Used: ptr.To(resource.MustParse("37Gi"))}
 	own.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionUnknown)}
 	foreign := builders.FileShare("team-a", "own", "training").OnNamespace("storage").Deleting(epoch).Build()
 	foreign.Finalizers = []string{v1alpha1.FileShareFinalizer}

@@ -6,7 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -49,6 +51,8 @@ type decision struct {
 	createDirectories []*internalv1.ShareDirectory
 	// removeDirectory: nobody has a use for the directory any more; it is removed if it is empty.
 	removeDirectory bool
+	// quota is the size that the share is to be kept to, before volume and claim show it.
+	quota *resource.Quantity
 	// grow is the size that volume and claim are to show.
 	grow *resource.Quantity
 	// policy is what the share is to say of its data from now on, "" if it does already.
@@ -58,8 +62,8 @@ type decision struct {
 	// dropVolume: the volume has done its part.
 	dropVolume bool
 
-	// refusal is for the claim: what is wrong and who can mend it.
-	refusal string
+	// refusal is for the claim: what is wrong and who can mend it. failed is the event's reason, if it is not the usual one.
+	refusal, failed string
 	// success is for the claim, once the rest is done.
 	success string
 }
@@ -98,19 +102,22 @@ func decideNew(o *observed) decision {
 	if refusal := checkFileServer(o, p); refusal != "" {
 		return decision{refusal: refusal}
 	}
-	enforced := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
+	if p.fileShare != "" {
+		if p.sizeEnforced {
+			return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and nothing keeps a directory of a share to a size; use a class with size: BestEffort, or without fileShare", o.class.Name)}
+		}
+		return decideDirectory(o, p)
+	}
+	enforced, _ := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
 	if p.sizeEnforced && !enforced {
 		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s keeps nobody to a size; use a class with size: BestEffort", o.class.Name, p.fileServer)}
-	}
-	if p.fileShare != "" {
-		return decideDirectory(o, p, enforced)
 	}
 	if o.share == nil && !backend.Of(o.fileServer).MakesShares(o.fileServer) {
 		return decision{refusal: fmt.Sprintf("the storage of FileServer %s has no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); "+
 			"use a StorageClass with parameter fileShare, whose claims are directories of a share that there is", p.fileServer)}
 	}
 	if o.share == nil {
-		share := shareFor(o.claim, p)
+		share := shareFor(o.claim, p, enforced)
 		if !sharePath.MatchString(share.Spec.Path) {
 			return decision{refusal: fmt.Sprintf("StorageClass %s: parameter path makes %s of this claim, and a share's path is /NAME or /NAME/NAME with at most %d characters in each; "+
 				"use a class with another path, such as %s", o.class.Name, share.Spec.Path, maxElement, defaultPath)}
@@ -142,7 +149,9 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 		createVolume: volumeFor(o.claim, o.class, p, o.share, enforced),
 		success:      fmt.Sprintf("%s of FileServer %s is the claim's", o.share.Spec.Path, p.fileServer),
 	}
-	if !enforced {
+	if enforced {
+		d.success += fmt.Sprintf(`; at %s writes end with "Disk quota exceeded"`, size.String())
+	} else {
 		d.success += fmt.Sprintf("; nothing keeps pods to %s: they can fill what the FileServer's storage has", size.String())
 	}
 	return d
@@ -198,19 +207,33 @@ func decideBound(o *observed) decision {
 	return decideGrowth(o)
 }
 
-// decideGrowth has a bound volume show what its claim asks for.
+// decideGrowth has a bound volume show what its claim asks for. Kubernetes has nobody else who would: its own controller grows no in-tree NFS
+// volume. A share with a quota has that raised first, and what is shown follows the storage.
 func decideGrowth(o *observed) decision {
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
 	}
 	wanted, shown, told := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
-	if wanted.Cmp(shown) > 0 || wanted.Cmp(told) > 0 {
+	if wanted.Cmp(shown) <= 0 && wanted.Cmp(told) <= 0 {
+		return decision{}
+	}
+	if isDirectory(o.volume) || !isEnforced(o.volume) {
 		return decision{
 			grow:    &wanted,
 			success: fmt.Sprintf("claim and volume show %s now; nothing else changes, because nothing keeps pods to a size", wanted.String()),
 		}
 	}
-	return decision{}
+	if quota := o.share.Spec.Quota.Size; quota == nil || quota.Cmp(wanted) < 0 {
+		return decision{quota: &wanted}
+	}
+	if refused := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileShareQuotaEnforced); refused != nil &&
+		refused.ObservedGeneration == o.share.Generation && refused.Status == metav1.ConditionFalse && v1alpha1.NeedsUser(refused.Reason) {
+		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask whoever runs FileServer %s", o.share.Name, refused.Reason, o.share.Spec.FileServerRef.Name)}
+	}
+	if enforced := o.share.Status.Quota.Size; enforced == nil || enforced.Cmp(wanted) < 0 {
+		return decision{} // The share tells when it is.
+	}
+	return decision{grow: &wanted, success: fmt.Sprintf(`the share has a quota of %s now, which claim and volume show`, wanted.String())}
 }
 
 // decideLost makes a share again that somebody deleted below a volume that is in use: its data was kept, and is found by its name.

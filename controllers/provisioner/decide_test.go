@@ -25,7 +25,7 @@ func world(change func(*observed)) *observed {
 	fileServer := builders.FileServer("storage", "fs").Build()
 	fileServer.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
 	fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
-	share := shareFor(claim, p)
+	share := shareFor(claim, p, false)
 	share.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	share.Status.Mount.Address = "10.0.0.1"
@@ -64,7 +64,7 @@ func released(policy corev1.PersistentVolumeReclaimPolicy, change func(*observed
 func does(d decision) string {
 	var all []string
 	for what, is := range map[string]bool{
-		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow": d.grow != nil, "policy " + string(d.policy): d.policy != "",
+		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow": d.grow != nil, "quota": d.quota != nil, "policy " + string(d.policy): d.policy != "",
 		"delete share": d.deleteShare, "drop volume": d.dropVolume, "refuse": d.refusal != "",
 	} {
 		if is {
@@ -136,6 +136,16 @@ func TestDecide(t *testing.T) {
 		"a larger claim whose volume shows it": {bound(func(o *observed) {
 			o.claim.Spec.Resources.Requests, o.volume.Spec.Capacity = sized("20Gi"), sized("20Gi")
 		}), "grow"},
+		"a larger claim that is kept to its size":         {kept(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "quota"},
+		"a larger claim whose share is yet to hear of it": {kept(func(o *observed) { quotaIs(o, "20Gi", "10Gi", "") }), "wait"},
+		"a larger claim whose share has the quota":        {kept(func(o *observed) { quotaIs(o, "20Gi", "20Gi", "") }), "grow"},
+		"a larger claim whose share has more":             {kept(func(o *observed) { quotaIs(o, "30Gi", "30Gi", "") }), "grow"},
+		"a larger claim than the storage":                 {kept(func(o *observed) { quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity) }), "refuse"},
+		"a larger claim whose share was refused before": {kept(func(o *observed) {
+			quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity)
+			o.share.Generation++
+		}), "wait"},
+		"a claim that is kept to its size":       {kept(as), "wait"},
 		"a smaller claim":                        {bound(func(o *observed) { o.volume.Spec.Capacity, o.claim.Status.Capacity = sized("20Gi"), sized("20Gi") }), "wait"},
 		"one that is deleted while it is bound":  {bound(func(o *observed) { o.volume.DeletionTimestamp = now }), "wait"},
 		"one that is deleted before it is bound": {world(func(o *observed) { o.volume.DeletionTimestamp, o.volume.Status.Phase = now, corev1.VolumeAvailable }), "policy Delete"},
@@ -155,6 +165,27 @@ func TestDecide(t *testing.T) {
 		if got := does(decide(tc.o)); got != tc.want {
 			t.Errorf("%s: %s, want %s", what, got, tc.want)
 		}
+	}
+}
+
+// kept is bound, and the share has the claim's size as its quota.
+func kept(change func(*observed)) *observed {
+	return bound(func(o *observed) {
+		delete(o.volume.Annotations, v1alpha1.CapacityAnnotation)
+		o.share.Spec.Quota.Size = quotaFor(o.claim)
+		o.share.Status.Quota.Size = quotaFor(o.claim)
+		change(o)
+	})
+}
+
+// quotaIs has a claim of 20Gi whose share is asked for a quota, has another, and may refuse it for a reason.
+func quotaIs(o *observed, asked, has, refused string) {
+	o.claim.Spec.Resources.Requests = sized("20Gi")
+	o.share.Spec.Quota.Size, o.share.Status.Quota.Size = ptr.To(resource.MustParse(asked)), ptr.To(resource.MustParse(has))
+	if refused != "" {
+		o.share.Status.Conditions = append(o.share.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.FileShareQuotaEnforced, Status: metav1.ConditionFalse, Reason: refused, ObservedGeneration: o.share.Generation,
+		})
 	}
 }
 
@@ -179,6 +210,12 @@ func TestRefusals(t *testing.T) {
 		"a snapshot": {func(o *observed) { o.claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot"} }, "spec.dataSource is set", ""},
 		"a selector": {func(o *observed) { o.claim.Spec.Selector = &metav1.LabelSelector{} }, "spec.selector is set", ""},
 		"a size":     {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs keeps nobody to a size; use a class with size: BestEffort", ""},
+		"a size of a directory": {
+			func(o *observed) {
+				o.class.Parameters["size"], o.class.Parameters["fileShare"], o.class.ReclaimPolicy = "Required", "data", ptr.To(corev1.PersistentVolumeReclaimRetain)
+			},
+			"parameter size: Required, and nothing keeps a directory of a share to a size; use a class with size: BestEffort, or without fileShare", "",
+		},
 		"a Ceph with given shares": {func(o *observed) {
 			o.share, o.fileServer.Spec.Storage.Ceph.External.Monitors = nil, []string{"10.0.0.1:3300"}
 		}, "no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); use a StorageClass with parameter fileShare", ""},
@@ -243,6 +280,45 @@ func TestWhatAClaimGets(t *testing.T) {
 	}
 	if diff := cmp.Diff(share, decide(o).createShare); diff != "" {
 		t.Errorf("share (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatAClaimGetsThatIsKeptToItsSize(t *testing.T) {
+	p, _ := parametersOf(builders.StorageClass("c").Shares("storage", "fs").Build())
+	for asks, want := range map[string]string{"10Gi": "10Gi", "10G": "10G", "1Mi": "4Mi"} {
+		claim := builders.Claim("team-a", "scratch", "c").UID(uid).Build()
+		claim.Spec.Resources.Requests = sized(asks)
+		share := shareFor(claim, p, true)
+		if got := share.Spec.Quota.Size.String(); got != want {
+			t.Errorf("a claim of %s has a share of %s, not %s", asks, got, want)
+		}
+		volume := volumeFor(claim, builders.StorageClass("c").Build(), p, share, true)
+		if size := volume.Spec.Capacity[corev1.ResourceStorage]; size.String() != asks || !isEnforced(volume) {
+			t.Errorf("a claim of %s has a volume of %s, with annotations %v", asks, size.String(), volume.Annotations)
+		}
+		if again := shareAgain(claim, p, volume); again.Spec.Quota.Size.String() != want {
+			t.Errorf("a share that is made again has a quota of %s, not %s", again.Spec.Quota.Size, want)
+		}
+	}
+	provisioned := func(o *observed) { // By a steward, in Ceph.
+		external := &o.fileServer.Spec.Storage.Ceph.External
+		external.Monitors, external.ProvisioningSecretRef.Name = []string{"10.0.0.1:3300"}, "ceph"
+		o.class.Parameters["size"] = "Required"
+	}
+	made := decide(unbound(func(o *observed) {
+		provisioned(o)
+		o.share = nil
+	})).createShare
+	if made == nil || made.Spec.Quota.Size.String() != "10Gi" {
+		t.Errorf("a claim of 10Gi where the storage keeps shares to sizes has %+v", made)
+	}
+	given := decide(unbound(provisioned))
+	if want := `/team-a/scratch-3f2a91bc of FileServer fs is the claim's; at 10Gi writes end with "Disk quota exceeded"`; given.success != want || given.createVolume == nil || !isEnforced(given.createVolume) {
+		t.Errorf("%q, %+v", given.success, given.createVolume)
+	}
+	d := decide(kept(func(o *observed) { quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity) }))
+	if want := "the claim stays as large as it was: FileShare " + volumeName + " says QuotaAboveCapacity; ask whoever runs FileServer fs"; d.refusal != want || d.failed != ReasonResizeFailed {
+		t.Errorf("%s: %s", d.failed, d.refusal)
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 
 // decideDirectory brings a claim to a directory of a share, as a client's mkdir would: the namespace servers make what a ShareDirectory says, and
 // the share keeps it, for it is none that the share declares.
-func decideDirectory(o *observed, p parameters, enforced bool) decision {
+//
+// Nothing keeps a directory to a size: quotas are for whole shares.
+func decideDirectory(o *observed, p parameters) decision {
 	switch share := o.share; {
 	case share == nil:
 		return decision{refusal: fmt.Sprintf("there is no FileShare %q in namespace %q, which StorageClass %s names; whoever runs FileServer %s makes it", p.fileShare, p.fileServerNamespace, o.class.Name, p.fileServer)}
@@ -44,16 +46,13 @@ func decideDirectory(o *observed, p parameters, enforced bool) decision {
 		return decision{}
 	}
 	size := o.claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	volume := volumeFor(o.claim, o.class, p, o.share, enforced)
+	volume := volumeFor(o.claim, o.class, p, o.share, false)
 	volume.Name, volume.Finalizers = volumeOf(o.claim), nil // There is nothing to be done before it goes.
 	delete(volume.Annotations, v1alpha1.ProvisionedShareAnnotation)
 	volume.Annotations[v1alpha1.ProvisionedDirectoryAnnotation] = o.share.Namespace + "/" + o.share.Name + "/" + path
 	volume.Spec.NFS.Path = o.share.Spec.Path + "/" + path
-	d := decision{createVolume: volume, success: fmt.Sprintf("%s of FileServer %s is the claim's", volume.Spec.NFS.Path, p.fileServer)}
-	if !enforced {
-		d.success += fmt.Sprintf("; nothing keeps pods to %s: they can fill what the FileServer's storage has", size.String())
-	}
-	return d
+	return decision{createVolume: volume, success: fmt.Sprintf("%s of FileServer %s is the claim's; nothing keeps pods to %s: they can fill what the FileServer's storage has",
+		volume.Spec.NFS.Path, p.fileServer, size.String())}
 }
 
 // makeDirectory places a directory that there is not yet, with those above it.

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -17,8 +18,8 @@ import (
 //
 // Its own reclaim policy is Delete before it has a volume, for nobody has written to it, and Retain from then on: its data goes by the
 // volume's policy and in no other way.
-func shareFor(claim *corev1.PersistentVolumeClaim, p parameters) *v1alpha1.FileShare {
-	return &v1alpha1.FileShare{
+func shareFor(claim *corev1.PersistentVolumeClaim, p parameters, enforced bool) *v1alpha1.FileShare {
+	share := &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.fileServerNamespace,
 			Name:      naming.ProvisionedVolume(string(claim.UID)),
@@ -39,6 +40,19 @@ func shareFor(claim *corev1.PersistentVolumeClaim, p parameters) *v1alpha1.FileS
 			ReclaimPolicy:  v1alpha1.ReclaimDelete,
 		},
 	}
+	if enforced {
+		share.Spec.Quota.Size = quotaFor(claim)
+	}
+	return share
+}
+
+// quotaFor is what a claim asks for, or the least that there is. Kubernetes calls a volume that is larger than asked for as good.
+func quotaFor(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()
+	if least := resource.NewQuantity(v1alpha1.MinQuotaBytes, resource.BinarySI); size.Cmp(*least) < 0 {
+		return least
+	}
+	return &size
 }
 
 // reclaimPolicyOf is what a class says of its volumes; Kubernetes' default is Delete.
@@ -48,7 +62,7 @@ func reclaimPolicyOf(class *storagev1.StorageClass) corev1.PersistentVolumeRecla
 
 // shareAgain is the FileShare of a volume that lost its own. It finds the data by its name.
 func shareAgain(claim *corev1.PersistentVolumeClaim, p parameters, volume *corev1.PersistentVolume) *v1alpha1.FileShare {
-	share := shareFor(claim, p)
+	share := shareFor(claim, p, isEnforced(volume))
 	share.Name, share.Spec.Path, share.Spec.ReclaimPolicy = volume.Name, volume.Spec.NFS.Path, v1alpha1.ReclaimRetain
 	return share
 }
@@ -84,6 +98,11 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		volume.Annotations[v1alpha1.CapacityAnnotation] = v1alpha1.CapacityNotEnforced
 	}
 	return volume
+}
+
+// isEnforced: pods are kept to the volume's size.
+func isEnforced(volume *corev1.PersistentVolume) bool {
+	return volume.Annotations[v1alpha1.CapacityAnnotation] != v1alpha1.CapacityNotEnforced
 }
 
 // shareOf is the Kubernetes namespace and the name of a volume's FileShare; false if the volume is none of ours.

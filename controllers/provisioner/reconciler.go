@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -24,6 +25,8 @@ const (
 	ReasonFailed    = "ProvisioningFailed"
 	ReasonSucceeded = "ProvisioningSucceeded"
 	ReasonResized   = "VolumeResizeSuccessful"
+	// ReasonResizeFailed is the kubelet's and the resizer's.
+	ReasonResizeFailed = "VolumeResizeFailed"
 	// ReasonShareLost has no example.
 	ReasonShareLost = "FileShareLost"
 )
@@ -92,6 +95,10 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 		if err := r.Client.Create(ctx, d.createVolume); err != nil {
 			return fmt.Errorf("making PersistentVolume %s: %w", d.createVolume.Name, err)
 		}
+	case d.quota != nil:
+		after := o.share.DeepCopy()
+		after.Spec.Quota.Size = d.quota
+		return r.patch(ctx, o.share, after)
 	case d.grow != nil:
 		return r.grow(ctx, o, d)
 	case d.policy != "":
@@ -153,8 +160,8 @@ func (r *Reconciler) tell(name string, o *observed, d decision) {
 	switch {
 	case d.refusal != "":
 		if r.told.isNews(name, d.refusal) {
-			reason := ReasonFailed
-			if o.volume != nil {
+			reason := cmp.Or(d.failed, ReasonFailed)
+			if d.failed == "" && o.volume != nil {
 				reason = ReasonShareLost
 			}
 			r.Events.Eventf(o.claim, nil, corev1.EventTypeWarning, reason, "Provision", "%s", d.refusal)

@@ -114,6 +114,7 @@ var share = dashboard{
 		{"Directories", []panel{
 			graph("Directories by data server", count, "", query{`howdah_file_share_directories{` + inShare + `}`, "{{share}} on {{data_server}}"}),
 			graph("Directories of those allowed", ratio, "", query{`sum by (namespace, share) (howdah_file_share_directories{` + inShare + `}) / on (namespace, share) howdah_file_share_directories_limit{` + inShare + `}`, "{{namespace}}/{{share}}"}),
+			graph("Quota used", ratio, "Of shares with a quota that the storage enforces.", query{`howdah:file_share_quota_used:ratio{` + inShare + `}`, "{{namespace}}/{{share}}"}),
 			graph("Exports", count, "Data servers that serve the share, or are to.", query{`howdah_file_share_exports{` + inShare + `}`, "{{share}} {{state}}"}),
 			graph("Ready", yesNo, "", query{`howdah_object_condition{kind="FileShare", type="Ready", status="true", namespace=~"$namespace", name=~"$share"}`, "{{namespace}}/{{name}}"}),
 		}},

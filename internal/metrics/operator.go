@@ -44,6 +44,10 @@ var (
 		"Directories of a share that exist on their data servers.", LabelNamespace, "share")
 	FileShareDirectoriesLimit = gauge(Operator, "howdah_file_share_directories_limit",
 		"Directories that a share may have at its depth and above it.", LabelNamespace, "share")
+	FileShareQuota = gauge(Operator, "howdah_file_share_quota_bytes",
+		"What the storage keeps a share to. Only shares with a quota that is enforced have it.", LabelNamespace, "share")
+	FileShareUsed = gauge(Operator, "howdah_file_share_used_bytes",
+		"What the files of a share take, in steps of at most 1/64 of its quota. Only shares whose storage counts it have it.", LabelNamespace, "share")
 	FileShareExports = gauge(Operator, "howdah_file_share_exports",
 		"Data servers that export a share, by state: serving, pending or removing.", LabelNamespace, "share", "state")
 

@@ -3,6 +3,7 @@ package builders
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -59,6 +60,13 @@ func (b *FileShareBuilder) Owner(user, group int64, mode string) *FileShareBuild
 // Access adds a rule.
 func (b *FileShareBuilder) Access(accessType v1alpha1.AccessType, squash v1alpha1.Squash, clients ...string) *FileShareBuilder {
 	b.object.Spec.Access = append(b.object.Spec.Access, v1alpha1.AccessRule{Clients: clients, AccessType: accessType, Squash: squash})
+	return b
+}
+
+// Quota bounds what the files may take.
+func (b *FileShareBuilder) Quota(size string) *FileShareBuilder {
+	quantity := resource.MustParse(size)
+	b.object.Spec.Quota.Size = &quantity
 	return b
 }
 

@@ -87,6 +87,12 @@ func refusals() []mistake {
 			"spec: {fileServerRef: {name: training, namespace: Storage}, path: /data}\n")},
 		{"FileShare: a FileServer of another namespace, later", refused(share(), "apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\n"+
 			"spec: {fileServerRef: {name: training, namespace: storage}, path: /data}\n")},
+		{"FileShare: a quota of `10 GB`", refused(share("quota: {size: 10 GB}"))},
+		{"FileShare: a quota of 1Mi", refused(share("quota: {size: 1Mi}"))},
+		{"FileShare: a quota of 0", refused(share("quota: {size: 0}"))},
+		{"FileShare: a quota of 2Ei", refused(share("quota: {size: 2Ei}"))},
+		{"FileShare: a quota without a size", refused(share("quota: {}"))},
+		{"FileShare: quota: 10Gi, without the word size", refused(share("quota: 10Gi"))},
 		{"FileShare: another path", refused(share(), fileShareYAML("data", "/other"))},
 		{"FileShare: another depth", refused(share(), share("depth: 2"))},
 

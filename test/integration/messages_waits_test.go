@@ -62,6 +62,17 @@ func waits() []mistake {
 		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("data"))
 		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "data"))
 	}
+	// bounded makes a share with a quota, in Ceph, of which the steward says what it has and what is used, in MiB.
+	bounded := func(namespace, quota string, has, used int64) {
+		GinkgoHelper()
+		provisioned(namespace, "training", 1)
+		create(data(namespace).Quota(quota).Build())
+		madeStorage(namespace, "data.training")
+		tellQuota(namespace, "data.training", has, used)
+		if has > 0 && has<<20 == quantity(quota).Value() {
+			readyShare(namespace, "data")
+		}
+	}
 	return []mistake{
 		{"FileServer: no node is chosen", told(server, "training", v1alpha1.ReasonTooFewNodes, func(namespace string) {
 			create(builders.FileServer(namespace, "training").NodeSelector("disk", "nvme").Build())
@@ -165,6 +176,27 @@ func waits() []mistake {
 			object := data(namespace).Directories("d0").Build()
 			object.Spec.MaxDirectories = 1
 			shared(namespace, object)
+		})},
+		{"FileShare: a quota, on volumes", told(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			create(data(namespace).Quota("1Gi").Build())
+		})},
+		{"FileShare: a quota, in Ceph whose directories somebody else makes", told(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
+			create(data(namespace).Quota("1Gi").Build())
+		})},
+		{"FileShare: a quota below what is used", told(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+			bounded(namespace, "10Mi", 0, 37)
+		})},
+		{"FileShare: a quota lowered below what is used", told(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+			bounded(namespace, "10Mi", 100, 37)
+		})},
+		{"FileShare: a quota of more than the storage has", told(share, "data", v1alpha1.ReasonQuotaAboveCapacity, func(namespace string) {
+			bounded(namespace, "20Ti", 0, 0)
+		})},
+		{"FileShare: nine tenths of its quota are used", told(share, "data", v1alpha1.ReasonQuotaNearlyUsed, func(namespace string) {
+			bounded(namespace, "100Mi", 100, 90)
 		})},
 		{"FileShare: deleted, and the data servers are not done", told(share, "data", v1alpha1.ReasonDeleting, func(namespace string) {
 			shared(namespace, data(namespace).Build())

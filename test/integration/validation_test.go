@@ -143,6 +143,11 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes"),
 		Entry("hides a directive among the clients", fileShareYAML("s", "/s", `access: [{clients: ["10.0.0.1; }"]}]`), "spec.access", "names of hosts can't be used"),
 		Entry("lets in nobody by an empty rule", fileShareYAML("s", "/s", "access: [{clients: []}]"), "spec.access[0].clients", "at least 1"),
+		Entry("has a quota with a space", fileShareYAML("s", "/s", "quota: {size: 10 GB}"), "spec.quota.size", "size must be a number with a unit of Kubernetes"),
+		Entry("has a quota that is too small", fileShareYAML("s", "/s", "quota: {size: 4095Ki}"), "spec.quota", "size must be from 4Mi to 1Ei"),
+		Entry("has a quota below nothing", fileShareYAML("s", "/s", "quota: {size: -1Gi}"), "spec.quota", "size must be from 4Mi to 1Ei"),
+		Entry("has a quota that no storage has", fileShareYAML("s", "/s", "quota: {size: 1025Pi}"), "spec.quota", "size must be from 4Mi to 1Ei"),
+		Entry("has a quota without a size", fileShareYAML("s", "/s", "quota: {}"), "spec.quota.size", "Required"),
 		Entry("has an unknown squash", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.1], squash: Some}]"), "spec.access[0].squash", "supported values"),
 	)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,6 +119,10 @@ func TestEveryExpressionHasDataInALab(t *testing.T) {
 		}
 		missing["metric "+metric.Name] = name
 	}
+	// Nothing keeps shares on volumes to a size, or counts what they take; test/ceph sees both.
+	maps.DeleteFunc(missing, func(_, expr string) bool {
+		return strings.Contains(expr, metrics.FileShareUsed.Name) || strings.Contains(expr, metrics.FileShareQuota.Name) || strings.Contains(expr, "howdah:file_share_quota_used")
+	})
 	folder := t.TempDir()
 	discover(t, filepath.Join(folder, "targets.json"))
 	address := startPrometheus(t, folder, ofLab(t))

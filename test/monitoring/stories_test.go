@@ -9,12 +9,14 @@ const (
 	inFileServer = `namespace="storage",file_server="training"`
 	inDataServer = inFileServer + `,data_server="training-0"`
 	volume       = inDataServer + `,volume="0"`
+	inShare      = `namespace="team-a",share="data"`
 	inJob        = `namespace="team-a",storage_job="run"`
 )
 
 var (
 	ofFileServer = map[string]string{"namespace": "storage", "file_server": "training"}
 	ofDataServer = map[string]string{"namespace": "storage", "file_server": "training", "data_server": "training-0"}
+	ofShare      = map[string]string{"namespace": "team-a", "share": "data"}
 	ofVolume     = map[string]string{"namespace": "storage", "file_server": "training", "data_server": "training-0", "volume": "0"}
 )
 
@@ -54,6 +56,10 @@ func reachable(value float64) series {
 
 func full(ratio float64) []series {
 	return []series{is("howdah_data_server_volume_used_bytes", volume, ratio*1e12), is("howdah_data_server_volume_size_bytes", volume, 1e12)}
+}
+
+func quotaUsed(ratio float64) []series {
+	return []series{is("howdah_file_share_used_bytes", inShare, ratio*1e12), is("howdah_file_share_quota_bytes", inShare, 1e12)}
 }
 
 func mkdirs(slowBy float64) []series {
@@ -167,6 +173,12 @@ var stories = map[string]story{
 			is("howdah_file_share_directories", `namespace="team-a",share="data",data_server="training-0"`, 500),
 			is("howdah_file_share_directories_limit", `namespace="team-a",share="data"`, 1000),
 		},
+	},
+	"HowdahShareQuotaNearlyUsed": {fires: quotaUsed(0.9), at: "20m", labels: ofShare, silent: quotaUsed(0.97)},
+	// One that is nearly used, and one without a quota.
+	"HowdahShareQuotaUsed": {
+		fires: quotaUsed(0.97), at: "10m", labels: ofShare,
+		silent: append(quotaUsed(0.9), is("howdah_file_share_used_bytes", `namespace="team-a",share="other"`, 1e15)),
 	},
 	"HowdahBenchmarkFailed": {
 		fires: []series{

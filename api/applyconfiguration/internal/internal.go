@@ -588,6 +588,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+    - name: quota
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareQuota
     - name: reclaimPolicy
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
@@ -619,6 +622,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: quota
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareQuotaStatus
 - name: com.github.howdah.howdah.api.v1alpha1.FrontDoor
   map:
     fields:
@@ -891,6 +897,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ShareQuota
+  map:
+    fields:
+    - name: size
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.howdah.howdah.api.v1alpha1.ShareQuotaStatus
+  map:
+    fields:
+    - name: size
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: used
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SnapshotRetention

@@ -52,8 +52,17 @@ func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
 	return fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
 }
 
-// EnforcesSizes is not so yet: Ceph has quotas, and Howdah does not set them.
-func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
+// EnforcesSizes is so with a steward, whose account may set quotas. Where somebody else makes the shares' directories none of Howdah's may.
+func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
+	external := fs.Spec.Storage.Ceph.External
+	if b.HasSteward(fs) {
+		return true, ""
+	}
+	return false, fmt.Sprintf("the shares' directories in Ceph are those of Secret %s, and the accounts in it can set no quota; remove spec.quota, "+
+		"and have whoever runs the Ceph set it, which clients then see in df: ceph fs subvolume resize %s SUBVOLUME BYTES --group_name GROUP; "+
+		"or make the share on a FileServer with storage.ceph.external.provisioningSecretRef",
+		external.SharesSecretRef.Name, external.FileSystem)
+}
 
 // SnapshotRefusal: who makes the directories in Ceph makes their snapshots. Users see those as well.
 func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {

@@ -86,3 +86,14 @@ func TestAnyDataServerCanHaveAnyDirectoryOnce(t *testing.T) {
 		t.Errorf("%d exports for each share", n)
 	}
 }
+
+func TestSizesAreKeptWhereHowdahMakesTheShares(t *testing.T) {
+	enforces, why := Backend{}.EnforcesSizes(builders.FileServer("ml", "training").Provisioned().Build())
+	if !enforces || why != "" {
+		t.Errorf("with a steward: %v, %q", enforces, why)
+	}
+	enforces, why = Backend{}.EnforcesSizes(builders.FileServer("ml", "training").Ceph().Build())
+	if enforces || !strings.Contains(why, "ceph fs subvolume resize fs1") || !strings.Contains(why, "provisioningSecretRef") {
+		t.Errorf("with directories that somebody else made: %v, %q", enforces, why)
+	}
+}

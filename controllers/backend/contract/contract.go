@@ -31,8 +31,8 @@ type Backend interface {
 	MakesShares(fs *v1alpha1.FileServer) bool
 	// HasSteward tells whether a steward makes the place of each share, which then has a ShareStorage.
 	HasSteward(fs *v1alpha1.FileServer) bool
-	// EnforcesSizes tells whether a share can be kept to a size.
-	EnforcesSizes(fs *v1alpha1.FileServer) bool
+	// EnforcesSizes tells whether a share can be kept to a size (spec.quota), and if not why, with what to do about it.
+	EnforcesSizes(fs *v1alpha1.FileServer) (bool, string)
 	// SnapshotRefusal is why shares of a FileServer can have no snapshots, and what to do instead; "" if they can.
 	SnapshotRefusal(fs *v1alpha1.FileServer) string
 	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.

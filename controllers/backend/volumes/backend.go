@@ -34,7 +34,10 @@ func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
 func (Backend) HasSteward(*v1alpha1.FileServer) bool { return false }
 
 // EnforcesSizes is not so: several shares are on one file system, whose only user is the data server; it keeps nobody to a size.
-func (Backend) EnforcesSizes(*v1alpha1.FileServer) bool { return false }
+func (Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
+	return false, fmt.Sprintf("the volumes of FileServer %s are file systems that all its shares are on, and nothing there can keep one share to a size; "+
+		"remove spec.quota, or make the share on a FileServer of its own, whose volumes are as large as it may get", fs.Name)
+}
 
 // SnapshotRefusal: a share is on the volumes of all data servers, and no moment is common to snapshots of several volumes. Plain volumes have none at all.
 func (Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {

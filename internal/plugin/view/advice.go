@@ -54,6 +54,10 @@ var advice = map[string]string{
 	v1alpha1.ReasonStorageUnusable:        "Mend in Ceph what the message names; the FileServer's steward tries again by itself. kubectl get sharestorages has the share's subvolume and user. See docs/operations-ceph.md.",
 	v1alpha1.ReasonExportsPending:         "",
 	v1alpha1.ReasonDirectoriesPending:     "",
+	v1alpha1.ReasonQuotaUnsupported:       "The share is served, and may fill what the storage has. See docs/kinds/fileshare.md#quota.",
+	v1alpha1.ReasonQuotaBelowUse:          "The quota is lowered by itself as soon as the share's files take less. Who wants it as it was sets spec.quota.size back.",
+	v1alpha1.ReasonQuotaAboveCapacity:     "Lower spec.quota.size. It is set by itself as soon as the storage has that much.",
+	v1alpha1.ReasonQuotaNearlyUsed:        "Raise spec.quota.size, which counts at once, or remove files.",
 
 	v1alpha1.ReasonSnapshotsUnsupported: "Snapshots need a FileServer with spec.storage.ceph that Howdah may provision in. docs/kinds/filesharesnapshot.md says what else there is.",
 	v1alpha1.ReasonSnapshotFailed:       "The steward tries again by itself. The message quotes the storage: too many snapshots of the share go away by deleting FileShareSnapshots of it.",

@@ -82,6 +82,8 @@ type Share struct {
 	Layout      string `json:"layout,omitempty"`
 	Directories int32  `json:"directories"`
 	NotReady    int32  `json:"directoriesNotReady,omitempty"`
+	// Quota is what the storage keeps the share to, total 0 if nothing does, and what is used; nil if neither is known.
+	Quota *Space `json:"quota,omitempty"`
 	// Attached: only its ShareAttachment could be read: it is in another Kubernetes namespace.
 	Attached bool `json:"attached,omitempty"`
 }
@@ -242,7 +244,23 @@ func newShare(share *v1alpha1.FileShare) Share {
 	return Share{
 		Namespace: share.Namespace, Name: share.Name, Path: share.Spec.Path, Condition: summary(share.Status.Conditions, v1alpha1.ConditionReady),
 		Layout: string(share.Spec.Layout), Directories: count, NotReady: count - ptr.Deref(share.Status.Directories.Ready, 0),
+		Quota: quotaOf(share),
 	}
+}
+
+func quotaOf(share *v1alpha1.FileShare) *Space {
+	size, used := share.Status.Quota.Size, share.Status.Quota.Used
+	if size == nil && used == nil {
+		return nil
+	}
+	var quota Space
+	if used != nil {
+		quota.Used = used.Value()
+	}
+	if size != nil {
+		quota.Total = size.Value()
+	}
+	return &quota
 }
 
 // elsewhere are the FileServers that were not read and that shares name.

@@ -113,9 +113,20 @@ func (fs *FileServer) addShares(to *text.Line) {
 		if share.Layout == string(v1alpha1.LayoutSingle) {
 			directories = share.Layout
 		}
-		line.Spans = append(line.Spans, text.S(text.Plain, directories))
+		line.Spans = append(line.Spans, some(directories, share.quotaWords())...)
 		line.Spans = append(line.Spans, share.words()...)
 	}
+}
+
+// quotaWords are what is used of a share's quota, or of the storage by a share without one; "" if neither is known.
+func (s *Share) quotaWords() string {
+	switch {
+	case s.Quota == nil:
+		return ""
+	case s.Quota.Total > 0:
+		return "quota: " + s.Quota.words()
+	}
+	return bytes(s.Quota.Used) + " used"
 }
 
 // hiddenText says in a line what is not shown, and what it takes.

@@ -83,7 +83,7 @@ const maxListed = 16
 func (t Tree) Text(page text.Page, all bool) string {
 	var b strings.Builder
 	head := append([]text.Span{text.S(text.Strong, "FileShare "+t.Namespace+"/"+t.Name)}, t.words()...)
-	b.WriteString(page.Paragraph("", "  ", append(head, some(t.Path, "of FileServer "+t.FileServer, t.Layout, plural(int(t.Directories), "directory"))...)...))
+	b.WriteString(page.Paragraph("", "  ", append(head, some(t.Path, "of FileServer "+t.FileServer, t.Layout, plural(int(t.Directories), "directory"), t.quotaWords())...)...))
 	if len(t.Servers) > 0 {
 		b.WriteString("\n" + page.Table([]string{"SERVER", "STATE", "DIRECTORIES", "FULL", "CONNECTIONS", "NODE"}, t.rows()))
 	}

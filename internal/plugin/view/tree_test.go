@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -30,6 +32,20 @@ func TestTreeShowsWhoOwnsWhat(t *testing.T) {
 	if all := NewTree(w, &w.FileShares[0]).Text(text.Page{}, true); strings.Count(all, "\n") < 10_000 {
 		t.Error("--directories lists all")
 	}
+}
+
+func TestAQuotaIsShownWithWhatIsUsed(t *testing.T) {
+	w := wellWorld()
+	share := &w.FileShares[1]
+	share.Spec.Quota.Size = ptr.To(resource.MustParse("10Gi"))
+	share.Status.Quota = v1alpha1.ShareQuotaStatus{Size: ptr.To(resource.MustParse("100Gi")), Used: ptr.To(resource.MustParse("37Gi"))}
+	refused := is(v1alpha1.FileShareQuotaEnforced, metav1.ConditionFalse, v1alpha1.ReasonQuotaBelowUse,
+		"spec.quota.size is 10Gi and the share's files take 37.2Gi: the quota stays 100Gi; remove files, or set spec.quota.size to 37.2Gi or more")
+	share.Status.Conditions = []metav1.Condition{refused, is(v1alpha1.ConditionReady, metav1.ConditionFalse, refused.Reason, "QuotaEnforced: "+refused.Message)}
+	w.FileShares[0].Status.Quota.Used = ptr.To(resource.MustParse("5Gi"))
+	golden(t, "tree-quota.txt", NewTree(w, share).Text(text.Page{Width: 100}, false))
+	golden(t, "status-quota.txt", NewStatus(w, false).Text(text.Page{}, false))
+	golden(t, "explain-quota.txt", ExplainFileShare(w, share).Text(text.Page{Width: 100}))
 }
 
 func TestPlansAreMadeByTheCodeThatPlaces(t *testing.T) {

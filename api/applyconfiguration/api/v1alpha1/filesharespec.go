@@ -31,6 +31,9 @@ type FileShareSpecApplyConfiguration struct {
 	// maxDirectories is how many directories the share can have at its depth and above it, declared and made
 	// by clients; unset means 10000. mkdir of one more is refused with "Disk quota exceeded". Each costs an API object.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
+	// quota bounds what the share's files may take. Where the storage can't keep a share to it the share says so (QuotaEnforced) and is
+	// not Ready; it is served all the same, without a bound. Unset: the share may fill what the storage has.
+	Quota *ShareQuotaApplyConfiguration `json:"quota,omitempty"`
 	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
 	UID *int64 `json:"uid,omitempty"`
 	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
@@ -105,6 +108,14 @@ func (b *FileShareSpecApplyConfiguration) WithDirectories(values ...string) *Fil
 // If called multiple times, the MaxDirectories field is set to the value of the last call.
 func (b *FileShareSpecApplyConfiguration) WithMaxDirectories(value int32) *FileShareSpecApplyConfiguration {
 	b.MaxDirectories = &value
+	return b
+}
+
+// WithQuota sets the Quota field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Quota field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithQuota(value *ShareQuotaApplyConfiguration) *FileShareSpecApplyConfiguration {
+	b.Quota = value
 	return b
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // FileShareStatus is what the operator sees of a FileShare.
 type FileShareStatusApplyConfiguration struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, and QuotaEnforced if there is a quota.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
@@ -24,6 +24,8 @@ type FileShareStatusApplyConfiguration struct {
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// directories counts the directories of the share.
 	Directories *ShareDirectoriesApplyConfiguration `json:"directories,omitempty"`
+	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
+	Quota *ShareQuotaStatusApplyConfiguration `json:"quota,omitempty"`
 }
 
 // FileShareStatusApplyConfiguration constructs a declarative configuration of the FileShareStatus type for use with
@@ -74,5 +76,13 @@ func (b *FileShareStatusApplyConfiguration) WithInventoryGeneration(value int64)
 // If called multiple times, the Directories field is set to the value of the last call.
 func (b *FileShareStatusApplyConfiguration) WithDirectories(value *ShareDirectoriesApplyConfiguration) *FileShareStatusApplyConfiguration {
 	b.Directories = value
+	return b
+}
+
+// WithQuota sets the Quota field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Quota field is set to the value of the last call.
+func (b *FileShareStatusApplyConfiguration) WithQuota(value *ShareQuotaStatusApplyConfiguration) *FileShareStatusApplyConfiguration {
+	b.Quota = value
 	return b
 }
