@@ -89,6 +89,9 @@ const (
 	// ReasonCephUnusable: data servers export nothing, because they can't use the Ceph file system of spec.storage.ceph: its Secret, its
 	// monitors, its identity or a user is at fault; the message says which and what to do.
 	ReasonCephUnusable = "CephUnusable"
+	// ReasonStewardFailing: data servers use the Ceph file system, but the steward, which makes places for shares and fences, can't work; the
+	// message says why and what to do.
+	ReasonStewardFailing = "StewardFailing"
 	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
 	ReasonSharedFileSystems = "SharedFileSystems"
 	// ReasonConfigPending: some data servers have not loaded their newest configuration.

@@ -26,6 +26,7 @@ func main() {
 		newOperatorCommand(),
 		newNamespaceCommand(),
 		newServerCommand(),
+		newStewardCommand(),
 		newBenchmarkCommand(),
 	)
 	if err := root.Execute(); err != nil {

@@ -55,6 +55,7 @@ type FileServerInput struct {
 func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	children := dataServerAccess(in)
 	children = append(children, namespaceServerAccess(in)...)
+	children = append(children, stewardChildren(in)...)
 	children = append(children, FrontDoorService(in))
 	for ordinal := range in.Replicas {
 		children = append(children, DataServerService(in, ordinal))
@@ -69,6 +70,9 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	}
 	if !in.Storage.Missing {
 		children = append(children, DataServers(in))
+	}
+	if in.Storage.Steward != nil {
+		children = append(children, Steward(in))
 	}
 	return append(children, NamespaceServers(in))
 }

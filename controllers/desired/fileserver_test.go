@@ -59,6 +59,9 @@ func TestFileServerChildren(t *testing.T) {
 			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24")},
 		},
 	}
+	provisioned := tests["fileserver-ceph"]
+	provisioned.FileServer = builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Provisioned().NodeSelector("ceph", "near").Build()
+	tests["fileserver-provisioned"] = provisioned
 	for name, input := range tests {
 		if len(input.FileServer.Spec.Storage.Ceph.External.Monitors) > 0 {
 			input.Storage = ceph.Servers(input.FileServer)

@@ -55,7 +55,7 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	clients := ingress(clientPeers(in.Clients), v1alpha1.NFSPort)
 	scrapers := namespacePeers(in.NetworkPolicies.MetricsFrom, nil)
 	operator := namespacePeers([]string{in.NetworkPolicies.OperatorNamespace}, map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentOperator})
-	return []runtime.ApplyConfiguration{
+	policies := []runtime.ApplyConfiguration{
 		networkPolicy(in, naming.NamespaceServers(in.name()), doors,
 			clients,
 			ingress(append(operator, scrapers...), v1alpha1.ManagerPort)),
@@ -71,6 +71,11 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 					WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentBenchmark})),
 			}, v1alpha1.MetricsPort)),
 	}
+	if in.Storage.Steward != nil {
+		// Nobody connects to it.
+		policies = append(policies, networkPolicy(in, naming.Steward(in.name()), naming.SelectSteward(in.name())))
+	}
+	return policies
 }
 
 func networkPolicy(in FileServerInput, name string, selector map[string]string, rules ...*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration) *networkingv1ac.NetworkPolicyApplyConfiguration {

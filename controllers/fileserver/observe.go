@@ -38,6 +38,8 @@ type observed struct {
 	namespacePods []corev1.Pod
 	// door is what is known of the namespace servers' connections; nil: nothing yet.
 	door *doorUse
+	// steward is the FileServer's Steward, nil if there is none.
+	steward *internalv1.Steward
 	// storage is what the back end knows.
 	storage contract.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
@@ -72,9 +74,10 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
+		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live},
-				contract.Seen{FileServer: fs, StatefulSet: o.statefulSet, DataServers: o.dataServers})
+				contract.Seen{FileServer: fs, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
@@ -133,6 +136,18 @@ func (o *observed) readDataServers(ctx context.Context, c client.Client, in clie
 	var list internalv1.DataServerList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name))
 	o.dataServers = byName(list.Items, func(s *internalv1.DataServer) string { return s.Name })
+	return err
+}
+
+func (o *observed) readSteward(ctx context.Context, c client.Client) error {
+	var steward internalv1.Steward
+	err := c.Get(ctx, client.ObjectKeyFromObject(o.fileServer), &steward)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil && steward.Spec.FileServerUID == string(o.fileServer.UID) {
+		o.steward = &steward
+	}
 	return err
 }
 

@@ -35,7 +35,8 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=patch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=stewards,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch
@@ -49,7 +50,8 @@ const FieldManager = "howdah-fileserver"
 //
 // What it gives to servers (controllers/desired, access.go), and therefore must have:
 //
-// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;shareexports/status,verbs=patch
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers/status;shareexports/status;sharestorages/status;stewards/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=update
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=update;patch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
@@ -128,13 +130,17 @@ func (r *Reconciler) applyWithKeys(ctx context.Context, o *observed, d decision)
 			certificatesOf(o.fileServer, d.input.CertificatesLost).Name)
 		d.input.CertificatesLost++
 	}
-	return errors.Join(r.keys.ensure(ctx, r.Client, o, d.input.CertificatesLost, r.Clock.Now()), r.apply(ctx, o, d))
+	made := r.keys.ensure(ctx, r.Client, o, d.input.CertificatesLost, r.Clock.Now())
+	if steward := d.input.Storage.Steward; steward != nil {
+		made = errors.Join(made, r.keys.ensureStewardSecret(ctx, r.Client, o, steward.Secret), r.bringSecret(ctx, o))
+	}
+	return errors.Join(made, r.apply(ctx, o, d))
 }
 
 // prunable are the kinds of children of which there can be one too many.
 func prunable() []client.ObjectList {
 	return []client.ObjectList{
-		&corev1.ServiceList{}, &internalv1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
+		&corev1.ServiceList{}, &internalv1.DataServerList{}, &internalv1.StewardList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
 		&policyv1.PodDisruptionBudgetList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 		&networkingv1.NetworkPolicyList{},
 	}

@@ -95,6 +95,7 @@ var by = []struct {
 	{&internalv1.ShareExport{}, fileShare, specOf(func(e *internalv1.ShareExport) string { return e.Spec.FileShareRef.Name })},
 	{&internalv1.ShareExport{}, dataServer, specOf(func(e *internalv1.ShareExport) string { return e.Spec.DataServerRef.Name })},
 	{&internalv1.DataServer{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&internalv1.Steward{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&corev1.Pod{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&corev1.Pod{}, job, label(v1alpha1.JobLabel)},
 	{&corev1.PersistentVolumeClaim{}, fileServer, label(v1alpha1.FileServerLabel)},

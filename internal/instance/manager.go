@@ -63,10 +63,12 @@ type manager struct {
 	ganesha  daemon
 	prober   prober
 	reporter reporter
-	wishes   <-chan wish
-	wake     chan struct{}
-	log      *slog.Logger
-	now      func() time.Time
+	// fence has clients of Ceph shut out, nil if there is nobody to ask.
+	fence  func(ctx context.Context, addresses []string) error
+	wishes <-chan wish
+	wake   chan struct{}
+	log    *slog.Logger
+	now    func() time.Time
 	// count tells how many connections clients have.
 	count   func() (int32, error)
 	metrics *serverMetrics

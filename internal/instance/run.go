@@ -102,6 +102,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	manager.fence = source.fence
 	// The watch must outlive the manager's last report by nothing: it is only read.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return source.run(ctx) })

@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"context"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/instance/backend"
 	"github.com/howdah/howdah/internal/instance/ceph"
@@ -16,9 +18,14 @@ func (m *manager) storageOf(server *internalv1.DataServer) backend.Backend {
 		return volumes.New(m.volumesRoot, m.log)
 	}
 	ordinal, _ := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name) // A wrong name is refused elsewhere.
+	var fence func(context.Context, []string) error
+	if in.StewardName != "" {
+		fence = m.fence
+	}
 	return ceph.New(ceph.Options{
 		Monitors: in.Monitors, FSID: in.FSID, FileSystem: in.FileSystem, RecoveryPool: in.RecoveryPool, RecoveryUser: in.RecoveryUser,
 		Node:       naming.DataServerOwner(server.Spec.ServerScope, ordinal),
-		ConfigFile: serverpod.CephConfig, Secrets: serverpod.CephSecrets, SecretName: in.SecretName, Log: m.log,
+		ConfigFile: serverpod.CephConfig, Secrets: serverpod.CephSecrets, SecretName: in.SecretName, Steward: in.StewardName,
+		Fence: fence, Log: m.log,
 	})
 }

@@ -38,6 +38,9 @@ const (
 	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"
 
+	// StewardCredential has the account as which a steward makes places in Ceph: a Secret, or nothing while there is none.
+	StewardCredential = "/etc/howdah/provisioner" //nolint:gosec // a folder
+
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
 	// variables that the pod sets through the downward API (metadata.name,
 	// metadata.namespace, spec.nodeName, status.podIP). The DataServer has the pod's name.

@@ -40,7 +40,7 @@ func TestWhatOneGetsWhoSetsNothing(t *testing.T) {
 			}
 		}
 	}
-	for _, binding := range []string{"howdah-data-servers", "howdah-namespace-servers"} {
+	for _, binding := range []string{"howdah-data-servers", "howdah-namespace-servers", "howdah-stewards"} {
 		actions := as[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, all, "ValidatingAdmissionPolicyBinding "+binding).Spec.ValidationActions
 		if !slices.Equal(actions, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}) {
 			t.Errorf("server pods are not held to what is theirs: %s does %v", binding, actions)

@@ -95,7 +95,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		Expect(patchStatus(dataServer, other, full)).To(beRefused("data server training-0 writes the status of its own DataServer, not of training-1"))
 		Expect(patchStatus(dataServer, foreign, full)).To(beRefused(byRole))
 		Expect(patchStatus(dataServer, own, `{"unreachable":{"sinceTime":"2026-11-22T00:00:00Z","seenBy":"`+door+`"}}`)).
-			To(beRefused("status.unreachable is for namespace servers to write"))
+			To(beRefused("status.unreachable, status.fenced is not for data servers to write"))
 		Expect(dataServer.Patch(ctx, own.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"address":"10.0.0.66"}}`)))).To(beRefused(byRole))
 		Expect(dataServer.Delete(ctx, own.DeepCopy())).To(beRefused(byRole))
 
@@ -123,7 +123,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		}
 		Expect(patchStatus(namespaceServer, own, seen("training-front-door-5d8f-y8"))).To(beRefused("status.unreachable.seenBy must be the pod that says so: " + door))
 		Expect(patchStatus(namespaceServer, own, seen(door))).To(Succeed())
-		Expect(patchStatus(dataServer, own, `{"unreachable":null}`)).To(beRefused("status.unreachable is for namespace servers to write"))
+		Expect(patchStatus(dataServer, own, `{"unreachable":null}`)).To(beRefused("status.unreachable, status.fenced is not for data servers to write"))
 		Expect(patchStatus(dataServer, own, `{"nodeName":"node-a"}`)).To(Succeed(), "it reports while it counts as unreachable")
 		another := asPod(namespace, naming.NamespaceServers("training"), "training-front-door-5d8f-z9")
 		Expect(patchStatus(another, own, `{"unreachable":null}`)).To(Succeed(), "the next keeper takes it back")

@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -12,16 +14,19 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
-// provisioned makes a FileServer whose shares a steward makes in Ceph, and runs its pods; nobody plays the steward.
+// provisioned makes a FileServer whose shares a steward makes in Ceph, and runs its pods; the steward works, and makes nothing.
 func provisioned(namespace, name string, replicas int32) *v1alpha1.FileServer {
 	GinkgoHelper()
 	fs := builders.FileServer(namespace, name).Replicas(replicas).Provisioned().Build()
 	create(fs)
 	runNamespaceServers(namespace, name)
 	startDataServers(namespace, name)
+	stewardWorks(namespace, name, "a")
 	runEverything(namespace, name)
 	return fs
 }
@@ -45,6 +50,130 @@ func madeStorage(namespace, name string) {
 	GinkgoHelper()
 	tellStorage(namespace, name, conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "the place is there"))
 }
+
+// stewardSays plays the steward: it says this of itself, and that it has written the Secret so.
+func stewardSays(namespace, name string, condition metav1.Condition, revision string) {
+	GinkgoHelper()
+	object := exists(&internalv1.Steward{}, namespace, name)
+	before, generation := object.DeepCopy(), object.Generation
+	conditions.Set(&object.Status.Conditions, generation, time.Now(), condition)
+	object.Status.ObservedGeneration, object.Status.SecretRevision = &generation, revision
+	Expect(admin.Status().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+}
+
+// stewardWorks plays a steward with nothing amiss.
+func stewardWorks(namespace, name, revision string) {
+	GinkgoHelper()
+	stewardSays(namespace, name, conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "client.howdah-provisioner keeps 0 shares"), revision)
+}
+
+var _ = Describe("A FileServer with a steward", func() {
+	It("has one pod with the credential, a Secret for it to write, and users of its own for data servers", func() {
+		namespace := newNamespace()
+		fs := provisioned(namespace, "training", 2)
+		secret := naming.StewardSecret("training", string(fs.UID))
+		made := exists(&corev1.Secret{}, namespace, secret)
+		Expect(made.Data).To(BeEmpty())
+		Expect(metav1.GetControllerOf(made).UID).To(Equal(fs.UID))
+		told := exists(&internalv1.Steward{}, namespace, "training")
+		Expect(told.Spec.FileServerUID).To(Equal(string(fs.UID)))
+		Expect(told.Spec.Ceph.SharesSecretName).To(Equal(secret))
+		Expect(told.Spec.Ceph.ProvisioningSecretName).To(Equal("ceph"))
+		pod := exists(&appsv1.Deployment{}, namespace, "training-steward").Spec.Template.Spec
+		Expect(pod.Containers[0].Args).To(Equal([]string{"steward", "--file-server=training"}))
+		for _, server := range dataServersOf(namespace, "training") {
+			ordinal, _ := naming.DataServerOrdinal("training", server.Name)
+			Expect(server.Spec.Ceph.RecoveryUser).To(Equal(ceph.RecoveryUser(string(fs.UID), ordinal)))
+			Expect(server.Spec.Ceph.SecretName).To(Equal(secret))
+			Expect(server.Spec.Ceph.StewardName).To(Equal("training"))
+		}
+		for _, volume := range exists(&appsv1.StatefulSet{}, namespace, "training").Spec.Template.Spec.Volumes {
+			Expect(volume.Secret == nil || volume.Secret.SecretName != "ceph").To(BeTrue(), "a data server has the credential")
+		}
+
+		By("making the Secret again when the steward misses it")
+		Expect(admin.Delete(ctx, made)).To(Succeed())
+		stewardSays(namespace, "training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonSecretMissing, "there is no Secret"), "")
+		Eventually(func() bool {
+			again := &corev1.Secret{}
+			return admin.Get(ctx, client.ObjectKeyFromObject(made), again) == nil && again.UID != made.UID
+		}, patience, "100ms").Should(BeTrue())
+	})
+
+	It("brings a new Secret to the pods at once, and follows monitors without another pod", func() {
+		namespace := newNamespace()
+		fs := provisioned(namespace, "training", 2)
+		stewardWorks(namespace, "training", "first")
+		for _, revision := range []string{"first", "second"} {
+			stewardWorks(namespace, "training", revision)
+			for _, name := range []string{"training-0", "training-1"} {
+				Eventually(func() string {
+					return exists(&corev1.Pod{}, namespace, name).Annotations[v1alpha1.StorageSecretAnnotation]
+				}, patience, "100ms").Should(Equal(revision))
+			}
+		}
+		generation := exists(&appsv1.Deployment{}, namespace, "training-steward").Generation
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Ceph.External.Monitors = []string{"10.0.0.7:3300"} })
+		Eventually(func() []string { return exists(&internalv1.Steward{}, namespace, "training").Spec.Ceph.Monitors }, patience, "100ms").
+			Should(Equal([]string{"10.0.0.7:3300"}))
+		Expect(exists(&appsv1.Deployment{}, namespace, "training-steward").Generation).To(Equal(generation))
+	})
+
+	It("says what the steward says where data servers lack something, and that they serve where they do", func() {
+		namespace := newNamespace()
+		create(builders.FileServer(namespace, "training").Replicas(2).Provisioned().Build())
+		storage := func() string {
+			c := fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable)
+			return string(c.Status) + " " + c.Reason + " " + c.Message
+		}
+		Eventually(storage, patience, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
+		stewardSays(namespace, "training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "there is no Secret ceph"), "")
+		Eventually(storage, patience, "100ms").Should(Equal("False CephUnusable the steward can't work: there is no Secret ceph"))
+		stewardWorks(namespace, "training", "r")
+		runEverything(namespace, "training")
+		Eventually(storage, patience, "100ms").Should(Equal("True Ready 2 of 2 data servers use Ceph file system fs1"))
+		stewardSays(namespace, "training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "no monitor answers"), "r")
+		Eventually(storage, patience, "100ms").Should(And(HavePrefix("True StewardFailing 2 of 2 data servers use"), HaveSuffix("no monitor answers")))
+		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+	})
+
+	It("lets its pod write what is its own, and nothing else", func() {
+		namespace := newNamespace()
+		fs := builders.FileServer(namespace, "training").Replicas(1).Provisioned().Build()
+		create(fs)
+		other := builders.FileServer(namespace, "archive").Replicas(1).Provisioned().Build()
+		create(other)
+		create(builders.FileShare(namespace, "data", "training").Path("/data").Build())
+		create(builders.FileShare(namespace, "old", "archive").Path("/old").Build())
+		own, foreign := exists(&internalv1.ShareStorage{}, namespace, "data.training"), exists(&internalv1.ShareStorage{}, namespace, "old.archive")
+		exists(&internalv1.Steward{}, namespace, "archive")
+		server := exists(&internalv1.DataServer{}, namespace, "training-0")
+		steward := asPod(namespace, "training-steward", "training-steward-5d8f-x7")
+		ready := `{"conditions":[{"type":"Ready","status":"False","reason":"Progressing","message":"m","lastTransitionTime":"2026-11-22T00:00:00Z"}]}`
+		Expect(patchStatus(steward, own, ready)).To(Succeed())
+		Expect(patchStatus(steward, exists(&internalv1.Steward{}, namespace, "training"), ready)).To(Succeed())
+		Expect(patchStatus(steward, server, `{"fenced":{"id":"a"}}`)).To(Succeed())
+		Expect(patchStatus(steward, server, `{"nodeName":"elsewhere"}`)).To(beRefused("writes the field fenced only"))
+		Expect(patchStatus(steward, foreign, ready)).To(beRefused("writes its objects only"))
+		Expect(patchStatus(steward, exists(&internalv1.Steward{}, namespace, "archive"), ready)).To(beRefused(byRole))
+		Expect(steward.Delete(ctx, own.DeepCopy())).To(beRefused(byRole))
+
+		named := func(name string) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"a": []byte("b")}}
+		}
+		secret := naming.StewardSecret("training", string(fs.UID))
+		exists(&corev1.Secret{}, namespace, secret)
+		Expect(steward.Update(ctx, named(secret))).To(Succeed())
+		Expect(steward.Get(ctx, client.ObjectKey{Namespace: namespace, Name: secret}, &corev1.Secret{})).To(beRefused(byRole))
+		Expect(steward.Update(ctx, named(naming.StewardSecret("archive", string(other.UID))))).To(beRefused(byRole))
+		Expect(steward.Create(ctx, named("new"))).To(beRefused(byRole))
+		stranger := asPod(namespace, "training-steward", "training-1")
+		Expect(patchStatus(stranger, own, ready)).To(beRefused("must have been made for its pod"))
+		dataServer := asPod(namespace, "training-data", "training-0")
+		Expect(patchStatus(dataServer, server, `{"fence":{"id":"b","addresses":["10.0.0.1:0/1"]}}`)).To(Succeed())
+		Expect(patchStatus(dataServer, server, `{"fenced":{"id":"b"}}`)).To(beRefused("is not for data servers to write"))
+	})
+})
 
 var _ = Describe("A share whose place a steward makes", func() {
 	It("has a ShareStorage, waits for it, and is Ready with it", func() {

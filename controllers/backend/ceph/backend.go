@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/contract"
-	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -95,8 +93,12 @@ func (s *Storage) Decide(map[string]string) contract.Decision {
 // that waits for it could say nothing.
 func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
 	external, secret := fs.Spec.Storage.Ceph.External, secretOf(fs)
+	var steward *contract.Steward
+	if (Backend{}).HasSteward(fs) {
+		steward = stewardOf(fs, secret)
+	}
 	return contract.ServerStorage{
-		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
+		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds, Steward: steward,
 		Volumes: []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(secretsVolume).WithSecret(
 			corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(rootOnly).WithOptional(true))},
 		Mounts: []*corev1ac.VolumeMountApplyConfiguration{
@@ -106,7 +108,7 @@ func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
 			described := internalv1ac.CephFileSystem().
 				WithMonitors(external.Monitors...).WithFSID(external.FSID).WithFileSystem(external.FileSystem).
 				WithRecoveryPool(external.RecoveryPool).WithRecoveryUser(external.RecoveryUser).WithSecretName(secret)
-			if (Backend{}).HasSteward(fs) {
+			if steward != nil {
 				described.WithRecoveryUser(ceph.RecoveryUser(string(fs.UID), ordinal)).WithStewardName(fs.Name)
 			}
 			spec.WithVolumes(1).WithCeph(described)
@@ -117,29 +119,6 @@ func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
 // secretOf is the Secret that data servers mount.
 func secretOf(fs *v1alpha1.FileServer) string {
 	return cmp.Or(fs.Spec.Storage.Ceph.External.SharesSecretRef.Name, naming.StewardSecret(fs.Name, string(fs.UID)))
-}
-
-// Condition repeats what data servers say of it.
-func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Condition {
-	const conditionType = v1alpha1.FileServerStorageAvailable
-	fileSystem := s.FileServer.Spec.Storage.Ceph.External.FileSystem
-	refusing, words := s.Refusing(replicas)
-	var silent []string
-	for ordinal := range replicas {
-		name := naming.DataServer(s.FileServer.Name, ordinal)
-		if s.DataServers[name].Status.ObservedGeneration == nil && !slices.Contains(refusing, name) {
-			silent = append(silent, name)
-		}
-	}
-	switch {
-	case len(refusing) > 0:
-		return conditions.False(conditionType, v1alpha1.ReasonCephUnusable, fmt.Sprintf("%d of %d data servers can't use Ceph file system %s (%s): %s",
-			len(refusing), replicas, fileSystem, conditions.List(refusing, maxNamed), words))
-	case len(silent) > 0:
-		return conditions.False(conditionType, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d data servers have not used Ceph file system %s yet: %s",
-			len(silent), replicas, fileSystem, conditions.List(silent, maxNamed)))
-	}
-	return conditions.True(conditionType, v1alpha1.ReasonReady, fmt.Sprintf("%d of %d data servers use Ceph file system %s", replicas, replicas, fileSystem))
 }
 
 // Capacity is that of the file system, as any data server has measured it.

@@ -54,6 +54,8 @@ type Seen struct {
 	StatefulSet *appsv1.StatefulSet
 	// DataServers are by name.
 	DataServers map[string]internalv1.DataServer
+	// Steward is what the FileServer's steward says, nil if there is none.
+	Steward *internalv1.Steward
 }
 
 // Storage is the storage of one FileServer as it was observed. It decides and reports; it neither reads nor writes.
@@ -96,6 +98,18 @@ type ServerStorage struct {
 	LeaseSeconds, GraceSeconds int32
 	// Describe writes the storage's part of the specification of the DataServer with this number.
 	Describe func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration)
+	// Steward is the FileServer's, nil where there is none.
+	Steward *Steward
+}
+
+// Steward is the pod that makes places of shares, and what it needs.
+type Steward struct {
+	// Credential is the Secret that its pod mounts, and no other pod.
+	Credential string
+	// Secret is what it writes and data servers mount. The operator makes it, empty.
+	Secret string
+	// Describe writes the storage's part of the specification of the Steward.
+	Describe func(spec *internalv1ac.StewardSpecApplyConfiguration)
 }
 
 // Refusal is what a data server says of storage that it refuses or can't use, "" if there is none.

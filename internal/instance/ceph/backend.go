@@ -33,6 +33,8 @@ type Options struct {
 	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and <share>.json
 	// for each share, SecretName the Secret that is mounted there.
 	ConfigFile, Secrets, SecretName string
+	// Steward is who writes that Secret, and makes and removes directories of shares; "" if somebody else did all that.
+	Steward string
 	// Helper is howdah-ceph; unset means client.Binary.
 	Helper string
 	// Fence blocklists clients by their addresses; nil if nobody may.
@@ -66,7 +68,7 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New is the back end of a file system. It connects when it is first needed.
 func New(options Options) *Backend {
-	return &Backend{options: options, secrets: secrets{options.Secrets, options.SecretName}, shares: map[string]share{}}
+	return &Backend{options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{}}
 }
 
 // Refusal is the reason of what Ceph or its Secret is at fault for.
@@ -298,9 +300,9 @@ func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name stri
 var errNotOurs = errors.New("reclaimPolicy is Delete, and its directory in Ceph was made by somebody else and stays: take the share's entry out of the Secret, " +
 	"and remove the directory in Ceph or keep it, or set reclaimPolicy to Retain")
 
-// Discard removes nothing.
+// Discard removes nothing: the steward does, when no data server exports the share any more; or whoever made the directory.
 func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {
-	if b.HasData(ctx, server, name) {
+	if b.options.Steward == "" && b.HasData(ctx, server, name) {
 		return errNotOurs
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 // secrets are the files of the Secret with the shares' directories and the users' keys. What is wrong with them goes into statuses, so it
 // names the Secret, the entry and what to do.
 type secrets struct {
-	// directory is where the Secret is mounted, name is its name.
-	directory, name string
+	// directory is where the Secret is mounted, name is its name, steward who writes it; "" if people do.
+	directory, name, steward string
 }
 
 // share is where a share's data is, and whose it is: the entry <share>.json.
@@ -32,6 +32,9 @@ func (s secrets) keyring(user string) string {
 
 // missing tells that an entry is not there, with what belongs into it. The Secret is mounted whether it exists or not.
 func (s secrets) missing(entry, content string) error {
+	if s.steward != "" {
+		return fmt.Errorf("the steward has put no entry %s into Secret %s yet, or it has not come here: kubectl get stewards,sharestorages say what it waits for", entry, s.name)
+	}
 	// The kubelet's own names begin with two dots, and are there in any case.
 	found, err := filepath.Glob(filepath.Join(s.directory, "[^.]*"))
 	if err == nil && len(found) == 0 {

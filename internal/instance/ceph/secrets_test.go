@@ -16,7 +16,7 @@ func secretOf(t *testing.T, files map[string]string) secrets {
 			t.Fatal(err)
 		}
 	}
-	return secrets{directory, "ceph-shares"}
+	return secrets{directory: directory, name: "ceph-shares"}
 }
 
 const keyOfA = "[client.a]\n\tkey = AQ==\n"
@@ -59,6 +59,15 @@ func TestASecretThatIsNotThereIsNamed(t *testing.T) {
 	const want = "there is no Secret ceph-shares, or nothing is in it"
 	// As a kubelet mounts a Secret that is optional and not there.
 	if err := secretOf(t, map[string]string{"..data": ""}).key("rec"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "client.rec.keyring") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhereAStewardWritesTheSecretItIsNamed(t *testing.T) {
+	s := secretOf(t, nil)
+	s.steward = "training"
+	_, err := s.share("unet3d")
+	if err == nil || !strings.Contains(err.Error(), "the steward has put no entry unet3d.json into Secret ceph-shares yet") {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,6 +27,7 @@ var advice = map[string]string{
 		"and only with clients that you trust: spec.storage.volumes.sharedFileSystemPolicy: Allow. See docs/security.md#file-handles.",
 	v1alpha1.ReasonCephUnusable: "Mend what the message names: the Secret of spec.storage.ceph.external.sharesSecretRef, the monitors, or the user in Ceph. The data servers try again by themselves, a changed Secret reaches them within two minutes. " +
 		"See docs/operations-ceph.md.",
+	v1alpha1.ReasonStewardFailing:       "Shares that are served go on. Mend what the message names; the steward tries again by itself. kubectl logs deployment/NAME-steward has its log. See docs/operations-ceph.md.",
 	v1alpha1.ReasonSharedFileSystems:    "Fine for trials with clients that you trust; see docs/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add nodes, uncordon them, loosen spec.placement, or lower spec.replicas.",

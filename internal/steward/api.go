@@ -1,0 +1,215 @@
+package steward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// wish is what the API asks of the steward. Nothing in it may be changed.
+type wish struct {
+	// steward is nil if there is none.
+	steward *internalv1.Steward
+	// storages are those of the FileServer, by name; those that have a path already come first.
+	storages []*internalv1.ShareStorage
+	// servers are its data servers, by name.
+	servers []*internalv1.DataServer
+}
+
+// api is the steward's part of the API: its own object, its FileServer's ShareStorages and DataServers, and the one Secret.
+type api struct {
+	namespace, name string
+	cache           cache.Cache
+	client          client.Client
+	// changed is told of what may be new to do, asked of requests to fence.
+	changed, asked chan struct{}
+}
+
+func newAPI(config *rest.Config, namespace, name string) (*api, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{internalv1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering the API: %w", err)
+		}
+	}
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.FileServerLabel: name})}
+	watched, err := cache.New(config, cache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		DefaultTransform:  cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&internalv1.Steward{}:      {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+			&internalv1.ShareStorage{}: ours,
+			&internalv1.DataServer{}:   ours,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching the API: %w", err)
+	}
+	writer, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API: %w", err)
+	}
+	return &api{namespace: namespace, name: name, cache: watched, client: writer, changed: make(chan struct{}, 1), asked: make(chan struct{}, 1)}, nil
+}
+
+func tell(channel chan struct{}) {
+	select {
+	case channel <- struct{}{}:
+	default: // It is to look anyway.
+	}
+}
+
+// run watches until the context ends.
+func (a *api) run(ctx context.Context) error {
+	for _, kind := range []client.Object{&internalv1.Steward{}, &internalv1.ShareStorage{}, &internalv1.DataServer{}} {
+		informer, err := a.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind, err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { a.seen(nil, object) },
+			UpdateFunc: a.seen,
+			DeleteFunc: func(object any) { a.seen(nil, object) },
+		})
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind, err)
+		}
+	}
+	if err := a.cache.Start(ctx); err != nil {
+		return fmt.Errorf("watching the API: %w", err)
+	}
+	return nil
+}
+
+// seen tells whoever it concerns. Of what is known already only a changed specification or a deletion does: the statuses are mostly the
+// steward's own.
+func (a *api) seen(before, after any) {
+	if _, isServer := after.(*internalv1.DataServer); isServer {
+		tell(a.asked)
+	}
+	if old, ok := before.(client.Object); ok {
+		now, ok := after.(client.Object)
+		if ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration() && (old.GetDeletionTimestamp() == nil) == (now.GetDeletionTimestamp() == nil) {
+			return
+		}
+	}
+	tell(a.changed)
+}
+
+// read is what is wished for at present; it waits until everything that was there at the start is known.
+func (a *api) read(ctx context.Context) (wish, error) {
+	var w wish
+	if !a.cache.WaitForCacheSync(ctx) {
+		return w, ctx.Err()
+	}
+	var stewards internalv1.StewardList
+	var storages internalv1.ShareStorageList
+	var servers internalv1.DataServerList
+	for _, list := range []client.ObjectList{&stewards, &storages, &servers} {
+		if err := a.cache.List(ctx, list, client.InNamespace(a.namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return w, fmt.Errorf("reading %T: %w", list, err)
+		}
+	}
+	for i := range stewards.Items {
+		w.steward = &stewards.Items[i]
+	}
+	for i := range storages.Items {
+		if storages.Items[i].Spec.FileServerRef.Name == a.name {
+			w.storages = append(w.storages, &storages.Items[i])
+		}
+	}
+	slices.SortFunc(w.storages, func(x, y *internalv1.ShareStorage) int {
+		if (x.Status.Path != "") != (y.Status.Path != "") {
+			if x.Status.Path != "" {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(x.Name, y.Name)
+	})
+	for i := range servers.Items {
+		if servers.Items[i].Spec.FileServerRef.Name == a.name {
+			w.servers = append(w.servers, &servers.Items[i])
+		}
+	}
+	slices.SortFunc(w.servers, func(x, y *internalv1.DataServer) int { return strings.Compare(x.Name, y.Name) })
+	return w, nil
+}
+
+// stillEnding looks past the cache whether a ShareStorage is still the one that is being deleted. What follows can't be taken back, and another
+// steward of this FileServer may have been at work while this one was cut off.
+func (a *api) stillEnding(ctx context.Context, storage *internalv1.ShareStorage) error {
+	now := &internalv1.ShareStorage{}
+	if err := a.client.Get(ctx, client.ObjectKeyFromObject(storage), now); err != nil {
+		return fmt.Errorf("looking whether the share's place is still to be removed: %w", err)
+	}
+	if now.UID != storage.UID || now.DeletionTimestamp == nil || now.Generation != storage.Generation {
+		return fmt.Errorf("ShareStorage %s is another one by now", storage.Name)
+	}
+	return nil
+}
+
+// reportStorage writes the status of a ShareStorage if it is not that already.
+func (a *api) reportStorage(ctx context.Context, before *internalv1.ShareStorage, status internalv1.ShareStorageStatus) error {
+	after := before.DeepCopy()
+	after.Status = status
+	if equality.Semantic.DeepEqual(before.Status, status) {
+		return nil
+	}
+	// The lock keeps a status from an object that took the name since.
+	if err := a.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of ShareStorage %s: %w", before.Name, err)
+	}
+	return nil
+}
+
+// reportSteward writes the status of the Steward if it is not that already.
+func (a *api) reportSteward(ctx context.Context, before *internalv1.Steward, status internalv1.StewardStatus) error {
+	after := before.DeepCopy()
+	after.Status = status
+	if equality.Semantic.DeepEqual(before.Status, status) {
+		return nil
+	}
+	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of Steward %s: %w", before.Name, err)
+	}
+	return nil
+}
+
+// reportFenced answers a data server.
+func (a *api) reportFenced(ctx context.Context, before *internalv1.DataServer, answer internalv1.FenceAnswer) error {
+	after := before.DeepCopy()
+	after.Status.Fenced = answer
+	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("answering data server %s: %w", before.Name, err)
+	}
+	return nil
+}
+
+// writeSecret replaces all that is in the Secret for data servers. The steward may not read it: it knows what belongs there.
+func (a *api) writeSecret(ctx context.Context, steward *internalv1.Steward, entries map[string][]byte) error {
+	return a.client.Update(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: steward.Spec.Ceph.SharesSecretName, Namespace: a.namespace,
+			Labels: steward.Labels, OwnerReferences: steward.OwnerReferences,
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: entries,
+	})
+}

@@ -1,0 +1,91 @@
+package steward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+// Options configure a steward.
+type Options struct {
+	// FileServer and Namespace name the Steward object. Required.
+	FileServer, Namespace string
+	// Credential is where the Secret with the account that provisions is mounted, RunDir where files may be written; unset means the pod's.
+	Credential, RunDir string
+	// Helper is howdah-ceph; unset means client.Binary.
+	Helper string
+	// Port is that of probes; unset means v1alpha1.ManagerPort, below 0 none.
+	Port int
+	// Log is where everything is told. Required.
+	Log *slog.Logger
+}
+
+// Run is the steward. It returns when the context has ended, or with the error that keeps it from working at all.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	if o.FileServer == "" || o.Namespace == "" {
+		return errors.New("the name of the FileServer and its Kubernetes namespace are required")
+	}
+	if o.Credential == "" {
+		o.Credential = serverpod.StewardCredential
+	}
+	if o.RunDir == "" {
+		o.RunDir = serverpod.RunDir
+	}
+	if o.Port == 0 {
+		o.Port = v1alpha1.ManagerPort
+	}
+	to, err := newAPI(config, o.Namespace, o.FileServer)
+	if err != nil {
+		return err
+	}
+	connectors := make([]*connector, 2)
+	for i, name := range []string{"places", "fences"} {
+		directory := filepath.Join(o.RunDir, name)
+		if err := os.MkdirAll(directory, 0o700); err != nil {
+			return fmt.Errorf("preparing to connect to Ceph: %w", err)
+		}
+		connectors[i] = &connector{helper: o.Helper, credential: o.Credential, directory: directory}
+	}
+	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, places: map[string]known{}, lost: map[string]bool{}}
+	fences := &fencer{api: to, connector: connectors[1], log: o.Log}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return to.run(ctx) })
+	group.Go(func() error { return places.run(ctx) })
+	group.Go(func() error { return fences.run(ctx) })
+	if o.Port > 0 {
+		group.Go(func() error { return serveProbes(ctx, o.Port) })
+	}
+	return group.Wait()
+}
+
+// serveProbes answers the kubelet: the program runs. Whether Ceph does is in statuses: no restart of a pod would mend it.
+func serveProbes(ctx context.Context, port int) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(port))
+	if err != nil {
+		return fmt.Errorf("listening for probes: %w", err)
+	}
+	mux := http.NewServeMux()
+	for _, path := range []string{serverpod.HealthPath, serverpod.ReadyPath} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("answering probes: %w", err)
+	}
+	return nil
+}

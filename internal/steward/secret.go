@@ -1,0 +1,61 @@
+package steward
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+)
+
+// place is what data servers need to know of a share.
+type place struct {
+	path, user, key string
+}
+
+// maxSecret is how large the values of a Secret may be together (corev1.MaxSecretSize), in bytes.
+const maxSecret = 1 << 20
+
+// contents is the Secret for data servers: for each share, by its key, an entry with its directory and user, and for each user its keyring,
+// as in a Secret that somebody makes for sharesSecretRef. recovery has the keys of the recovery users.
+func contents(places map[string]place, recovery map[string]string) (map[string][]byte, error) {
+	entries := map[string][]byte{}
+	for share, at := range places {
+		text, err := json.Marshal(map[string]string{"path": at.path, "user": at.user})
+		if err != nil {
+			return nil, err // Strings can always be encoded.
+		}
+		entries[share+".json"] = text
+		entries[keyringName(at.user)] = []byte(keyring(at.user, at.key))
+	}
+	for user, key := range recovery {
+		entries[keyringName(user)] = []byte(keyring(user, key))
+	}
+	size := 0
+	for name, entry := range entries {
+		size += len(name) + len(entry)
+	}
+	if size > maxSecret {
+		return nil, fmt.Errorf("the %d shares need %d bytes of the Secret, which can have %d: use another FileServer for some of them", len(places), size, maxSecret)
+	}
+	return entries, nil
+}
+
+func keyringName(user string) string { return "client." + user + ".keyring" }
+
+func keyring(user, key string) string { return "[client." + user + "]\n\tkey = " + key + "\n" }
+
+func sameContents(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
+
+// isComplete tells whether all is known that the Secret may have had before this start. The steward can't read it: what it left out would be
+// taken from data servers that serve. A place that is lost for sure is known to be.
+func isComplete(storages []*internalv1.ShareStorage, places map[string]place, lost map[string]bool) bool {
+	for _, storage := range storages {
+		share := storage.Spec.FileShareRef.Name
+		if _, known := places[share]; storage.Status.Path != "" && storage.DeletionTimestamp == nil && !known && !lost[share] {
+			return false
+		}
+	}
+	return true
+}

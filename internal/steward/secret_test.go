@@ -1,0 +1,85 @@
+package steward
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+func TestTheSecretHasWhatDataServersRead(t *testing.T) {
+	entries, err := contents(map[string]place{"unet3d": {"/volumes/g/s/1", "howdah-share-a", "AQ=="}, "tenant.data": {"/volumes/g/t/1", "howdah-share-b", "AR=="}},
+		map[string]string{"howdah-rec-u-0": "AS=="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"unet3d.json":                   `{"path":"/volumes/g/s/1","user":"howdah-share-a"}`,
+		"tenant.data.json":              `{"path":"/volumes/g/t/1","user":"howdah-share-b"}`,
+		"client.howdah-share-a.keyring": "[client.howdah-share-a]\n\tkey = AQ==\n",
+		"client.howdah-share-b.keyring": "[client.howdah-share-b]\n\tkey = AR==\n",
+		"client.howdah-rec-u-0.keyring": "[client.howdah-rec-u-0]\n\tkey = AS==\n",
+	} {
+		if string(entries[name]) != want {
+			t.Errorf("%s is %q, want %q", name, entries[name], want)
+		}
+	}
+	if len(entries) != 5 {
+		t.Errorf("%d entries", len(entries))
+	}
+}
+
+func TestASecretThatWouldBeTooLargeIsSaidToBe(t *testing.T) {
+	places := map[string]place{}
+	for i := range 4096 {
+		share := strings.Repeat("x", 40) + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
+		places[share] = place{"/volumes/" + strings.Repeat("p", 120), ceph.ShareUser("u", share), strings.Repeat("k", 40)}
+	}
+	if _, err := contents(places, nil); err == nil || !strings.Contains(err.Error(), "use another FileServer") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheSecretIsNotWrittenBeforeAllThatItMayHaveHadIsKnown(t *testing.T) {
+	storage := func(share, path string, deleting bool) *internalv1.ShareStorage {
+		s := &internalv1.ShareStorage{Spec: internalv1.ShareStorageSpec{FileShareRef: internalv1.FileShareReference{Name: share}}}
+		s.Status.Path = path
+		if deleting {
+			s.DeletionTimestamp = &metav1.Time{}
+		}
+		return s
+	}
+	a := map[string]place{"a": {}}
+	for name, tc := range map[string]struct {
+		storages []*internalv1.ShareStorage
+		places   map[string]place
+		lost     map[string]bool
+		want     bool
+	}{
+		"no shares":                  {nil, nil, nil, true},
+		"a share that is known":      {[]*internalv1.ShareStorage{storage("a", "/a", false)}, a, nil, true},
+		"one that is not known":      {[]*internalv1.ShareStorage{storage("a", "/a", false), storage("b", "/b", false)}, a, nil, false},
+		"one that was never made":    {[]*internalv1.ShareStorage{storage("a", "/a", false), storage("b", "", false)}, a, nil, true},
+		"one that is being deleted":  {[]*internalv1.ShareStorage{storage("b", "/b", true)}, nil, nil, true},
+		"one that is known for lost": {[]*internalv1.ShareStorage{storage("b", "/b", false)}, nil, map[string]bool{"b": true}, true},
+	} {
+		if got := isComplete(tc.storages, tc.places, tc.lost); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Whoever may write a request could else have anybody shut out; and what is answered late must not hit the ganesha that has started since.
+func TestOnlyWhoWatchesAndWasNamedIsShutOut(t *testing.T) {
+	watchers := []ceph.Watcher{{Address: "10.0.0.1:0/5"}, {Address: "10.0.0.1:0/6"}, {Address: "10.0.0.1:0/5"}}
+	got := fenceable([]string{"10.0.0.1:0/5", "10.0.0.9:0/1"}, watchers)
+	if len(got) != 1 || got[0] != "10.0.0.1:0/5" {
+		t.Errorf("%v", got)
+	}
+	if got := fenceable([]string{"10.0.0.9:0/1"}, watchers); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}

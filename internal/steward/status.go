@@ -1,0 +1,98 @@
+package steward
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+// maxMessage is the largest message of a condition, and maxFault that of a FenceAnswer, in bytes.
+const (
+	maxMessage = 32768
+	maxFault   = 1024
+)
+
+// sight is what is known of a share's place at the end of a pass.
+type sight struct {
+	// reason is "" if the place is there and its user's key is in the Secret; else it is why not, with the words.
+	reason, words string
+	// user is that of the place, info what Ceph says of it; nil if it was not asked.
+	user string
+	info *ceph.SubvolumeInfo
+	// removed: the place has ended.
+	removed bool
+}
+
+// storageStatus is the status to report of a ShareStorage. What is not known now keeps its earlier word.
+func storageStatus(storage *internalv1.ShareStorage, seen sight, now metav1.Time) internalv1.ShareStorageStatus {
+	status, generation := *storage.Status.DeepCopy(), storage.Generation
+	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: truncate(message, maxMessage), ObservedGeneration: generation, LastTransitionTime: now,
+		})
+	}
+	if seen.info != nil {
+		status.UsedBytes, status.QuotaBytes = &seen.info.UsedBytes, &seen.info.QuotaBytes
+		if seen.info.Path != "" {
+			status.Path, status.User = seen.info.Path, seen.user
+		}
+	}
+	switch {
+	case storage.DeletionTimestamp != nil && seen.removed:
+		words := "the share's user is gone, and its subvolume stays"
+		if storage.Spec.DataPolicy == internalv1.DataDelete {
+			words = "the share's user is gone, and its subvolume is in Ceph's trash"
+		}
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, internalv1.StorageRemoved, words)
+		set(internalv1.StorageRemoved, metav1.ConditionTrue, internalv1.StorageRemoved, words)
+		status.ObservedGeneration = &generation
+	case storage.DeletionTimestamp != nil:
+		set(internalv1.StorageRemoved, metav1.ConditionFalse, internalv1.ReasonRemovalFailing, seen.words)
+	case seen.reason != "":
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, seen.reason, seen.words)
+	default:
+		words := "the share has its subvolume and its user"
+		if seen.words != "" {
+			words += "; " + seen.words
+		}
+		set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, words)
+		status.ObservedGeneration = &generation
+	}
+	return status
+}
+
+// isEnded tells whether a place has ended, and it was said so.
+func isEnded(storage *internalv1.ShareStorage) bool {
+	return meta.IsStatusConditionTrue(storage.Status.Conditions, internalv1.StorageRemoved) &&
+		storage.Status.ObservedGeneration != nil && *storage.Status.ObservedGeneration == storage.Generation
+}
+
+// stewardStatus is the status to report of a Steward: reason is "" if nothing is wrong.
+func stewardStatus(steward *internalv1.Steward, reason, words, revision string, now metav1.Time) internalv1.StewardStatus {
+	status, generation := *steward.Status.DeepCopy(), steward.Generation
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(words, maxMessage),
+		ObservedGeneration: generation, LastTransitionTime: now,
+	}
+	if reason == "" {
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonReady
+		status.ObservedGeneration = &generation
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+	if revision != "" {
+		status.SecretRevision = revision
+	}
+	return status
+}
+
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}

@@ -1,0 +1,283 @@
+package steward
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+const (
+	// lookEvery is how often places are looked at that are as they should be: how much is used, and whether they are still there.
+	lookEvery = 3 * time.Minute
+	// retryFirst to retryMost is the wait before a pass with a fault is tried again.
+	retryFirst = time.Second
+	retryMost  = 30 * time.Second
+	// publishEvery is how long new places wait for others before data servers are told of them.
+	publishEvery = 2 * time.Second
+)
+
+// known is a place that is as it should be.
+type known struct {
+	uid        types.UID
+	generation int64
+	place      place
+	lookedAt   time.Time
+}
+
+// steward brings places to what ShareStorages ask for, and reports. It belongs to one goroutine.
+type steward struct {
+	api       *api
+	connector *connector
+	log       *slog.Logger
+	now       func() time.Time
+
+	// places are those that data servers are told of, by their shares; lost are shares whose place is missed.
+	places map[string]known
+	lost   map[string]bool
+	// recovery has the keys of recovery users, told what was seen of each place in this pass.
+	recovery   map[string]string
+	recoveryAt time.Time
+	told       map[string]sight
+	// written is what the Secret has; nil if that is not known. revision is another one after each write.
+	written   map[string][]byte
+	writtenAt time.Time
+	revision  string
+}
+
+// run works until the context ends.
+func (s *steward) run(ctx context.Context) error {
+	defer s.connector.close()
+	wait := retryFirst
+	retry := time.NewTimer(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.api.changed:
+			wait = retryFirst
+		case <-retry.C:
+		}
+		again := lookEvery
+		if s.pass(ctx) {
+			wait = retryFirst
+		} else {
+			again, wait = wait, min(2*wait, retryMost)
+		}
+		retry.Reset(again)
+	}
+}
+
+// pass does what there is to do, and reports. It is true if nothing is left to do.
+func (s *steward) pass(ctx context.Context) bool {
+	w, err := s.api.read(ctx)
+	if err != nil || w.steward == nil {
+		return ctx.Err() == nil && err == nil
+	}
+	s.told = map[string]sight{}
+	s.forget(w)
+	reason, fault := s.work(ctx, w)
+	if ctx.Err() != nil {
+		return false
+	}
+	words := fmt.Sprintf("client.%s keeps %d shares in file system %s", s.connector.as.user, len(s.places), w.steward.Spec.Ceph.FileSystem)
+	if fault != nil {
+		words = fault.Error()
+		s.log.Warn("not all is done", "err", fault)
+	}
+	done := fault == nil
+	now := metav1.NewTime(s.now())
+	for _, storage := range w.storages {
+		seen, looked := s.told[storage.Name]
+		if fault != nil && seen.reason == "" && !s.isPublished(storage) {
+			// It waits for what is wrong with all.
+			seen.reason, seen.words, looked = reason, words, true
+		}
+		if !looked {
+			continue
+		}
+		done = done && (seen.reason == "" || seen.removed)
+		if err := s.api.reportStorage(ctx, storage, storageStatus(storage, seen, now)); err != nil {
+			s.log.Warn("a status was not written", "err", err)
+			done = false
+		}
+	}
+	if err := s.api.reportSteward(ctx, w.steward, stewardStatus(w.steward, reason, words, s.revision, now)); err != nil {
+		s.log.Warn("a status was not written", "err", err)
+		done = false
+	}
+	return done
+}
+
+// forget drops what is known of shares that are gone, or that have a new ShareStorage.
+func (s *steward) forget(w wish) {
+	live := map[string]types.UID{}
+	for _, storage := range w.storages {
+		if storage.DeletionTimestamp == nil {
+			live[storage.Spec.FileShareRef.Name] = storage.UID
+		}
+	}
+	for share, at := range s.places {
+		if live[share] != at.uid {
+			delete(s.places, share)
+		}
+	}
+	for share := range s.lost {
+		if live[share] == "" {
+			delete(s.lost, share)
+		}
+	}
+}
+
+// work goes through everything, and stops where Ceph does not answer. The error is of what is not one share's alone, with its reason.
+func (s *steward) work(ctx context.Context, w wish) (string, error) {
+	connection, err := s.connector.connected(ctx, &w.steward.Spec.Ceph)
+	if err != nil {
+		return internalv1.ReasonCephUnusable, err
+	}
+	k := newKeeper(connection, s.connector.as.user, w.steward)
+	if err := s.keepRecovery(ctx, k, w); err != nil {
+		s.connector.close()
+		return internalv1.ReasonCephUnusable, err
+	}
+	for _, storage := range w.storages {
+		if s.written != nil && s.now().Sub(s.writtenAt) > publishEvery {
+			if reason, err := s.publish(ctx, w); err != nil {
+				return reason, err
+			}
+		}
+		if err := s.handle(ctx, k, storage); isOutage(err) {
+			s.connector.close()
+			return internalv1.ReasonCephUnusable, err
+		}
+	}
+	return s.publish(ctx, w)
+}
+
+// keepRecovery has a user for the recovery records of each data server.
+func (s *steward) keepRecovery(ctx context.Context, k *keeper, w wish) error {
+	if s.now().Sub(s.recoveryAt) >= lookEvery-time.Second {
+		s.recovery, s.recoveryAt = nil, s.now() // They are asked for again: somebody may have removed one.
+	}
+	wanted := map[string]string{}
+	for _, server := range w.servers {
+		ordinal, ours := naming.DataServerOrdinal(w.steward.Spec.FileServerRef.Name, server.Name)
+		if !ours || server.DeletionTimestamp != nil {
+			continue
+		}
+		user, key := ceph.RecoveryUser(k.uid, ordinal), ""
+		if key = s.recovery[user]; key == "" {
+			var err error
+			if key, err = k.recoveryKey(ctx, user, w.steward.Spec.Ceph.RecoveryPool, ceph.Node(k.uid, ordinal)); err != nil {
+				return err
+			}
+		}
+		wanted[user] = key
+	}
+	s.recovery = wanted
+	return nil
+}
+
+// handle does what there is to do for one share, and notes what came of it.
+func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.ShareStorage) error {
+	share := storage.Spec.FileShareRef.Name
+	if storage.DeletionTimestamp != nil {
+		if isEnded(storage) {
+			return nil
+		}
+		err := s.api.stillEnding(ctx, storage)
+		if err == nil {
+			err = k.end(ctx, storage)
+		}
+		seen := sight{removed: err == nil, reason: internalv1.ReasonRemovalFailing}
+		if err != nil {
+			seen.words = err.Error()
+		}
+		s.told[storage.Name] = seen
+		return s.denied(err)
+	}
+	if at, ok := s.places[share]; ok && at.generation == storage.Generation && s.now().Sub(at.lookedAt) < lookEvery-time.Second && storage.Status.Path == at.place.path {
+		return nil
+	}
+	found, info, words, err := k.keep(ctx, storage)
+	seen := sight{user: found.user, info: info, words: words}
+	delete(s.lost, share)
+	switch {
+	case err == nil:
+		s.places[share] = known{storage.UID, storage.Generation, found, s.now()}
+	case errors.Is(err, errLost):
+		seen.reason, seen.words, s.lost[share] = internalv1.ReasonStorageLost, err.Error(), true
+		delete(s.places, share)
+	case errors.Is(err, errBusy):
+		seen.reason, seen.words = v1alpha1.ReasonProgressing, err.Error()
+	default:
+		seen.reason, seen.words = internalv1.ReasonCephUnusable, err.Error()
+	}
+	if seen.user == "" && info != nil {
+		seen.user = ceph.ShareUser(k.uid, share)
+	}
+	s.told[storage.Name] = seen
+	return s.denied(err)
+}
+
+// denied has the next pass connect anew where rights are missing: they may be given meanwhile.
+func (s *steward) denied(err error) error {
+	if isDenied(err) {
+		s.connector.expired = true
+	}
+	return err
+}
+
+// isPublished tells whether data servers have been told of a share's place as it is wanted.
+func (s *steward) isPublished(storage *internalv1.ShareStorage) bool {
+	_, ok := s.written[storage.Spec.FileShareRef.Name+".json"]
+	return ok && storage.DeletionTimestamp == nil
+}
+
+// publish writes the Secret for data servers if it is not as it should be, and if all is known that belongs there.
+func (s *steward) publish(ctx context.Context, w wish) (string, error) {
+	places := map[string]place{}
+	for share, at := range s.places {
+		places[share] = at.place
+	}
+	if s.written == nil && !isComplete(w.storages, places, s.lost) {
+		return internalv1.ReasonCephUnusable, errors.New("not all that data servers have been told of before is known again: ShareStorages say which; " +
+			"what they have stays until then, and nothing new reaches them")
+	}
+	entries, err := contents(places, s.recovery)
+	if err != nil {
+		return internalv1.ReasonCephUnusable, err
+	}
+	secret := w.steward.Spec.Ceph.SharesSecretName
+	same := s.written != nil && sameContents(entries, s.written)
+	if same && s.now().Sub(s.writtenAt) < lookEvery-time.Second {
+		return "", nil
+	}
+	// What is the same is written now and then all the same: that is how a Secret is noticed that somebody has deleted, or changed.
+	switch err := s.api.writeSecret(ctx, w.steward, entries); {
+	case apierrors.IsNotFound(err):
+		s.written = nil
+		return internalv1.ReasonSecretMissing, fmt.Errorf("there is no Secret %s: the operator makes it again", secret)
+	case err != nil:
+		s.written = nil
+		return v1alpha1.ReasonApplyFailed, fmt.Errorf("writing Secret %s: %w", secret, err)
+	}
+	s.written, s.writtenAt = entries, s.now()
+	if same {
+		return "", nil
+	}
+	s.revision = rand.Text()
+	s.log.Info("wrote the Secret of the data servers", "secret", secret, "shares", len(places))
+	return "", nil
+}

@@ -1,0 +1,50 @@
+package steward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/howdah/howdah/internal/ceph/client"
+)
+
+// rights is where the rights of a provisioning account are written down.
+const rights = "docs/operations-ceph.md#the-account-for-howdah has the rights that it needs"
+
+// unconnected is what to say of a connection that was not made.
+func unconnected(err error, user, secret string, monitors []string) error {
+	switch {
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", strings.Join(monitors, ", "), err)
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOENT):
+		return fmt.Errorf("Ceph does not take the key of client.%s: userID and userKey of Secret %s must be a cephx user without \"client.\" and what ceph auth get-key client.%s prints (%w)",
+			user, secret, user, err)
+	}
+	return err
+}
+
+// refused is what to say of something that Ceph did not do.
+func refused(err error, what, user string) error {
+	switch {
+	case isDenied(err):
+		return fmt.Errorf("%s: client.%s may not do that; %s (%w)", what, user, rights, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%s: the Ceph cluster is full (%w)", what, err)
+	case isOutage(err):
+		return fmt.Errorf("%s: Ceph did not do it within %s: are its managers and metadata servers well (ceph health)? (%w)", what, patience, err)
+	}
+	return fmt.Errorf("%s: Ceph refused it: %w", what, err)
+}
+
+// isOutage tells that it is not about what was asked: nothing else would be answered either.
+func isOutage(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, client.ErrGone) || errors.Is(err, syscall.ETIMEDOUT)
+}
+
+// isDenied tells that rights are missing.
+func isDenied(err error) bool { return errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) }
+
+// isAbsent tells that what was asked for is not there.
+func isAbsent(err error) bool { return errors.Is(err, syscall.ENOENT) }
