@@ -73,7 +73,7 @@ const (
 	FileShareFinalizer = "howdah.io/file-share"
 	// SnapshotFinalizer keeps a FileShareSnapshot until the snapshot is gone from the storage.
 	SnapshotFinalizer = "howdah.io/file-share-snapshot"
-	// StoredSnapshotFinalizer keeps a ShareSnapshot until its FileServer's steward has removed the snapshot.
+	// StoredSnapshotFinalizer keeps a ShareSnapshot until its FileServer's steward says that it has removed the snapshot.
 	StoredSnapshotFinalizer = "howdah.io/stored-snapshot"
 	// ScheduledTimeAnnotation is on a FileShareSnapshot that a schedule made: the time of the schedule that it was made for (RFC 3339).
 	ScheduledTimeAnnotation = "howdah.io/scheduled-time"

@@ -43,6 +43,8 @@ func stewardAccess(in FileServerInput) []runtime.ApplyConfiguration {
 		// Their names are made from those of shares, so they can't be listed here; the policies have the rest.
 		rule(internalv1.GroupVersion.Group, "sharestorages", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "sharestorages/status", nil, "patch"),
+		rule(internalv1.GroupVersion.Group, "sharesnapshots", nil, "get", "list", "watch"),
+		rule(internalv1.GroupVersion.Group, "sharesnapshots/status", nil, "patch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
 		rule(corev1.GroupName, "secrets", []string{in.Storage.Steward.Secret}, "update"),
 	}
@@ -78,7 +80,8 @@ func stewardPod(in FileServerInput) *corev1ac.PodSpecApplyConfiguration {
 		WithPorts(containerPort(portManager, v1alpha1.ManagerPort)).
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		WithReadinessProbe(probe(serverpod.ReadyPath, 5, 5, 3)).
-		// Two processes that speak to Ceph take some 40 MiB each, and a third while somebody is fenced.
+		// Two processes that speak to Ceph take some 40 MiB each, a third while there are snapshots to make or remove, and a fourth
+		// while somebody is fenced or a snapshot is looked for.
 		WithResources(corev1ac.ResourceRequirements().
 			WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("128Mi")}).
 			WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})).

@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/index"
 )
 
 // retryRemoval is when to look whether the FileServer is gone, of which nobody tells.
@@ -50,6 +51,24 @@ func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSna
 		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: retryRemoval}, nil
+}
+
+// releaseRemoved lets go of what the steward has removed, whether or not there is a snapshot that it stands for.
+func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) error {
+	var list internalv1.ShareSnapshotList
+	if err := r.Client.List(ctx, &list, index.OfSnapshot(request.Namespace, request.Name)); err != nil {
+		return fmt.Errorf("listing ShareSnapshots: %w", err)
+	}
+	for i := range list.Items {
+		stored := &list.Items[i]
+		if stored.DeletionTimestamp == nil || !conditions.IsTrue(stored.Status.Conditions, internalv1.SnapshotRemoved) {
+			continue
+		}
+		if _, err := apply.RemoveFinalizer(ctx, r.Client, stored, v1alpha1.StoredSnapshotFinalizer); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // abandon lets go of what nobody can remove any more: the FileServer is gone and its steward with it, and what was in the storage stays there.

@@ -37,9 +37,16 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers;fileshares,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharesnapshots,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//
+// What it needs to give it to stewards (controllers/desired, steward.go):
+//
+// +kubebuilder:rbac:groups=internal.howdah.io,resources=sharesnapshots/status,verbs=patch
 
 // Reconcile is one pass over a FileShareSnapshot.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := r.releaseRemoved(ctx, request); err != nil {
+		return apply.Outcome(err)
+	}
 	snapshot := &v1alpha1.FileShareSnapshot{}
 	if err := r.Client.Get(ctx, request.NamespacedName, snapshot); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -29,15 +29,17 @@ type wish struct {
 	storages []*internalv1.ShareStorage
 	// servers are its data servers, by name.
 	servers []*internalv1.DataServer
+	// snapshots are those of its shares, by name.
+	snapshots []*internalv1.ShareSnapshot
 }
 
-// api is the steward's part of the API: its own object, its FileServer's ShareStorages and DataServers, and the one Secret.
+// api is the steward's part of the API: its own object, its FileServer's ShareStorages, ShareSnapshots and DataServers, and the one Secret.
 type api struct {
 	namespace, name string
 	cache           cache.Cache
 	client          client.Client
-	// changed is told of what may be new to do, asked of requests to fence.
-	changed, asked chan struct{}
+	// changed is told of what may be new to do, asked of requests to fence, snapped of snapshots.
+	changed, asked, snapped chan struct{}
 }
 
 func newAPI(config *rest.Config, namespace, name string) (*api, error) {
@@ -53,9 +55,10 @@ func newAPI(config *rest.Config, namespace, name string) (*api, error) {
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&internalv1.Steward{}:      {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
-			&internalv1.ShareStorage{}: ours,
-			&internalv1.DataServer{}:   ours,
+			&internalv1.Steward{}:       {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+			&internalv1.ShareStorage{}:  ours,
+			&internalv1.ShareSnapshot{}: ours,
+			&internalv1.DataServer{}:    ours,
 		},
 	})
 	if err != nil {
@@ -65,7 +68,7 @@ func newAPI(config *rest.Config, namespace, name string) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API: %w", err)
 	}
-	return &api{namespace: namespace, name: name, cache: watched, client: writer, changed: make(chan struct{}, 1), asked: make(chan struct{}, 1)}, nil
+	return &api{namespace: namespace, name: name, cache: watched, client: writer, changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), snapped: make(chan struct{}, 1)}, nil
 }
 
 func tell(channel chan struct{}) {
@@ -77,7 +80,7 @@ func tell(channel chan struct{}) {
 
 // run watches until the context ends.
 func (a *api) run(ctx context.Context) error {
-	for _, kind := range []client.Object{&internalv1.Steward{}, &internalv1.ShareStorage{}, &internalv1.DataServer{}} {
+	for _, kind := range []client.Object{&internalv1.Steward{}, &internalv1.ShareStorage{}, &internalv1.ShareSnapshot{}, &internalv1.DataServer{}} {
 		informer, err := a.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", kind, err)
@@ -109,6 +112,10 @@ func (a *api) seen(before, after any) {
 			return
 		}
 	}
+	if _, isSnapshot := after.(*internalv1.ShareSnapshot); isSnapshot {
+		tell(a.snapped)
+		return
+	}
 	tell(a.changed)
 }
 
@@ -121,7 +128,8 @@ func (a *api) read(ctx context.Context) (wish, error) {
 	var stewards internalv1.StewardList
 	var storages internalv1.ShareStorageList
 	var servers internalv1.DataServerList
-	for _, list := range []client.ObjectList{&stewards, &storages, &servers} {
+	var snapshots internalv1.ShareSnapshotList
+	for _, list := range []client.ObjectList{&stewards, &storages, &servers, &snapshots} {
 		if err := a.cache.List(ctx, list, client.InNamespace(a.namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return w, fmt.Errorf("reading %T: %w", list, err)
 		}
@@ -143,6 +151,12 @@ func (a *api) read(ctx context.Context) (wish, error) {
 		}
 		return strings.Compare(x.Name, y.Name)
 	})
+	for i := range snapshots.Items {
+		if snapshots.Items[i].Spec.FileServerRef.Name == a.name {
+			w.snapshots = append(w.snapshots, &snapshots.Items[i])
+		}
+	}
+	slices.SortFunc(w.snapshots, func(x, y *internalv1.ShareSnapshot) int { return strings.Compare(x.Name, y.Name) })
 	for i := range servers.Items {
 		if servers.Items[i].Spec.FileServerRef.Name == a.name {
 			w.servers = append(w.servers, &servers.Items[i])

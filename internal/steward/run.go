@@ -51,8 +51,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	connectors := make([]*connector, 2)
-	for i, name := range []string{"places", "fences"} {
+	connectors := make([]*connector, 3)
+	for i, name := range []string{"places", "fences", "snapshots"} {
 		directory := filepath.Join(o.RunDir, name)
 		if err := os.MkdirAll(directory, 0o700); err != nil {
 			return fmt.Errorf("preparing to connect to Ceph: %w", err)
@@ -61,10 +61,12 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, places: map[string]known{}, lost: map[string]bool{}}
 	fences := &fencer{api: to, connector: connectors[1], log: o.Log}
+	snapshots := &snapper{api: to, connector: connectors[2], log: o.Log, now: time.Now}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return to.run(ctx) })
 	group.Go(func() error { return places.run(ctx) })
 	group.Go(func() error { return fences.run(ctx) })
+	group.Go(func() error { return snapshots.run(ctx) })
 	if o.Port > 0 {
 		group.Go(func() error { return serveProbes(ctx, o.Port) })
 	}

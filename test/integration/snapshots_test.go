@@ -33,8 +33,8 @@ func newSnapshot(namespace, name, share string) *v1alpha1.FileShareSnapshot {
 	}
 }
 
-// stewardSays plays the steward: it writes the status of a ShareSnapshot.
-func stewardSays(namespace, name string, change func(*internalv1.ShareSnapshotStatus)) *internalv1.ShareSnapshot {
+// tellSnapshot plays the steward: it writes the status of a ShareSnapshot.
+func tellSnapshot(namespace, name string, change func(*internalv1.ShareSnapshotStatus)) *internalv1.ShareSnapshot {
 	GinkgoHelper()
 	stored := exists(&internalv1.ShareSnapshot{}, namespace, name)
 	before := stored.DeepCopy()
@@ -56,9 +56,10 @@ func stewardRemoves(namespace, name string) {
 	GinkgoHelper()
 	stored := &internalv1.ShareSnapshot{}
 	isGone(stored, namespace, name)
-	if stored.DeletionTimestamp != nil {
-		Expect(client.IgnoreNotFound(admin.Patch(ctx, stored, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
-	}
+	tellSnapshot(namespace, name, func(status *internalv1.ShareSnapshotStatus) {
+		conditions.Set(&status.Conditions, 1, time.Now(), conditions.True(internalv1.SnapshotRemoved, internalv1.SnapshotRemoved, "gone"))
+	})
+	isReallyGone(stored, namespace, name)
 }
 
 // expectSnapshot waits for the reason of a snapshot's Ready and returns the snapshot.
@@ -95,13 +96,13 @@ var _ = Describe("A snapshot of a share", func() {
 		}))
 
 		By("saying what the storage says, failure first")
-		stewardSays(namespace, "data.now", func(status *internalv1.ShareSnapshotStatus) {
+		tellSnapshot(namespace, "data.now", func(status *internalv1.ShareSnapshotStatus) {
 			conditions.Set(&status.Conditions, 1, time.Now(), conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonSnapshotFailed, "Too many links"))
 		})
 		failed := expectSnapshot(namespace, "now", v1alpha1.ReasonSnapshotFailed)
 		Expect(conditions.Message(failed.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("Too many links"))
 		at := time.Now().Truncate(time.Second)
-		stewardSays(namespace, "data.now", stewardMade(at))
+		tellSnapshot(namespace, "data.now", stewardMade(at))
 		ready := expectSnapshot(namespace, "now", v1alpha1.ReasonReady)
 		Expect(ready.Status.ReadyTime.Time).To(BeTemporally("==", at))
 		Expect(ready.Status.Path).To(Equal(".snap/_now_1099511627786"))
@@ -120,7 +121,7 @@ var _ = Describe("A snapshot of a share", func() {
 		namespace := newNamespace()
 		stewarded(namespace, builders.FileShare(namespace, "data", "training").Build())
 		create(newSnapshot(namespace, "now", "data"))
-		stewardSays(namespace, "data.now", stewardMade(time.Now()))
+		tellSnapshot(namespace, "data.now", stewardMade(time.Now()))
 		expectSnapshot(namespace, "now", v1alpha1.ReasonReady)
 		Expect(admin.Delete(ctx, exists(&internalv1.ShareSnapshot{}, namespace, "data.now"))).To(Succeed())
 		stewardRemoves(namespace, "data.now")
@@ -136,7 +137,7 @@ var _ = Describe("A snapshot of a share", func() {
 		namespace := newNamespace()
 		stewarded(namespace, builders.FileShare(namespace, "data", "training").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		create(newSnapshot(namespace, "now", "data"))
-		stewardSays(namespace, "data.now", stewardMade(time.Now()))
+		tellSnapshot(namespace, "data.now", stewardMade(time.Now()))
 		expectSnapshot(namespace, "now", v1alpha1.ReasonReady)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "data"))).To(Succeed())
 		message := expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting)
@@ -152,6 +153,28 @@ var _ = Describe("A snapshot of a share", func() {
 		Eventually(func() string {
 			return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message
 		}, patience, "100ms").ShouldNot(ContainSubstring("snapshot"))
+	})
+})
+
+var _ = Describe("What stands for a snapshot where its FileServer is", func() {
+	It("is for that FileServer's steward to report on, and for nobody to delete but the operator", func() {
+		namespace := newNamespace()
+		of := func(fileServer string) *internalv1.ShareSnapshot {
+			create(builders.FileServer(namespace, fileServer).Replicas(1).Provisioned().Build())
+			exists(&internalv1.Steward{}, namespace, fileServer)
+			snapshot := &internalv1.ShareSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-" + fileServer}}
+			snapshot.Spec.FileServerRef.Name, snapshot.Spec.FileServerUID, snapshot.Spec.FileShareRef.Name, snapshot.Spec.SnapshotName = fileServer, "u", "data", "now"
+			create(snapshot)
+			return snapshot
+		}
+		own, foreign := of("training"), of("archive")
+		steward := asPod(namespace, "training-steward", "training-steward-5d8f-x7")
+		const begun = `{"beginTime":"2026-11-22T00:00:00Z"}`
+		Eventually(func() error { return patchStatus(steward, own, begun) }, patience, "100ms").Should(Succeed())
+		Expect(steward.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
+		Expect(patchStatus(steward, foreign, begun)).To(beRefused("writes its objects only"))
+		Expect(steward.Delete(ctx, own.DeepCopy())).To(beRefused(byRole))
+		Expect(steward.Patch(ctx, own.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":[]}}`)))).To(beRefused(byRole))
 	})
 })
 
@@ -181,7 +204,7 @@ var _ = Describe("A schedule of snapshots", func() {
 		create(old)
 		create(newSnapshot(namespace, "by-hand", "data"))
 		for _, name := range []string{old.Name, "by-hand"} {
-			stewardSays(namespace, "data."+name, stewardMade(time.Now().Add(-24*time.Hour)))
+			tellSnapshot(namespace, "data."+name, stewardMade(time.Now().Add(-24*time.Hour)))
 			expectSnapshot(namespace, name, v1alpha1.ReasonReady)
 		}
 
@@ -194,7 +217,7 @@ var _ = Describe("A schedule of snapshots", func() {
 		change(schedule, func(s *v1alpha1.FileShareSnapshotSchedule) { s.Annotations = map[string]string{"look": "again"} })
 		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Annotations = map[string]string{"look": "again"} })
 		name := "hourly-" + last.Format("2006-01-02-1504")
-		stewardSays(namespace, "data."+name, stewardMade(time.Now()))
+		tellSnapshot(namespace, "data."+name, stewardMade(time.Now()))
 		expectSnapshot(namespace, name, v1alpha1.ReasonReady)
 		isGone(&v1alpha1.FileShareSnapshot{}, namespace, old.Name)
 		stewardRemoves(namespace, "data."+old.Name)

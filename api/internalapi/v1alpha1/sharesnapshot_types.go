@@ -7,7 +7,7 @@ import (
 // ShareSnapshot is a snapshot of a share in the storage: the operator makes it for a FileShareSnapshot, in the namespace of the FileServer; the
 // FileServer's steward makes the snapshot and writes the status.
 //
-// Deleting it is the removal: the finalizer keeps it until the steward has removed the snapshot. That an object is missing removes nothing.
+// Deleting it is the removal: the finalizer keeps it until the status says that the steward has removed the snapshot. That an object is missing removes nothing.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -56,10 +56,16 @@ type ShareSnapshotSpec struct {
 	SnapshotName string `json:"snapshotName,omitempty"`
 }
 
+// Conditions of a ShareSnapshot.
+const (
+	// SnapshotRemoved: the object is being deleted, and the steward is done with it. Until it is deleted it has Ready.
+	SnapshotRemoved = "Removed"
+)
+
 // ShareSnapshotStatus is what the steward reports of a snapshot.
 // +kubebuilder:validation:MinProperties=1
 type ShareSnapshotStatus struct {
-	// conditions are Ready.
+	// conditions are Ready, and Removed once a deleted snapshot is gone.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=4

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -28,7 +27,7 @@ type Ceph interface {
 
 // Keeper does what ShareSnapshots ask for.
 type Keeper struct {
-	// API writes statuses and takes finalizers off.
+	// API writes statuses. It reads past any cache.
 	API client.Client
 	// Ceph has the snapshots.
 	Ceph Ceph
@@ -41,7 +40,7 @@ type Keeper struct {
 // IsDue tells whether there may be something to do for a ShareSnapshot.
 func IsDue(snapshot *internalv1.ShareSnapshot) bool {
 	if snapshot.DeletionTimestamp != nil {
-		return controllerutil.ContainsFinalizer(snapshot, v1alpha1.StoredSnapshotFinalizer)
+		return !meta.IsStatusConditionTrue(snapshot.Status.Conditions, internalv1.SnapshotRemoved)
 	}
 	return !isSettled(snapshot)
 }
@@ -174,13 +173,16 @@ func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error
 	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
 		status.CreationTime = &metav1.Time{Time: details.Created.Truncate(time.Second)}
 		status.Path, status.SizeBytes = folder, &info.UsedBytes
-		p.set(status, metav1.ConditionTrue, v1alpha1.ReasonReady, "the snapshot is there")
+		p.set(status, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "the snapshot is there")
 	})
 }
 
 func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 	if details.Cloning {
 		return failed("the snapshot is being cloned, and goes when that is done (ceph fs clone status)")
+	}
+	if err := p.stillEnding(ctx); err != nil {
+		return err
 	}
 	_, err := p.Ceph.Command(ctx, p.volume.RemoveSnapshot(p.subvolume, p.snapshot.Spec.SnapshotName))
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
@@ -189,21 +191,33 @@ func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 	return nil
 }
 
-// release lets the object go.
+// stillEnding looks past the cache whether the object is still the one that is being deleted. What follows can't be taken back, and another steward
+// of this FileServer may have been at work while this one was cut off.
+func (p *pass) stillEnding(ctx context.Context) error {
+	now := &internalv1.ShareSnapshot{}
+	if err := p.API.Get(ctx, client.ObjectKeyFromObject(p.snapshot), now); err != nil {
+		return fmt.Errorf("looking whether the snapshot is still to be removed: %w", err)
+	}
+	if now.UID != p.snapshot.UID || now.DeletionTimestamp == nil || !IsDue(now) {
+		return fmt.Errorf("ShareSnapshot %s is another one by now", now.Name)
+	}
+	return nil
+}
+
+// release says that the object may go.
 func (p *pass) release(ctx context.Context) error {
-	after := p.snapshot.DeepCopy()
-	controllerutil.RemoveFinalizer(after, v1alpha1.StoredSnapshotFinalizer)
-	err := p.API.Patch(ctx, after, client.MergeFromWithOptions(p.snapshot, client.MergeFromWithOptimisticLock{}))
-	return client.IgnoreNotFound(err)
+	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
+		p.set(status, internalv1.SnapshotRemoved, metav1.ConditionTrue, internalv1.SnapshotRemoved, "the snapshot is not in the storage")
+	})
 }
 
 func (p *pass) say(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
-	return p.change(ctx, func(s *internalv1.ShareSnapshotStatus) { p.set(s, status, reason, message) })
+	return p.change(ctx, func(s *internalv1.ShareSnapshotStatus) { p.set(s, v1alpha1.ConditionReady, status, reason, message) })
 }
 
-func (p *pass) set(into *internalv1.ShareSnapshotStatus, status metav1.ConditionStatus, reason, message string) {
+func (p *pass) set(into *internalv1.ShareSnapshotStatus, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&into.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message, ObservedGeneration: p.snapshot.Generation,
+		Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: p.snapshot.Generation,
 		LastTransitionTime: metav1.NewTime(p.Now()),
 	})
 }

@@ -21,7 +21,7 @@ const (
 	refuse step = "refuse"
 	// remove: remove it from Ceph.
 	remove step = "remove"
-	// release: it is not there; let the object go.
+	// release: it is not there; say that the object may go.
 	release step = "release"
 )
 

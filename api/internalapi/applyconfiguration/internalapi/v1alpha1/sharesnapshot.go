@@ -19,7 +19,7 @@ import (
 // ShareSnapshot is a snapshot of a share in the storage: the operator makes it for a FileShareSnapshot, in the namespace of the FileServer; the
 // FileServer's steward makes the snapshot and writes the status.
 //
-// Deleting it is the removal: the finalizer keeps it until the steward has removed the snapshot. That an object is missing removes nothing.
+// Deleting it is the removal: the finalizer keeps it until the status says that the steward has removed the snapshot. That an object is missing removes nothing.
 type ShareSnapshotApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

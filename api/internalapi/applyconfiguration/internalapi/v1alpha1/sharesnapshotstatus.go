@@ -14,7 +14,7 @@ import (
 //
 // ShareSnapshotStatus is what the steward reports of a snapshot.
 type ShareSnapshotStatusApplyConfiguration struct {
-	// conditions are Ready.
+	// conditions are Ready, and Removed once a deleted snapshot is gone.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// beginTime is when the steward was about to make the snapshot for the first time, and had seen that there was none of its name. One that is
 	// found without it is somebody else's, and is not touched.

@@ -1,0 +1,118 @@
+package steward
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/steward/snapshots"
+)
+
+// snapper makes and removes snapshots. It has a connection of its own: neither a share nor a fence waits for a snapshot, which takes seconds.
+type snapper struct {
+	api       *api
+	connector *connector
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// run works until the context ends.
+func (s *snapper) run(ctx context.Context) error {
+	defer s.connector.close()
+	wait := retryFirst
+	retry := time.NewTimer(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.api.snapped:
+			wait = retryFirst
+		case <-retry.C:
+		}
+		again := lookEvery
+		if s.pass(ctx) {
+			wait = retryFirst
+		} else {
+			again, wait = wait, min(2*wait, retryMost)
+		}
+		retry.Reset(again)
+	}
+}
+
+// pass does what there is to do for all snapshots. It is true if nothing is left to do.
+func (s *snapper) pass(ctx context.Context) bool {
+	w, err := s.api.read(ctx)
+	if err != nil || w.steward == nil {
+		return ctx.Err() == nil && err == nil
+	}
+	var due []*internalv1.ShareSnapshot
+	for _, snapshot := range w.snapshots {
+		if snapshots.IsDue(snapshot) {
+			due = append(due, snapshot)
+		}
+	}
+	if len(due) == 0 {
+		return true
+	}
+	keeper := &snapshots.Keeper{
+		API: s.api.client, Ceph: &snapshotCeph{connector: s.connector, steward: w.steward},
+		FileSystem: w.steward.Spec.Ceph.FileSystem, UID: w.steward.Spec.FileServerUID, Now: s.now,
+	}
+	done := true
+	for _, snapshot := range due {
+		err := keeper.Pass(ctx, snapshot)
+		if err == nil {
+			continue
+		}
+		done = false
+		s.log.Warn("a snapshot is not as it should be", "snapshot", snapshot.Name, "err", err)
+		if isDenied(err) {
+			s.connector.expired = true
+		}
+		if isOutage(err) {
+			s.connector.close()
+		}
+	}
+	return done
+}
+
+// snapshotCeph is Ceph as a steward has it.
+type snapshotCeph struct {
+	connector *connector
+	steward   *internalv1.Steward
+}
+
+// Command has Ceph do something, as the account that provisions.
+func (c *snapshotCeph) Command(ctx context.Context, command ceph.Command) (string, error) {
+	connection, err := c.connector.connected(ctx, &c.steward.Spec.Ceph)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return connection.Command(ctx, command)
+}
+
+// List looks into a share's directory as the share's user: the account that provisions has no right to look into any.
+func (c *snapshotCeph) List(ctx context.Context, user, root, path string) ([]string, error) {
+	answer, err := c.Command(ctx, ceph.GetUser(user))
+	if err != nil {
+		return nil, err
+	}
+	key, err := ceph.ParseKey(answer, user)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	own, err := c.connector.connect(ctx, &c.steward.Spec.Ceph, credential{user, key})
+	if err != nil {
+		return nil, fmt.Errorf("connecting as the share's user: %w", err)
+	}
+	defer own.Close()
+	return own.List(ctx, client.Directory{FileSystem: c.steward.Spec.Ceph.FileSystem, Root: root}, path)
+}
