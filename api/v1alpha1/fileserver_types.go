@@ -107,7 +107,6 @@ type FileServerSpec struct {
 }
 
 // Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.
-// +kubebuilder:validation:MinProperties=1
 type Drain struct {
 	// servers are the names of data servers in maintenance. They run on and get no new directories. With storage.ceph the directories
 	// that they have go to the others; status.servers tells when one is idle. With storage.volumes directories stay where their data is.

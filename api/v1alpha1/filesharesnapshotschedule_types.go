@@ -78,6 +78,7 @@ type FileShareSnapshotScheduleSpec struct {
 }
 
 // SnapshotRetention says which snapshots of a schedule stay: those that one of its fields keeps. The others are deleted.
+// +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.keepLast) || has(self.keepForSeconds)",message="retention must say what stays: keepLast: 7, or keepForSeconds: 604800, or both; Ceph has 100 snapshots of a share at most"
 type SnapshotRetention struct {
 	// keepLast is how many of the newest stay.

@@ -40,7 +40,7 @@ const (
 
 	// StorageSecretAnnotation is on the pods of data servers whose storage's Secret is written by a steward: which contents of it they are
 	// to have. A change of it has the kubelet bring the Secret at once.
-	StorageSecretAnnotation = "howdah.io/storage-secret"
+	StorageSecretAnnotation = "howdah.io/storage-secret" //nolint:gosec // a name
 
 	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, keeps the operator from changing anything of it, deletion
 	// included. Its status is still reported; clients and servers go on.

@@ -37,7 +37,7 @@ func (l *list) Set(value string) error {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New(usage)
+		return errors.New(strings.TrimSpace(usage))
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	epoch := flags.Int64("epoch", -1, "time of everything, in seconds since 1970")

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -22,16 +21,13 @@ var (
 // check reads all pages of a site and counts them and their links. Links to other sites are not followed.
 func check(public string) (pages, links int, err error) {
 	texts := map[string]string{}
-	err = filepath.WalkDir(public, func(file string, entry fs.DirEntry, err error) error {
+	site := os.DirFS(public)
+	err = fs.WalkDir(site, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".html") {
 			return err
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(public, file)
-		texts[filepath.ToSlash(relative)] = shownC.ReplaceAllString(string(text), "")
+		text, err := fs.ReadFile(site, file)
+		texts[file] = shownC.ReplaceAllString(string(text), "")
 		return err
 	})
 	if err != nil {
@@ -60,7 +56,7 @@ func check(public string) (pages, links int, err error) {
 			if target.Path != "" {
 				to = path.Join(path.Dir(file), target.Path)
 			}
-			if info, err := os.Stat(filepath.Join(public, filepath.FromSlash(to))); err != nil || info.IsDir() {
+			if info, err := fs.Stat(site, to); err != nil || info.IsDir() {
 				faults = append(faults, fmt.Errorf("%s: nothing at %s", file, found[1]))
 			} else if target.Fragment != "" && !anchors[to][target.Fragment] {
 				faults = append(faults, fmt.Errorf("%s: no heading for %s", file, found[1]))

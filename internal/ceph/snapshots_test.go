@@ -14,12 +14,14 @@ func TestSnapshotInfo(t *testing.T) {
 	}{
 		"as Ceph 18 answers": {
 			`{"created_at":"2026-11-22 12:00:01.250000","data_pool":"cephfs.fs1.data","has_pending_clones":"no"}`,
-			SnapshotDetails{Created: time.Date(2026, 11, 22, 12, 0, 1, 250_000_000, time.UTC)}, "",
+			SnapshotDetails{Created: time.Date(2026, 11, 22, 12, 0, 1, 250_000_000, time.UTC)},
+			"",
 		},
 		"without a fraction": {`{"created_at":"2026-11-22 12:00:01","has_pending_clones":"no"}`, SnapshotDetails{Created: time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC)}, ""},
 		"being cloned": {
 			`{"created_at":"2026-11-22 12:00:01","has_pending_clones":"yes","pending_clones":[{"name":"x"}]}`,
-			SnapshotDetails{time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC), true}, "",
+			SnapshotDetails{time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC), true},
+			"",
 		},
 		"no time":        {`{"has_pending_clones":"no"}`, SnapshotDetails{}, "time"},
 		"something else": {`Error`, SnapshotDetails{}, "no answer"},

@@ -119,8 +119,10 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		Expect(c.Create(ctx, fs)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			for _, arguments := range [][]string{
-				{"delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1"}, {"delete", "filesharesnapshotschedules,filesharesnapshots", "--all"},
-				{"delete", "fileshare", share, "--ignore-not-found"}, {"delete", "fileserver", name},
+				{"delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1"},
+				{"delete", "filesharesnapshotschedules,filesharesnapshots", "--all"},
+				{"delete", "fileshare", share, "--ignore-not-found"},
+				{"delete", "fileserver", name},
 			} {
 				output, err := c.Kubectl(ctx, append(arguments, "--timeout=5m")...)
 				Expect(err).NotTo(HaveOccurred(), output)
@@ -235,8 +237,11 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 			what        string
 			from, until time.Time
 		}{
-			{"before", before.Add(-quiet), before}, {fmt.Sprintf("while %d are made in %s", many, after.Sub(before).Round(time.Second)), before, after},
-			{"with all of them", after, with}, {fmt.Sprintf("while they are removed in %s", removed.Sub(with).Round(time.Second)), with, removed}, {"after", removed, end},
+			{"before", before.Add(-quiet), before},
+			{fmt.Sprintf("while %d are made in %s", many, after.Sub(before).Round(time.Second)), before, after},
+			{"with all of them", after, with},
+			{fmt.Sprintf("while they are removed in %s", removed.Sub(with).Round(time.Second)), with, removed},
+			{"after", removed, end},
 		} {
 			found := rates(got.log, part.from, part.until)
 			AddReportEntry("8 KiB random writes, O_SYNC, four writers: "+part.what, describeRates(found), ReportEntryVisibilityAlways)

@@ -22,7 +22,7 @@ func TestWhatOneGetsWhoSetsNothing(t *testing.T) {
 	all := rendered(t)
 	for kind, want := range map[string]int{
 		"CustomResourceDefinition": 12, "Deployment": 1, "ServiceAccount": 1, "Service": 1, "Role": 1, "RoleBinding": 1,
-		"ValidatingAdmissionPolicy": 2, "ValidatingAdmissionPolicyBinding": 2,
+		"ValidatingAdmissionPolicy": 3, "ValidatingAdmissionPolicyBinding": 3,
 		// Only who asks for them gets them.
 		"NetworkPolicy": 0, "ServiceMonitor": 0, "PodMonitor": 0, "PrometheusRule": 0, "ConfigMap": 0, "PodDisruptionBudget": 0,
 	} {

@@ -62,7 +62,7 @@ func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 		external.SharesSecretRef.Name, external.FileSystem)
 }
 
-// SnapshotRefusal: who makes the directories in Ceph makes their snapshots. Users see those as well.
+// SnapshotRefusal is there without a steward: who makes the directories in Ceph makes their snapshots. Users see those as well.
 func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 	if b.HasSteward(fs) {
 		return ""

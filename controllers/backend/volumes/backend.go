@@ -39,7 +39,7 @@ func (Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 		"remove spec.quota, or make the share on a FileServer of its own, whose volumes are as large as it may get", fs.Name)
 }
 
-// SnapshotRefusal: a share is on the volumes of all data servers, and no moment is common to snapshots of several volumes. Plain volumes have none at all.
+// SnapshotRefusal is there always: a share is on the volumes of all data servers, and no moment is common to snapshots of several volumes. Plain volumes have none at all.
 func (Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 	return fmt.Sprintf("FileServer %s has its shares on volumes of its data servers (spec.storage.volumes), and there are no snapshots that would have one moment on all of them; "+
 		"copy what is to be kept, or make the share on a FileServer with spec.storage.ceph", fs.Name)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,10 +114,10 @@ func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*K
 }
 
 func said(snapshot *internalv1.ShareSnapshot) string {
-	for _, c := range snapshot.Status.Conditions {
-		if c.Type == internalv1.SnapshotRemoved {
-			return "gone"
-		}
+	if meta.FindStatusCondition(snapshot.Status.Conditions, internalv1.SnapshotRemoved) != nil {
+		return "gone"
+	}
+	if c := meta.FindStatusCondition(snapshot.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 	}
 	return ""
@@ -173,7 +174,8 @@ func TestPass(t *testing.T) {
 			cluster{snapshots: map[string]string{"now": strings.Replace(there, `"no"`, `"yes"`, 1)}}, deleted, "", "False SnapshotFailed: the snapshot is being cloned", true,
 		},
 		"not removed": {
-			cluster{snapshots: map[string]string{"now": there}, fail: map[string]error{"fs subvolume snapshot rm": syscall.EBUSY}}, deleted, "",
+			cluster{snapshots: map[string]string{"now": there}, fail: map[string]error{"fs subvolume snapshot rm": syscall.EBUSY}},
+			deleted, "",
 			"False SnapshotFailed: Ceph did not remove the snapshot", true,
 		},
 	} {
