@@ -67,11 +67,11 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 		findings = append(findings, *d.crowded)
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
-		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable,
-		v1alpha1.FileServerFrontDoorAvailable, v1alpha1.FileServerConfigApplied))
-	if d.draining != nil {
+		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerFrontDoorAvailable))
+	if d.draining != nil { // It lasts, and to be told of it is a new configuration for a data server.
 		findings = append(findings, *d.draining)
 	}
+	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerConfigApplied))
 	return conditions.Worst(v1alpha1.ConditionReady, findings...)
 }
 

@@ -171,7 +171,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("goes to another Ceph file system", cephYAML("filesystem"), cephYAML("filesystem", "fileSystem: fs2"), "spec.storage.ceph.external", "fileSystem can't be changed"),
 		Entry("takes another recovery pool", cephYAML("pool"), cephYAML("pool", "recoveryPool: other"), "spec.storage.ceph.external", "recoveryPool can't be changed"),
 		Entry("has shares made that were there", cephYAML("made"), provisioningYAML("made"), "spec.storage.ceph.external", "can't be exchanged"),
-		Entry("has shares there that were made", provisioningYAML("there"), cephYAML("there"), "spec.storage.ceph.external", "can't be exchanged"),
+		Entry("has shares there that were made", provisioningYAML("there"), cephYAML("there", "provisioningSecretRef: null"), "spec.storage.ceph.external", "can't be exchanged"),
 		Entry("takes another recovery user", cephYAML("user"), cephYAML("user", "recoveryUser: other"), "spec.storage.ceph.external", "recoveryUser can't be changed"),
 		Entry("moves a share", fileShareYAML("moved", "/a"), fileShareYAML("moved", "/b"), "spec", "path can't be changed"),
 		Entry("gives a share to another FileServer", fileShareYAML("given", "/c"), strings.Replace(fileShareYAML("given", "/c"), "training", "other", 1), "spec", "fileServerRef can't be changed"),
