@@ -141,22 +141,22 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 
 	It("is raised while clients have the share mounted", func(ctx SpecContext) {
 		began := time.Now()
-		setQuota(ctx, `{"size":"128Mi"}`)
-		Eventually(ctx, size).Should(Equal(128 * mi))
+		setQuota(ctx, `{"size":"256Mi"}`)
+		Eventually(ctx, size).Should(Equal(256 * mi))
 		took("from kubectl patch to df with a larger quota", began)
 		Eventually(ctx, func(ctx context.Context) error {
 			_, err := write(ctx, "more", 32)
 			return err
 		}).Should(Succeed())
 		took("from kubectl patch to 32 MiB written beyond the old quota", began)
-		Eventually(ctx, told).Should(Equal("True Ready 128Mi"))
+		Eventually(ctx, told).Should(Equal("True Ready 256Mi"))
 	}, SpecTimeout(limit))
 
 	It("is not lowered below what is used, and is by itself once there is less", func(ctx SpecContext) {
 		setQuota(ctx, `{"size":"16Mi"}`)
-		Eventually(ctx, told).Should(Equal("False QuotaBelowUse 128Mi"))
-		Expect(message(ctx)).To(And(ContainSubstring("spec.quota.size is 16Mi"), ContainSubstring("the quota stays 128Mi")))
-		Expect(size(ctx)).To(Equal(128 * mi))
+		Eventually(ctx, told).Should(Equal("False QuotaBelowUse 256Mi"))
+		Expect(message(ctx)).To(And(ContainSubstring("spec.quota.size is 16Mi"), ContainSubstring("the quota stays 256Mi")))
+		Expect(size(ctx)).To(Equal(256 * mi))
 		said, err := write(ctx, "still", 4)
 		Expect(err).NotTo(HaveOccurred(), said)
 		sh(ctx, pod, "rm %s/fill %s/more", directory, directory)
