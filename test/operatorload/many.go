@@ -60,7 +60,7 @@ func measureMany(ctx context.Context, w *world, m many, binary, kubeconfig strin
 	create := func(from, to, ready int, long bool) func() error {
 		return func() error {
 			if err := each(ctx, to-from, func(ctx context.Context, i int) error {
-				return insist(ctx, func() error { return w.Create(ctx, shareWithAccess(name(from+i), long)) })
+				return retryWhileBusy(ctx, func() error { return w.Create(ctx, shareWithAccess(name(from+i), long)) })
 			}); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func shareWithAccess(name string, long bool) *v1alpha1.FileShare {
 func (w *world) deleteShares(ctx context.Context, seen *sight, names []string) error {
 	seen.expectLoss(names)
 	if err := each(ctx, len(names), func(ctx context.Context, i int) error {
-		return insist(ctx, func() error {
+		return retryWhileBusy(ctx, func() error {
 			return client.IgnoreNotFound(w.Delete(ctx, &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: names[i]}}))
 		})
 	}); err != nil {
@@ -165,7 +165,7 @@ func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sigh
 	for range writers {
 		go func() {
 			for export := range work {
-				if err := insist(ctx, func() error { return w.serveExport(ctx, export.DeepCopy()) }); err != nil {
+				if err := retryWhileBusy(ctx, func() error { return w.serveExport(ctx, export.DeepCopy()) }); err != nil {
 					failed(fmt.Errorf("serving an export: %w", err))
 				}
 			}
@@ -205,7 +205,7 @@ func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sigh
 		}),
 		follow(&corev1.PersistentVolume{}, func(object any, gone bool) {
 			if volume := object.(*corev1.PersistentVolume); !gone && volume.Status.Phase != corev1.VolumeAvailable {
-				if err := insist(ctx, func() error { return w.offerVolume(ctx, volume.DeepCopy()) }); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+				if err := retryWhileBusy(ctx, func() error { return w.offerVolume(ctx, volume.DeepCopy()) }); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 					failed(fmt.Errorf("offering a volume: %w", err))
 				}
 			}

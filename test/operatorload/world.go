@@ -53,9 +53,9 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return group.Wait()
 }
 
-// insist does something again while the API server says that it had no time for it: the machine does other things, too. What
+// retryWhileBusy does something again while the API server says that it had no time for it: the machine does other things, too. What
 // it did all the same is not to be done twice.
-func insist(ctx context.Context, do func() error) error {
+func retryWhileBusy(ctx context.Context, do func() error) error {
 	for again := false; ; again = true {
 		err := do()
 		switch {
