@@ -142,6 +142,22 @@ func (a *api) read(ctx context.Context) (wish, error) {
 			w.storages = append(w.storages, &storages.Items[i])
 		}
 	}
+	for i := range snapshots.Items {
+		if snapshots.Items[i].Spec.FileServerRef.Name == a.name {
+			w.snapshots = append(w.snapshots, &snapshots.Items[i])
+		}
+	}
+	for i := range servers.Items {
+		if servers.Items[i].Spec.FileServerRef.Name == a.name {
+			w.servers = append(w.servers, &servers.Items[i])
+		}
+	}
+	w.sort()
+	return w, nil
+}
+
+// sort brings everything into the order in which it is done.
+func (w *wish) sort() {
 	slices.SortFunc(w.storages, func(x, y *internalv1.ShareStorage) int {
 		if (x.Status.Path != "") != (y.Status.Path != "") {
 			if x.Status.Path != "" {
@@ -151,19 +167,8 @@ func (a *api) read(ctx context.Context) (wish, error) {
 		}
 		return strings.Compare(x.Name, y.Name)
 	})
-	for i := range snapshots.Items {
-		if snapshots.Items[i].Spec.FileServerRef.Name == a.name {
-			w.snapshots = append(w.snapshots, &snapshots.Items[i])
-		}
-	}
 	slices.SortFunc(w.snapshots, func(x, y *internalv1.ShareSnapshot) int { return strings.Compare(x.Name, y.Name) })
-	for i := range servers.Items {
-		if servers.Items[i].Spec.FileServerRef.Name == a.name {
-			w.servers = append(w.servers, &servers.Items[i])
-		}
-	}
 	slices.SortFunc(w.servers, func(x, y *internalv1.DataServer) int { return strings.Compare(x.Name, y.Name) })
-	return w, nil
 }
 
 // stillEnding looks past the cache whether a ShareStorage is still the one that is being deleted. What follows can't be taken back, and another

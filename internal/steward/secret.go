@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // place is what data servers need to know of a share.
@@ -47,15 +45,3 @@ func keyringName(user string) string { return "client." + user + ".keyring" }
 func keyring(user, key string) string { return "[client." + user + "]\n\tkey = " + key + "\n" }
 
 func sameContents(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
-
-// isComplete tells whether all is known that the Secret may have had before this start. The steward can't read it: what it left out would be
-// taken from data servers that serve. A place that is lost for sure is known to be.
-func isComplete(storages []*internalv1.ShareStorage, places map[string]place, lost map[string]bool) bool {
-	for _, storage := range storages {
-		share := storage.Spec.FileShareRef.Name
-		if _, known := places[share]; storage.Status.Path != "" && storage.DeletionTimestamp == nil && !known && !lost[share] {
-			return false
-		}
-	}
-	return true
-}

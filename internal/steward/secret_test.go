@@ -66,7 +66,7 @@ func TestTheSecretIsNotWrittenBeforeAllThatItMayHaveHadIsKnown(t *testing.T) {
 		"one that is being deleted":  {[]*internalv1.ShareStorage{storage("b", "/b", true)}, nil, nil, true},
 		"one that is known for lost": {[]*internalv1.ShareStorage{storage("b", "/b", false)}, nil, map[string]bool{"b": true}, true},
 	} {
-		if got := isComplete(tc.storages, tc.places, tc.lost); got != tc.want {
+		if got := len(unrecalled(tc.storages, tc.places, tc.lost)) == 0; got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,9 +44,11 @@ type steward struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	// places are those that data servers are told of, by their shares; lost are shares whose place is missed.
+	// places are those that data servers are told of, by their shares; lost are shares whose place is missed, or whose user is;
+	// stuck are shares that Ceph did not answer about the last time, which come last.
 	places map[string]known
 	lost   map[string]bool
+	stuck  map[string]bool
 	// recovery has the keys of recovery users, told what was seen of each place in this pass.
 	recovery   map[string]string
 	recoveryAt time.Time
@@ -85,6 +88,11 @@ func (s *steward) pass(ctx context.Context) bool {
 	if err != nil || w.steward == nil {
 		return ctx.Err() == nil && err == nil
 	}
+	return s.carryOut(ctx, w)
+}
+
+// carryOut does what is wished for, and reports.
+func (s *steward) carryOut(ctx context.Context, w wish) bool {
 	s.told = map[string]sight{}
 	s.forget(w)
 	reason, fault := s.work(ctx, w)
@@ -133,36 +141,63 @@ func (s *steward) forget(w wish) {
 			delete(s.places, share)
 		}
 	}
-	for share := range s.lost {
-		if live[share] == "" {
-			delete(s.lost, share)
-		}
+	for _, marked := range []map[string]bool{s.lost, s.stuck} {
+		maps.DeleteFunc(marked, func(share string, _ bool) bool { return live[share] == "" })
 	}
 }
 
+// maxTimeouts is how many shares Ceph may leave without an answer before it is taken for away: one may be stuck by itself.
+const maxTimeouts = 2
+
 // work goes through everything, and stops where Ceph does not answer. The error is of what is not one share's alone, with its reason.
 func (s *steward) work(ctx context.Context, w wish) (string, error) {
-	connection, err := s.connector.connected(ctx, &w.steward.Spec.Ceph)
+	k, err := s.connected(ctx, w)
 	if err != nil {
 		return internalv1.ReasonCephUnusable, err
 	}
-	k := newKeeper(connection, s.connector.as.user, w.steward)
 	if err := s.keepRecovery(ctx, k, w); err != nil {
 		s.connector.close()
 		return internalv1.ReasonCephUnusable, err
 	}
-	for _, storage := range w.storages {
-		if s.written != nil && s.now().Sub(s.writtenAt) > publishEvery {
-			if reason, err := s.publish(ctx, w); err != nil {
+	if err := s.recall(ctx, k, w); err != nil {
+		s.connector.close()
+		return internalv1.ReasonCephUnusable, err
+	}
+	well, stuck := s.byLuck(w.storages)
+	timeouts := 0
+	for _, group := range [][]*internalv1.ShareStorage{well, stuck} {
+		for _, storage := range group {
+			if reason, err := s.publishNowAndThen(ctx, w); err != nil {
 				return reason, err
 			}
-		}
-		if err := s.handle(ctx, k, storage); isOutage(err) {
+			err := s.handle(ctx, k, storage)
+			if !isOutage(err) {
+				delete(s.stuck, storage.Spec.FileShareRef.Name)
+				continue
+			}
+			s.stuck[storage.Spec.FileShareRef.Name] = true
 			s.connector.close()
-			return internalv1.ReasonCephUnusable, err
+			if timeouts++; timeouts >= maxTimeouts {
+				return internalv1.ReasonCephUnusable, err
+			}
+			if k, err = s.connected(ctx, w); err != nil {
+				return internalv1.ReasonCephUnusable, err
+			}
+		}
+		if reason, err := s.publish(ctx, w); err != nil {
+			return reason, err
 		}
 	}
-	return s.publish(ctx, w)
+	return "", nil
+}
+
+// connected is who does the work.
+func (s *steward) connected(ctx context.Context, w wish) (*keeper, error) {
+	connection, err := s.connector.connected(ctx, &w.steward.Spec.Ceph)
+	if err != nil {
+		return nil, err
+	}
+	return newKeeper(connection, s.connector.as.user, w.steward), nil
 }
 
 // keepRecovery has a user for the recovery records of each data server.
@@ -212,9 +247,9 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 	}
 	found, info, words, err := k.keep(ctx, storage)
 	seen := sight{user: found.user, info: info, words: words}
-	delete(s.lost, share)
 	switch {
 	case err == nil:
+		delete(s.lost, share)
 		s.places[share] = known{storage.UID, storage.Generation, found, s.now()}
 	case errors.Is(err, errLost):
 		seen.reason, seen.words, s.lost[share] = internalv1.ReasonStorageLost, err.Error(), true
@@ -245,15 +280,24 @@ func (s *steward) isPublished(storage *internalv1.ShareStorage) bool {
 	return ok && storage.DeletionTimestamp == nil
 }
 
+// publishNowAndThen has those who are done not wait for all that come after them.
+func (s *steward) publishNowAndThen(ctx context.Context, w wish) (string, error) {
+	if s.written == nil || s.now().Sub(s.writtenAt) <= publishEvery {
+		return "", nil
+	}
+	return s.publish(ctx, w)
+}
+
 // publish writes the Secret for data servers if it is not as it should be, and if all is known that belongs there.
 func (s *steward) publish(ctx context.Context, w wish) (string, error) {
 	places := map[string]place{}
 	for share, at := range s.places {
 		places[share] = at.place
 	}
-	if s.written == nil && !isComplete(w.storages, places, s.lost) {
-		return internalv1.ReasonCephUnusable, errors.New("not all that data servers have been told of before is known again: ShareStorages say which; " +
-			"what they have stays until then, and nothing new reaches them")
+	if s.written == nil {
+		if shares := unrecalled(w.storages, places, s.lost); len(shares) > 0 {
+			return internalv1.ReasonCephUnusable, errUnrecalled(shares)
+		}
 	}
 	entries, err := contents(places, s.recovery)
 	if err != nil {

@@ -1,0 +1,325 @@
+package steward
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+)
+
+const (
+	uid     = "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c"
+	fsid    = "6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
+	answers = "CEPH_STEWARD_TEST_ANSWERS"
+)
+
+// TestMain lets the test be howdah-ceph: a file has what it answers, by command and what the command is about; "dies" ends it.
+func TestMain(m *testing.M) {
+	file, helper := os.LookupEnv(answers)
+	if !helper {
+		os.Exit(m.Run())
+	}
+	fmt.Println(`{"code":0}`)
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+		var request struct {
+			Op      string         `json:"op"`
+			Command map[string]any `json:"command"`
+		}
+		var known map[string]string
+		text, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(text, &known) != nil || json.Unmarshal(input.Bytes(), &request) != nil {
+			os.Exit(3)
+		}
+		words := []string{request.Op}
+		for _, name := range []string{"prefix", "sub_name", "entity"} {
+			if value, ok := request.Command[name].(string); ok {
+				words = append(words, value)
+			}
+		}
+		answer, there := known[strings.Join(words, " ")]
+		switch {
+		case answer == "dies":
+			os.Exit(134)
+		case there:
+			fmt.Println(answer)
+		default:
+			fmt.Println(`{"code":0,"result":{"out":""}}`)
+		}
+	}
+}
+
+// world is an API and a Ceph for one steward.
+type world struct {
+	*testing.T
+	answers map[string]string
+	file    string
+	api     client.Client
+	steward *steward
+}
+
+// out is an answer with this output.
+func out(text string) string {
+	encoded, _ := json.Marshal(map[string]any{"code": 0, "result": map[string]any{"out": text}}) // Strings can always be encoded.
+	return string(encoded)
+}
+
+// refusing is the answer of a Ceph that has another opinion.
+func refusing(code int, words string) string {
+	return fmt.Sprintf(`{"code":%d,"words":%q}`, code, words)
+}
+
+// newWorld has shares whose places there are in Ceph, each with the key key-SHARE.
+func newWorld(t *testing.T, shares ...string) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{internalv1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	credentials := t.TempDir()
+	for entry, text := range map[string]string{"userID": "howdah-provisioner", "userKey": "AQ=="} {
+		if err := os.WriteFile(filepath.Join(credentials, entry), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects := []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "shares"}},
+		&internalv1.Steward{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "training"},
+			Spec: internalv1.StewardSpec{
+				FileServerRef: internalv1.FileServerReference{Name: "training"}, FileServerUID: uid,
+				Ceph: internalv1.StewardCeph{
+					Monitors: []string{"10.0.0.1:3300"}, FSID: fsid, FileSystem: "fs1", RecoveryPool: "howdah",
+					ProvisioningSecretName: "ceph", SharesSecretName: "shares",
+				},
+			},
+		},
+	}
+	w := &world{T: t, file: filepath.Join(t.TempDir(), "answers"), answers: map[string]string{
+		"fsid":      `{"code":0,"result":"` + fsid + `"}`,
+		"mon fs ls": out(`[{"name":"fs1","data_pools":["d"]}]`),
+		"mon df":    out(`{"pools":[{"name":"d"},{"name":"howdah"}]}`),
+	}}
+	for _, share := range shares {
+		storage := &internalv1.ShareStorage{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: share, UID: types.UID("uid-of-" + share), Generation: 1},
+			Spec: internalv1.ShareStorageSpec{
+				FileServerRef: internalv1.FileServerReference{Name: "training"}, FileShareRef: internalv1.FileShareReference{Name: share},
+				DataPolicy: internalv1.DataRetain,
+			},
+		}
+		objects = append(objects, storage)
+		w.answers["mgr fs subvolume info "+ceph.Subvolume(uid, share)] = out(fmt.Sprintf(`{"path":"/volumes/%s","bytes_quota":"infinite","state":"complete"}`, share))
+		w.answers[w.user(share)] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"key-%s"}]`, ceph.ShareUser(uid, share), share))
+	}
+	w.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&internalv1.ShareStorage{}, &internalv1.Steward{}).Build()
+	t.Setenv(answers, w.file)
+	w.restart(credentials)
+	return w
+}
+
+// user is what is asked for a share's key.
+func (w *world) user(share string) string { return "mon auth get client." + ceph.ShareUser(uid, share) }
+
+// restart has a steward that knows nothing yet.
+func (w *world) restart(credentials string) {
+	w.Helper()
+	if w.steward != nil {
+		credentials = w.steward.connector.credential
+		w.steward.connector.close()
+	}
+	to := &connector{helper: os.Args[0], credential: credentials, directory: w.TempDir()}
+	w.steward = &steward{
+		api: &api{namespace: "ml", name: "training", client: w.api}, connector: to, log: slog.New(slog.DiscardHandler), now: time.Now,
+		places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{},
+	}
+	w.Cleanup(to.close)
+}
+
+// pass has the steward do what there is to do.
+func (w *world) pass() (done bool) {
+	w.Helper()
+	text, err := json.Marshal(w.answers)
+	if err == nil {
+		err = os.WriteFile(w.file, text, 0o600)
+	}
+	object, storages := &internalv1.Steward{}, &internalv1.ShareStorageList{}
+	if err == nil {
+		err = w.api.Get(w.Context(), client.ObjectKey{Namespace: "ml", Name: "training"}, object)
+	}
+	if err == nil {
+		err = w.api.List(w.Context(), storages)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	wished := wish{steward: object}
+	for i := range storages.Items {
+		wished.storages = append(wished.storages, &storages.Items[i])
+	}
+	wished.sort()
+	return w.steward.carryOut(w.Context(), wished)
+}
+
+// secret is what data servers are given: the names of the shares, and the keys by the shares.
+func (w *world) secret() string {
+	w.Helper()
+	found := &corev1.Secret{}
+	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: "ml", Name: "shares"}, found); err != nil {
+		w.Fatal(err)
+	}
+	var shares []string
+	for entry := range found.Data {
+		if share, ok := strings.CutSuffix(entry, ".json"); ok {
+			_, key, _ := strings.Cut(string(found.Data[keyringName(ceph.ShareUser(uid, share))]), "key = ")
+			shares = append(shares, share+":"+strings.TrimSpace(key))
+		}
+	}
+	slices.Sort(shares)
+	return strings.Join(shares, " ")
+}
+
+// said is what a share's ShareStorage says.
+func (w *world) said(share string) string {
+	w.Helper()
+	storage := &internalv1.ShareStorage{}
+	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: "ml", Name: share}, storage); err != nil {
+		w.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(storage.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+	}
+	return ""
+}
+
+// isNew takes what is known of a share's place out of its status: it was never made.
+func (w *world) isNew(share string) {
+	w.Helper()
+	storage := &internalv1.ShareStorage{}
+	err := w.api.Get(w.Context(), client.ObjectKey{Namespace: "ml", Name: share}, storage)
+	if err == nil {
+		storage.Status = internalv1.ShareStorageStatus{}
+		err = w.api.Status().Update(w.Context(), storage)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// The steward can't read its Secret. One share that Ceph refuses must neither lose its key by that, nor keep others from theirs.
+func TestAfterARestartOneShareThatCephRefusesKeepsNoOtherOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ill  map[string]string
+		said string
+		// secret is what data servers have then.
+		secret string
+	}{
+		"its subvolume is refused": {
+			map[string]string{"mgr fs subvolume info " + ceph.Subvolume(uid, "ill"): refusing(22, "no good")},
+			"False CephUnusable: looking at subvolume", "fresh:key-fresh ill:key-ill old:key-old",
+		},
+		"looking at it hangs, or ends the connection": {
+			map[string]string{"mgr fs subvolume info " + ceph.Subvolume(uid, "ill"): "dies"},
+			"False CephUnusable: looking at subvolume", "fresh:key-fresh ill:key-ill old:key-old",
+		},
+		"it is being cloned": {
+			map[string]string{"mgr fs subvolume info " + ceph.Subvolume(uid, "ill"): out(`{"bytes_quota":"infinite","state":"in-progress"}`)},
+			"False Progressing: busy", "fresh:key-fresh ill:key-ill old:key-old",
+		},
+		"its user is gone, so its key is worth nothing": {
+			map[string]string{
+				"mgr fs subvolume info " + ceph.Subvolume(uid, "ill"): refusing(22, "no good"),
+				"mon auth get client." + ceph.ShareUser(uid, "ill"):   refusing(2, "no such user"),
+			},
+			"False CephUnusable: looking at subvolume", "fresh:key-fresh old:key-old",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "fresh", "ill", "old")
+			if !w.pass() || w.secret() != "fresh:key-fresh ill:key-ill old:key-old" {
+				t.Fatalf("%s; %s", w.secret(), w.said("ill"))
+			}
+			w.isNew("fresh")
+			if err := w.api.Update(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "shares"}}); err != nil {
+				t.Fatal(err)
+			}
+			w.restart("")
+			for asked, answer := range tc.ill {
+				w.answers[asked] = answer
+			}
+			if w.pass() {
+				t.Error("nothing is left to do")
+			}
+			if got := w.secret(); got != tc.secret {
+				t.Errorf("data servers have %q, want %q", got, tc.secret)
+			}
+			if got := w.said("fresh"); !strings.HasPrefix(got, "True Ready") {
+				t.Errorf("the new share says %s", got)
+			}
+			if got := w.said("ill"); !strings.HasPrefix(got, tc.said) {
+				t.Errorf("the share that is refused says %s", got)
+			}
+		})
+	}
+}
+
+// What the Secret may have of it is not known: only this holds others up, and they say whose fault it is.
+func TestAKeyThatCanNotBeAskedForHoldsNewSharesUpAndIsNamed(t *testing.T) {
+	w := newWorld(t, "fresh", "ill", "old")
+	w.pass()
+	w.isNew("fresh")
+	w.restart("")
+	w.answers[w.user("ill")] = refusing(22, "no good")
+	before := &corev1.Secret{}
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: "ml", Name: "shares"}, before); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	after := &corev1.Secret{}
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: "ml", Name: "shares"}, after); err != nil || after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the Secret was written without it: %v", err)
+	}
+	if got := w.said("fresh"); !strings.HasPrefix(got, "False CephUnusable: ") || !strings.Contains(got, "share ill") {
+		t.Errorf("the new share says %s", got)
+	}
+	if got := w.said("ill"); !strings.Contains(got, "asking for the key of client."+ceph.ShareUser(uid, "ill")) {
+		t.Errorf("the share itself says %s", got)
+	}
+	w.answers[w.user("ill")] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"key-ill"}]`, ceph.ShareUser(uid, "ill")))
+	if !w.pass() || w.secret() != "fresh:key-fresh ill:key-ill old:key-old" {
+		t.Errorf("it does not go on by itself: %s; %s", w.secret(), w.said("fresh"))
+	}
+}
+
+// Where nothing answers, the first two time-outs tell: the steward does not wait for each share.
+func TestAnOutageIsNotTriedForEachShare(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d")
+	for _, share := range []string{"a", "b", "c", "d"} {
+		w.answers["mgr fs subvolume info "+ceph.Subvolume(uid, share)] = "dies"
+	}
+	if w.pass() || len(w.steward.told) != 2 {
+		t.Errorf("%d shares were tried", len(w.steward.told))
+	}
+	if got := w.said("d"); !strings.HasPrefix(got, "False CephUnusable") {
+		t.Errorf("one that waits says %s", got)
+	}
+}
