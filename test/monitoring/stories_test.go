@@ -180,6 +180,19 @@ var stories = map[string]story{
 		fires: quotaUsed(0.97), at: "10m", labels: ofShare,
 		silent: append(quotaUsed(0.9), is("howdah_file_share_used_bytes", `namespace="team-a",share="other"`, 1e15)),
 	},
+	"HowdahSnapshotScheduleNotReady": {
+		fires: []series{condition("FileShareSnapshotSchedule", "team-a", "nightly", "Ready", "false", 20)}, at: "16m",
+		labels: ofCondition("FileShareSnapshotSchedule", "team-a", "nightly", "Ready", "false"),
+		silent: []series{condition("FileShareSnapshotSchedule", "team-a", "nightly", "Ready", "false", 10), condition("FileShare", "team-a", "data", "Ready", "false", 20)},
+	},
+	"HowdahSnapshotsStuck": {
+		fires: []series{is("howdah_file_share_snapshots", `namespace="team-a",share="data",state="removing"`, 1)}, at: "40m", labels: ofShare,
+		// One every hour, each of which takes its time, and many that are well.
+		silent: []series{
+			{`howdah_file_share_snapshots{namespace="team-a",share="data",state="pending"}`, "1x5 0x54 1x5 0x54 1x5 0x54"},
+			is("howdah_file_share_snapshots", `namespace="team-a",share="data",state="ready"`, 50),
+		},
+	},
 	"HowdahBenchmarkFailed": {
 		fires: []series{
 			is("howdah_mlperf_storage_job_verdict", inJob+`,verdict="Failed"`, 1), is("howdah_mlperf_storage_job_completion_timestamp_seconds", inJob, 60),
