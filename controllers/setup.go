@@ -195,6 +195,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Events:  recorder(fileserver.FieldManager),
 
 		NetworkPolicies: options.NetworkPolicies,
+		WatchNamespaces: options.WatchNamespaces,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
 	}

@@ -51,6 +51,7 @@ manifests() {
   cp config/components/namespaced/cluster_role.yaml charts/howdah/files/rbac/cluster.yaml
   cp config/watched/role.yaml charts/howdah/files/rbac/namespaced.yaml
   cp config/components/provisioning/role.yaml charts/howdah/files/rbac/provisioning.yaml
+  cp config/components/rook/role.yaml charts/howdah/files/rbac/rook.yaml
   cp config/admission/policies.yaml charts/howdah/files/admission/
   monitoring
   {

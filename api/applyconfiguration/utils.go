@@ -28,6 +28,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BenchmarkMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BenchmarkResult"):
 		return &apiv1alpha1.BenchmarkResultApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CephClusterReference"):
+		return &apiv1alpha1.CephClusterReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CephStorage"):
 		return &apiv1alpha1.CephStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimReference"):
@@ -94,6 +96,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PlacementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodSettings"):
 		return &apiv1alpha1.PodSettingsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RookCeph"):
+		return &apiv1alpha1.RookCephApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RuleResult"):
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):

@@ -92,6 +92,10 @@ const (
 	// ReasonStewardFailing: data servers use the Ceph file system, but the steward, which makes places for shares and fences, can't work; the
 	// message says why and what to do.
 	ReasonStewardFailing = "StewardFailing"
+	// ReasonRookNotReady: something is missing or not well that Rook runs or makes for spec.storage.ceph.rook: Rook itself, the CephCluster,
+	// the CephFilesystem, the account or the subvolume group; the message names the object and the next step. Where the condition is True
+	// data servers serve all the same.
+	ReasonRookNotReady = "RookNotReady"
 	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
 	ReasonSharedFileSystems = "SharedFileSystems"
 	// ReasonConfigPending: some data servers have not loaded their newest configuration.

@@ -171,11 +171,44 @@ type FileServerStorage struct {
 }
 
 // CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
-// +kubebuilder:validation:ExactlyOneOf=external
+// +kubebuilder:validation:ExactlyOneOf=external;rook
+// +kubebuilder:validation:XValidation:rule="has(self.rook) == has(oldSelf.rook)",message="storage.ceph can't change from external to rook or back: the shares' directories are where they are; make another FileServer and copy"
 type CephStorage struct {
 	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
 	// +optional
 	External ExternalCeph `json:"external,omitempty,omitzero"`
+
+	// rook is a Ceph cluster that Rook runs, in the FileServer's Kubernetes namespace. Howdah asks Rook for an account and a subvolume
+	// group, follows its monitors, and makes a directory and a user for each share.
+	// +optional
+	Rook RookCeph `json:"rook,omitempty,omitzero"`
+}
+
+// RookCeph names a Ceph cluster of Rook's and what of it to use.
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef",message="clusterRef can't be changed: the data is in that cluster; make another FileServer and copy"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem",message="fileSystem can't be changed: the data is in that one; make another FileServer if it was never right"
+// +kubebuilder:validation:XValidation:rule="self.recoveryPool == oldSelf.recoveryPool",message="recoveryPool can't be changed: what clients hold is remembered there; make another FileServer if it was never right"
+type RookCeph struct {
+	// clusterRef names the CephCluster. It is in the Kubernetes namespace of the FileServer, as everything is that Rook makes for a cluster;
+	// shares and volumes of other namespaces come by spec.allowedNamespaces.
+	// +required
+	ClusterRef CephClusterReference `json:"clusterRef,omitzero"`
+
+	// fileSystem is the name of the CephFilesystem, which exists; of a cluster that is external to Rook, of the file system in Ceph.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="fileSystem is the name that kubectl get cephfilesystems prints: letters, digits, dots, dashes and underscores"
+	// +required
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
+	// the FileServer's UID and the server's number. It is not one of the file system's pools. A CephBlockPool makes such a pool; several
+	// FileServers can have the same.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="recoveryPool is the name that kubectl get cephblockpools, or ceph osd pool ls, prints: letters, digits, dots, dashes and underscores"
+	// +required
+	RecoveryPool string `json:"recoveryPool,omitempty"`
 }
 
 // ExternalCeph names a Ceph cluster and what of it to use.

@@ -50,3 +50,13 @@ type SecretReference struct {
 	// +required
 	Name string `json:"name,omitempty"`
 }
+
+// CephClusterReference names a CephCluster of Rook's in the same Kubernetes namespace.
+type CephClusterReference struct {
+	// name is the name of the CephCluster.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="name must be the name of a CephCluster: lower-case letters, digits, '-' and '.'"
+	// +required
+	Name string `json:"name,omitempty"`
+}

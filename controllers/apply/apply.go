@@ -125,8 +125,14 @@ func (a *Applier) find(ctx context.Context, desired *unstructured.Unstructured) 
 	return present, nil
 }
 
-// newObject is an empty object of the kind, typed, because caches hold typed objects.
+// newObject is an empty object of the kind, typed, because caches hold typed objects; of another operator's kind it is not, and is read
+// past the cache.
 func (a *Applier) newObject(gvk schema.GroupVersionKind) (client.Object, error) {
+	if !a.client.Scheme().Recognizes(gvk) {
+		untyped := &unstructured.Unstructured{}
+		untyped.SetGroupVersionKind(gvk)
+		return untyped, nil
+	}
 	object, err := a.client.Scheme().New(gvk)
 	if err != nil {
 		return nil, err

@@ -7,12 +7,16 @@ import (
 	"github.com/howdah/howdah/controllers/backend/ceph"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/backend/volumes"
+	"github.com/howdah/howdah/controllers/foreign"
 )
 
 // Of is the back end of a FileServer.
 func Of(fs *v1alpha1.FileServer) contract.Backend {
-	if len(fs.Spec.Storage.Ceph.External.Monitors) > 0 {
+	if of := fs.Spec.Storage.Ceph; len(of.External.Monitors) > 0 || of.Rook.ClusterRef.Name != "" {
 		return ceph.Backend{}
 	}
 	return volumes.Backend{}
 }
+
+// ForeignKinds are the kinds of other operators that back ends read.
+func ForeignKinds() []foreign.Kind { return ceph.ForeignKinds() }

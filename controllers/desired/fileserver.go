@@ -60,8 +60,10 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	for ordinal := range in.Replicas {
 		children = append(children, DataServerService(in, ordinal))
 	}
-	for ordinal := range in.Replicas {
-		children = append(children, DataServer(in, ordinal))
+	if in.Storage.Describe != nil || !in.Storage.Missing {
+		for ordinal := range in.Replicas {
+			children = append(children, DataServer(in, ordinal))
+		}
 	}
 	children = append(children, dataServerBudget(in), namespaceServerBudget(in))
 	if in.NetworkPolicies != nil {

@@ -76,7 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"the storage", func() (err error) {
-			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live},
+			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
 				contract.Seen{FileServer: fs, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward})
 			return err
 		}},

@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/controllers/index"
 )
 
@@ -67,9 +68,12 @@ type Reconciler struct {
 	Events  events.EventRecorder
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *desired.NetworkPolicies
+	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	WatchNamespaces []string
 
-	keys  keys
-	doors *frontDoors
+	keys    keys
+	doors   *frontDoors
+	foreign *foreign.Objects
 }
 
 // Reconcile is one pass over a FileServer.
@@ -112,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result.RequeueAfter = lostKeysAfter
 	}
 	if err == nil && !paused {
-		result.RequeueAfter = soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas))
+		result.RequeueAfter = soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), d.storage.Again)
 	}
 	return result, err
 }
@@ -150,10 +154,11 @@ func prunable() []client.ObjectList {
 // error: what is missing may be missing because of it.
 func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 	children := apply.AllOwned(desired.FileServer(d.input)...)
-	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(children))
+	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(d.storage.Owned)+len(children))
 	for _, object := range d.storage.Unowned {
 		all = append(all, apply.Unowned(object))
 	}
+	all = append(all, apply.AllOwned(d.storage.Owned...)...)
 	if err := r.Applier.Apply(ctx, o.fileServer, append(all, children...)...); err != nil {
 		return err
 	}

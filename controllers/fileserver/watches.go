@@ -29,7 +29,9 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -48,6 +50,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(r.doors); err != nil {
 		return err
 	}
+	r.foreign = foreign.New(mgr, r.WatchNamespaces, backend.ForeignKinds()...)
 	watch := &keyWatch{client: mgr.GetClient(), keys: &r.keys, clock: clock.RealClock{}, lost: make(chan event.GenericEvent, 1)}
 	if err := mgr.Add(watch); err != nil {
 		return err
@@ -77,6 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.doors.changed, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(watch.lost, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.foreign.Changed, handler.EnqueueRequestsFromMapFunc(r.inNamespace))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
@@ -111,10 +115,19 @@ func byDirectory(_ context.Context, object client.Object) []reconcile.Request {
 	return requestFor(directory, directory.Spec.FileServerRef.Name)
 }
 
+// inNamespace maps an object of another operator to the FileServers beside it.
+func (r *Reconciler) inNamespace(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.requests(ctx, client.InNamespace(object.GetNamespace()))
+}
+
 // every maps cluster-wide facts to all FileServers.
 func (r *Reconciler) every(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.requests(ctx)
+}
+
+func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) []reconcile.Request {
 	var list v1alpha1.FileServerList
-	if err := r.List(ctx, &list); err != nil {
+	if err := r.List(ctx, &list, which...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing FileServers")
 		return nil
 	}

@@ -70,6 +70,14 @@ func (b *FileServerBuilder) Provisioned() *FileServerBuilder {
 	return b
 }
 
+// Rook keeps shares in a Ceph file system that Rook runs.
+func (b *FileServerBuilder) Rook() *FileServerBuilder {
+	b.object.Spec.Storage = v1alpha1.FileServerStorage{Ceph: v1alpha1.CephStorage{Rook: v1alpha1.RookCeph{
+		ClusterRef: v1alpha1.CephClusterReference{Name: "rook-ceph"}, FileSystem: "fs1", RecoveryPool: "howdah",
+	}}}
+	return b
+}
+
 // NodeSelector restricts the nodes.
 func (b *FileServerBuilder) NodeSelector(key, value string) *FileServerBuilder {
 	b.placement().NodeSelector = map[string]string{key: value}

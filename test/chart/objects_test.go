@@ -175,7 +175,7 @@ func TestThePartsOfTheRoleAreAllOfIt(t *testing.T) {
 
 func TestLabelsAndAnnotationsReachEveryObject(t *testing.T) {
 	for key, object := range rendered(t, "--set", "commonLabels.team=storage", "--set", `commonAnnotations.example\.com/owner=me`,
-		"--set", "watchNamespaces={team-a}", "--set", "podDisruptionBudget.enabled=true,networkPolicies.enabled=true,provisioning.enabled=true",
+		"--set", "watchNamespaces={team-a}", "--set", "podDisruptionBudget.enabled=true,networkPolicies.enabled=true,provisioning.enabled=true,rook.enabled=true",
 		"--set", "monitoring.monitors.enabled=true,monitoring.rules.enabled=true,monitoring.dashboards.enabled=true") {
 		if object.GetLabels()["team"] != "storage" || object.GetAnnotations()["example.com/owner"] != "me" {
 			t.Errorf("%s has %v and %v", key, object.GetLabels(), object.GetAnnotations())
@@ -225,6 +225,8 @@ func TestSwitches(t *testing.T) {
 		"a budget":               {"podDisruptionBudget.enabled=true", map[string]int{"PodDisruptionBudget": 1}},
 		"provisioning":           {"provisioning.enabled=true", map[string]int{"ClusterRoleBinding": 2, "RoleBinding": 1}},
 		"provisioning for one":   {"provisioning.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "RoleBinding": 3}},
+		"Rook":                   {"rook.enabled=true", map[string]int{"ClusterRole": 7, "ClusterRoleBinding": 2, "RoleBinding": 1}},
+		"Rook in one of all":     {"rook.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "RoleBinding": 3}},
 		"network policies":       {"networkPolicies.enabled=true", map[string]int{"NetworkPolicy": 1}},
 		"monitors":               {"monitoring.monitors.enabled=true", map[string]int{"ServiceMonitor": 1, "PodMonitor": 1, "PrometheusRule": 0}},
 		"rules":                  {"monitoring.rules.enabled=true", map[string]int{"ServiceMonitor": 0, "PrometheusRule": 1}},

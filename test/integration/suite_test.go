@@ -109,7 +109,7 @@ var _ = BeforeSuite(func() {
 // and nothing else, so that a missing marker fails a story.
 func startOperator(environment *envtest.Environment) {
 	GinkgoHelper()
-	for _, file := range []string{filepath.Join("rbac", "role.yaml"), filepath.Join("components", "provisioning", "role.yaml")} {
+	for _, file := range []string{filepath.Join("rbac", "role.yaml"), filepath.Join("components", "provisioning", "role.yaml"), filepath.Join("components", "rook", "role.yaml")} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "config", file))
 		Expect(err).NotTo(HaveOccurred(), "make manifests writes the operator's role")
 		var role rbacv1.ClusterRole

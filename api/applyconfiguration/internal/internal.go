@@ -127,12 +127,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: verdict
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Verdict
+- name: com.github.howdah.howdah.api.v1alpha1.CephClusterReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.CephStorage
   map:
     fields:
     - name: external
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ExternalCeph
+    - name: rook
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.RookCeph
 - name: com.github.howdah.howdah.api.v1alpha1.ClaimReference
   map:
     fields:
@@ -805,6 +814,18 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.RookCeph
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.CephClusterReference
+    - name: fileSystem
+      type:
+        scalar: string
+    - name: recoveryPool
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.RuleResult
   map:
     fields:

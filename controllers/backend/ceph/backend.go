@@ -13,6 +13,7 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/ceph/rook"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/naming"
@@ -34,9 +35,18 @@ type Backend struct{}
 
 var _ contract.Backend = Backend{}
 
-// Observe has nothing to read: the Secret is not the operator's to see.
-func (Backend) Observe(_ context.Context, _ contract.Readers, seen contract.Seen) (contract.Storage, error) {
-	return &Storage{seen}, nil
+// Observe reads Rook's objects, if Rook runs the cluster. Else there is nothing to read: the Secret is not the operator's to see.
+func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract.Seen) (contract.Storage, error) {
+	s := &Storage{Seen: seen}
+	if isRook(seen.FileServer) {
+		objects, err := observeRook(ctx, from.Foreign, seen.FileServer)
+		if err != nil {
+			return nil, err
+		}
+		verdict := rook.Judge(seen.FileServer, objects, told(seen))
+		s.rook = &verdict
+	}
+	return s, nil
 }
 
 // ExportsPerShare is one: a share is one directory in Ceph.
@@ -45,9 +55,9 @@ func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 // MakesShares is so with a steward; else whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
 func (b Backend) MakesShares(fs *v1alpha1.FileServer) bool { return b.HasSteward(fs) }
 
-// HasSteward is so with a credential to make places with.
+// HasSteward is so with a credential to make places with, which with Rook there always is.
 func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
-	return fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
+	return isRook(fs) || fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
 }
 
 // EnforcesSizes is so with a steward, whose account may set quotas. Where somebody else makes the shares' directories none of Howdah's may.
@@ -80,45 +90,66 @@ func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 }
 
 // Storage is the Ceph file system of a FileServer.
-type Storage struct{ contract.Seen }
+type Storage struct {
+	contract.Seen
+	// rook is what follows from Rook's objects, nil where Rook does not run the cluster.
+	rook *rook.Verdict
+}
 
 var _ contract.Storage = (*Storage)(nil)
 
 // Decide has each data server mount the Secret.
 func (s *Storage) Decide(map[string]string) contract.Decision {
+	if s.rook != nil {
+		return s.decideRook()
+	}
 	return contract.Decision{Servers: Servers(s.FileServer)}
 }
 
-// Servers is what data servers get. The Secret may be missing: then they start all the same and say so, and find it when it comes. A pod
-// that waits for it could say nothing.
+// place is where the data is, and who gets at it.
+type place struct {
+	monitors                       []string
+	fsid, fileSystem, recoveryPool string
+	// recoveryUser is that of all data servers; "" if the steward makes one for each.
+	recoveryUser string
+	// credential is the Secret of the steward, secret the one that data servers mount.
+	credential, secret string
+}
+
+// Servers is what data servers get of a cluster that the FileServer itself names.
 func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
-	external, secret := fs.Spec.Storage.Ceph.External, secretOf(fs)
-	var steward *contract.Steward
-	if (Backend{}).HasSteward(fs) {
-		steward = stewardOf(fs, secret)
-	}
-	return contract.ServerStorage{
-		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds, Steward: steward,
+	external := fs.Spec.Storage.Ceph.External
+	return serversAt(fs, place{
+		monitors: external.Monitors, fsid: external.FSID, fileSystem: external.FileSystem, recoveryPool: external.RecoveryPool, recoveryUser: external.RecoveryUser,
+		credential: external.ProvisioningSecretRef.Name,
+		secret:     cmp.Or(external.SharesSecretRef.Name, naming.StewardSecret(fs.Name, string(fs.UID))),
+	})
+}
+
+// serversAt is what data servers get. The Secret may be missing: then they start all the same and say so, and find it when it comes. A pod
+// that waits for it could say nothing.
+func serversAt(fs *v1alpha1.FileServer, at place) contract.ServerStorage {
+	servers := contract.ServerStorage{
+		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
 		Volumes: []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(secretsVolume).WithSecret(
-			corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(rootOnly).WithOptional(true))},
+			corev1ac.SecretVolumeSource().WithSecretName(at.secret).WithDefaultMode(rootOnly).WithOptional(true))},
 		Mounts: []*corev1ac.VolumeMountApplyConfiguration{
 			corev1ac.VolumeMount().WithName(secretsVolume).WithMountPath(serverpod.CephSecrets).WithReadOnly(true),
 		},
 		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
 			described := internalv1ac.CephFileSystem().
-				WithMonitors(external.Monitors...).WithFSID(external.FSID).WithFileSystem(external.FileSystem).
-				WithRecoveryPool(external.RecoveryPool).WithRecoveryUser(external.RecoveryUser).WithSecretName(secret)
-			if steward != nil {
+				WithMonitors(at.monitors...).WithFSID(at.fsid).WithFileSystem(at.fileSystem).
+				WithRecoveryPool(at.recoveryPool).WithRecoveryUser(at.recoveryUser).WithSecretName(at.secret)
+			if at.credential != "" {
 				described.WithRecoveryUser(ceph.RecoveryUser(string(fs.UID), ordinal)).WithStewardName(fs.Name)
 			}
 			spec.WithVolumes(1).WithCeph(described)
 		},
 	}
-}
-
-// secretOf is the Secret that data servers mount.
-func secretOf(fs *v1alpha1.FileServer) string {
-	return cmp.Or(fs.Spec.Storage.Ceph.External.SharesSecretRef.Name, naming.StewardSecret(fs.Name, string(fs.UID)))
+	if at.credential != "" {
+		servers.Steward = stewardAt(at)
+	}
+	return servers
 }
 
 // Capacity is that of the file system, as any data server has measured it.

@@ -49,7 +49,7 @@ func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
 			yes, v1alpha1.ReasonReady, "2 of 2",
 		},
 	} {
-		s := &Storage{contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 		for _, one := range tc.servers {
 			s.DataServers[one.Name] = one
 		}
@@ -61,7 +61,7 @@ func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
 }
 
 func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
-	s := &Storage{contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+	s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 	names := []string{"training-1", "training-0"}
 	if got := s.Capacity(names); got.TotalBytes != nil {
 		t.Errorf("nobody has measured it, and it is %d", *got.TotalBytes)

@@ -1,6 +1,7 @@
 package ceph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,11 +14,12 @@ import (
 )
 
 // Condition repeats what data servers say of it. Where a steward gives them what they need, its words come first: what they lack is
-// its fault, or its work that is not done.
+// its fault, or its work that is not done; and before them what Rook lacks, which the steward needs.
 func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
-	fileSystem := s.FileServer.Spec.Storage.Ceph.External.FileSystem
-	steward := s.stewardFault()
+	ceph := s.FileServer.Spec.Storage.Ceph
+	fileSystem := cmp.Or(ceph.External.FileSystem, ceph.Rook.FileSystem)
+	rook, steward := s.rookFault(), s.stewardFault()
 	refusing, words := s.Refusing(replicas)
 	var silent []string
 	for ordinal := range replicas {
@@ -27,6 +29,8 @@ func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Conditio
 		}
 	}
 	switch {
+	case rook != nil && len(refusing)+len(silent) > 0:
+		return *rook
 	case steward != nil && len(refusing)+len(silent) > 0:
 		return *steward
 	case len(refusing) > 0:
@@ -37,6 +41,9 @@ func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Conditio
 			len(silent), replicas, fileSystem, conditions.List(silent, maxNamed)))
 	}
 	used := fmt.Sprintf("%d of %d data servers use Ceph file system %s", replicas, replicas, fileSystem)
+	if rook != nil && rook.Reason != v1alpha1.ReasonProgressing {
+		return conditions.True(conditionType, v1alpha1.ReasonRookNotReady, used+"; "+rook.Message)
+	}
 	if steward != nil && steward.Reason != v1alpha1.ReasonProgressing {
 		return conditions.True(conditionType, v1alpha1.ReasonStewardFailing, used+"; new shares wait, and nothing is shut out when a data server restarts: "+steward.Message)
 	}

@@ -7,10 +7,13 @@ package contract
 import (
 	"cmp"
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,6 +48,14 @@ type Backend interface {
 type Readers struct {
 	// Cached reads the operator's cache, Live past it.
 	Cached, Live client.Reader
+	// Foreign reads objects of kinds that may not be installed (controllers/foreign).
+	Foreign Foreign
+}
+
+// Foreign reads objects of other operators.
+type Foreign interface {
+	// Get gives nil if there is no such object, and the errors of controllers/foreign where it can't be known.
+	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 }
 
 // Seen is what a pass over a FileServer knows when it comes to the storage.
@@ -79,15 +90,18 @@ type Storage interface {
 type Decision struct {
 	// Servers is what the data servers' pods and objects get.
 	Servers ServerStorage
-	// Unowned are objects to apply that the FileServer does not own.
-	Unowned []runtime.ApplyConfiguration
+	// Unowned are objects to apply that the FileServer does not own, Owned those that it does. They are not pruned.
+	Unowned, Owned []runtime.ApplyConfiguration
+	// Again is when to look at the storage again though nothing tells of a change; 0: something will.
+	Again time.Duration
 	// Fault is the condition StorageAvailable if storage is at fault, by the specification or the cluster; else nil.
 	Fault *metav1.Condition
 }
 
 // ServerStorage is what each data server gets.
 type ServerStorage struct {
-	// Missing: pods could only wait, so no StatefulSet is made. One that exists stays.
+	// Missing: pods could only wait, so no StatefulSet is made. One that exists stays. Without Describe nothing is known of the storage
+	// yet, and no DataServers are made either.
 	Missing bool
 	// ClaimTemplates are those of the StatefulSet.
 	ClaimTemplates []*corev1ac.PersistentVolumeClaimApplyConfiguration

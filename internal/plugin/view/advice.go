@@ -28,6 +28,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonCephUnusable: "Mend what the message names: the Secret of spec.storage.ceph.external.sharesSecretRef, the monitors, or the user in Ceph. The data servers try again by themselves, a changed Secret reaches them within two minutes. " +
 		"See docs/operations-ceph.md.",
 	v1alpha1.ReasonStewardFailing:       "Shares that are served go on. Mend what the message names; the steward tries again by itself. kubectl logs deployment/NAME-steward has its log. See docs/operations-ceph.md.",
+	v1alpha1.ReasonRookNotReady:         "Mend what the message names with Rook's own objects; the operator goes on by itself. Shares that are served go on. See docs/operations-ceph.md#a-ceph-of-rooks.",
 	v1alpha1.ReasonSharedFileSystems:    "Fine for trials with clients that you trust; see docs/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add nodes, uncordon them, loosen spec.placement, or lower spec.replicas.",

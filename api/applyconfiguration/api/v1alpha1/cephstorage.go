@@ -11,6 +11,9 @@ package v1alpha1
 type CephStorageApplyConfiguration struct {
 	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
 	External *ExternalCephApplyConfiguration `json:"external,omitempty"`
+	// rook is a Ceph cluster that Rook runs, in the FileServer's Kubernetes namespace. Howdah asks Rook for an account and a subvolume
+	// group, follows its monitors, and makes a directory and a user for each share.
+	Rook *RookCephApplyConfiguration `json:"rook,omitempty"`
 }
 
 // CephStorageApplyConfiguration constructs a declarative configuration of the CephStorage type for use with
@@ -24,5 +27,13 @@ func CephStorage() *CephStorageApplyConfiguration {
 // If called multiple times, the External field is set to the value of the last call.
 func (b *CephStorageApplyConfiguration) WithExternal(value *ExternalCephApplyConfiguration) *CephStorageApplyConfiguration {
 	b.External = value
+	return b
+}
+
+// WithRook sets the Rook field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rook field is set to the value of the last call.
+func (b *CephStorageApplyConfiguration) WithRook(value *RookCephApplyConfiguration) *CephStorageApplyConfiguration {
+	b.Rook = value
 	return b
 }
