@@ -123,6 +123,8 @@ func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
 	}
 	claim := o.claim.DeepCopy()
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
+	// As Kubernetes' own resizer leaves it: a ResourceQuota counts the larger one of what is asked for and of what is allocated.
+	claim.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
 	if err := r.Client.Status().Patch(ctx, claim, client.MergeFrom(o.claim)); err != nil {
 		return fmt.Errorf("writing the size of claim %s/%s: %w", o.claim.Namespace, o.claim.Name, err)
 	}

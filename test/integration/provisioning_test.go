@@ -219,6 +219,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		})
 		Eventually(func() string { return exists(volume, "", volume.Name).Spec.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
 		Eventually(func() string { return exists(claim, team, "c").Status.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		Expect(claim.Status.AllocatedResources.Storage().String()).To(Equal("1Ti"), "what a ResourceQuota counts, as Kubernetes' own resizer leaves it")
 		Eventually(toldOf(claim, provisioner.ReasonResized), patience).Should(ContainElement(ContainSubstring("claim and volume show 1Ti now; nothing else changes")))
 	})
 
