@@ -98,6 +98,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PodSettingsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RookCeph"):
 		return &apiv1alpha1.RookCephApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RookFileSystem"):
+		return &apiv1alpha1.RookFileSystemApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RuleResult"):
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):

@@ -194,12 +194,17 @@ type RookCeph struct {
 	// +required
 	ClusterRef CephClusterReference `json:"clusterRef,omitzero"`
 
-	// fileSystem is the name of the CephFilesystem, which exists; of a cluster that is external to Rook, of the file system in Ceph.
+	// fileSystem is the name of the CephFilesystem; of a cluster that is external to Rook, of the file system in Ceph.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="fileSystem is the name that kubectl get cephfilesystems prints: letters, digits, dots, dashes and underscores"
 	// +required
 	FileSystem string `json:"fileSystem,omitempty"`
+
+	// createFileSystem has the CephFilesystem made once, if there is none of the name. From then on it is yours: it is neither changed nor
+	// deleted by Howdah, and one that was there and is missed is not made again, empty. Unset: it must exist.
+	// +optional
+	CreateFileSystem RookFileSystem `json:"createFileSystem,omitempty,omitzero"`
 
 	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
 	// the FileServer's UID and the server's number. It is not one of the file system's pools. A CephBlockPool makes such a pool; several
@@ -273,6 +278,23 @@ type ExternalCeph struct {
 	// come later and can be replaced; only one pod reads it, the FileServer's steward.
 	// +optional
 	ProvisioningSecretRef SecretReference `json:"provisioningSecretRef,omitempty,omitzero"`
+}
+
+// RookFileSystem is what to say of a CephFilesystem that is made: one active metadata server with a standby that follows it, a pool for
+// metadata and one for data. Who wants more makes it.
+type RookFileSystem struct {
+	// replicatedSize is how many copies there are of everything.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	// +required
+	ReplicatedSize int32 `json:"replicatedSize,omitempty"`
+
+	// failureDomain is what no two copies share: host, or another level of Ceph's CRUSH map, such as rack or zone. Unset means host.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="failureDomain is a level of the CRUSH map: osd, host, rack, zone, …"
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
 }
 
 // VolumesStorage backs each data server with PersistentVolumeClaims.

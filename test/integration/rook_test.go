@@ -103,6 +103,35 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		}
 	})
 
+	It("has a file system made that there is none of, once, and leaves it alone from then on", func() {
+		namespace := newNamespace()
+		rookCluster(namespace)
+		Expect(admin.Delete(ctx, exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1"))).To(Succeed())
+		fs := builders.FileServer(namespace, "training").Replicas(2).Rook().Build()
+		fs.Spec.Storage.Ceph.Rook.CreateFileSystem = v1alpha1.RookFileSystem{ReplicatedSize: 2, FailureDomain: "zone"}
+		create(fs)
+		made := exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1")
+		Expect(made.GetOwnerReferences()).To(BeEmpty())
+		pools, _, _ := unstructured.NestedSlice(made.Object, "spec", "dataPools")
+		Expect(pools).To(Equal([]any{map[string]any{
+			"name": "replicated", "failureDomain": "zone", "replicated": map[string]any{"size": int64(2), "requireSafeReplicaSize": true},
+		}}))
+		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystem fs1"))
+		change(made, func(u *unstructured.Unstructured) {
+			Expect(unstructured.SetNestedField(u.Object, int64(2), "spec", "metadataServer", "activeCount")).To(Succeed())
+		})
+		setStatus("CephFilesystem", namespace, "fs1", map[string]any{"phase": "Ready"})
+		exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
+		exists(&internalv1.Steward{}, namespace, "training")
+		settled(namespace)
+		active, _, _ := unstructured.NestedInt64(exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1").Object, "spec", "metadataServer", "activeCount")
+		Expect(active).To(BeEquivalentTo(2), "it is the users' own")
+		Expect(admin.Delete(ctx, made)).To(Succeed())
+		Eventually(storageSays(namespace), patience, "100ms").Should(ContainSubstring("CephFilesystem fs1 had the shares' data, and is no more"))
+		settled(namespace)
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(made), made))).To(BeTrue(), "it is not made again, empty")
+	})
+
 	It("follows the monitors live, and takes no other notice of what Rook writes each minute", func() {
 		namespace := newNamespace()
 		rookCluster(namespace)

@@ -820,12 +820,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: clusterRef
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.CephClusterReference
+    - name: createFileSystem
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.RookFileSystem
     - name: fileSystem
       type:
         scalar: string
     - name: recoveryPool
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.RookFileSystem
+  map:
+    fields:
+    - name: failureDomain
+      type:
+        scalar: string
+    - name: replicatedSize
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.RuleResult
   map:
     fields:

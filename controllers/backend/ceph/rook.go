@@ -122,8 +122,11 @@ func (s *Storage) decideRook() contract.Decision {
 			credential: rook.Secret(uid), secret: naming.StewardSecret(fs.Name, uid),
 		})
 	}
+	labels := naming.SelectSteward(fs.Name)
+	if s.rook.Create {
+		d.Unowned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.FileSystem(fs, labels))}
+	}
 	if s.rook.MayAsk {
-		labels := naming.SelectSteward(fs.Name)
 		d.Owned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.Client(fs, labels))}
 		d.Unowned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.Group(fs, labels))}
 	}

@@ -12,8 +12,11 @@ type RookCephApplyConfiguration struct {
 	// clusterRef names the CephCluster. It is in the Kubernetes namespace of the FileServer, as everything is that Rook makes for a cluster;
 	// shares and volumes of other namespaces come by spec.allowedNamespaces.
 	ClusterRef *CephClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// fileSystem is the name of the CephFilesystem, which exists; of a cluster that is external to Rook, of the file system in Ceph.
+	// fileSystem is the name of the CephFilesystem; of a cluster that is external to Rook, of the file system in Ceph.
 	FileSystem *string `json:"fileSystem,omitempty"`
+	// createFileSystem has the CephFilesystem made once, if there is none of the name. From then on it is yours: it is neither changed nor
+	// deleted by Howdah, and one that was there and is missed is not made again, empty. Unset: it must exist.
+	CreateFileSystem *RookFileSystemApplyConfiguration `json:"createFileSystem,omitempty"`
 	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
 	// the FileServer's UID and the server's number. It is not one of the file system's pools. A CephBlockPool makes such a pool; several
 	// FileServers can have the same.
@@ -39,6 +42,14 @@ func (b *RookCephApplyConfiguration) WithClusterRef(value *CephClusterReferenceA
 // If called multiple times, the FileSystem field is set to the value of the last call.
 func (b *RookCephApplyConfiguration) WithFileSystem(value string) *RookCephApplyConfiguration {
 	b.FileSystem = &value
+	return b
+}
+
+// WithCreateFileSystem sets the CreateFileSystem field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CreateFileSystem field is set to the value of the last call.
+func (b *RookCephApplyConfiguration) WithCreateFileSystem(value *RookFileSystemApplyConfiguration) *RookCephApplyConfiguration {
+	b.CreateFileSystem = value
 	return b
 }
 

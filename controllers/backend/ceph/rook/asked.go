@@ -1,6 +1,8 @@
 package rook
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -28,6 +30,26 @@ func Group(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Unst
 		"name":           name,
 		"filesystemName": fs.Spec.Storage.Ceph.Rook.FileSystem,
 		"pinning":        map[string]any{"distributed": int64(0)},
+	})
+}
+
+// FileSystem is the CephFilesystem that a FileServer asks for. It stays when the FileServer goes, and its data when it goes.
+func FileSystem(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Unstructured {
+	spec := fs.Spec.Storage.Ceph.Rook
+	pool := func() map[string]any {
+		return map[string]any{
+			"failureDomain": cmp.Or(spec.CreateFileSystem.FailureDomain, "host"),
+			// Rook refuses a pool without a second copy unless it is said to be meant.
+			"replicated": map[string]any{"size": int64(spec.CreateFileSystem.ReplicatedSize), "requireSafeReplicaSize": spec.CreateFileSystem.ReplicatedSize > 1},
+		}
+	}
+	data := pool()
+	data["name"] = "replicated"
+	return object("CephFilesystem", spec.FileSystem, fs.Namespace, labels, map[string]any{
+		"metadataPool":               pool(),
+		"dataPools":                  []any{data},
+		"preserveFilesystemOnDelete": true,
+		"metadataServer":             map[string]any{"activeCount": int64(1), "activeStandby": true},
 	})
 }
 

@@ -28,6 +28,8 @@ type Verdict struct {
 	Place Place
 	// MayAsk: Rook can make the account and the group now.
 	MayAsk bool
+	// Create: the file system is to be made.
+	Create bool
 	// Fault is what is not as it should be, with the next step; "" if nothing. It is Transient if Rook is at work, and time will tell.
 	Fault     string
 	Transient bool
@@ -35,9 +37,9 @@ type Verdict struct {
 
 // Judge says what follows for a FileServer from Rook's objects. told is what its data servers have been told before.
 func Judge(fs *v1alpha1.FileServer, objects Objects, told Place) Verdict {
-	j := judge{fs: fs, spec: fs.Spec.Storage.Ceph.Rook, objects: objects, told: told}
+	j := &judge{fs: fs, spec: fs.Spec.Storage.Ceph.Rook, objects: objects, told: told}
 	fault, transient, mayAsk := j.fault()
-	v := Verdict{Place: j.place(), Fault: fault, Transient: transient, MayAsk: mayAsk}
+	v := Verdict{Place: j.place(), Fault: fault, Transient: transient, MayAsk: mayAsk, Create: j.create}
 	if !told.IsKnown() && !mayAsk {
 		v.Place = Place{} // Pods could only wait.
 	}
@@ -49,10 +51,12 @@ type judge struct {
 	spec    v1alpha1.RookCeph
 	objects Objects
 	told    Place
+	// create is decided on the way.
+	create bool
 }
 
 // place follows the monitors of the cluster that it was, and of no other.
-func (j judge) place() Place {
+func (j *judge) place() Place {
 	cluster := j.objects.Cluster
 	if cluster == nil || cluster.Status.Ceph.FSID == "" || j.isAnother() {
 		return j.told
@@ -64,13 +68,13 @@ func (j judge) place() Place {
 	return Place{monitors, cluster.Status.Ceph.FSID}
 }
 
-func (j judge) isAnother() bool {
+func (j *judge) isAnother() bool {
 	cluster := j.objects.Cluster
 	return cluster != nil && j.told.FSID != "" && cluster.Status.Ceph.FSID != "" && cluster.Status.Ceph.FSID != j.told.FSID
 }
 
 // fault is the first thing that is amiss, in the order in which one needs the other.
-func (j judge) fault() (fault string, transient, mayAsk bool) {
+func (j *judge) fault() (fault string, transient, mayAsk bool) {
 	for _, step := range []func() (string, bool){j.ofRook, j.ofCluster, j.ofHealth, j.ofMonitors, j.ofFileSystem} {
 		if fault, transient := step(); fault != "" {
 			return fault, transient, false
@@ -86,7 +90,7 @@ func (j judge) fault() (fault string, transient, mayAsk bool) {
 }
 
 // ofRook: its kinds are there, and may be read.
-func (j judge) ofRook() (string, bool) {
+func (j *judge) ofRook() (string, bool) {
 	switch {
 	case j.objects.NotInstalled != "":
 		return fmt.Sprintf("Rook is not installed: the API server knows no %s.ceph.rook.io; install Rook 1.17 or 1.18, or use storage.ceph.external for a Ceph that Rook does not run", j.objects.NotInstalled), false
@@ -96,7 +100,7 @@ func (j judge) ofRook() (string, bool) {
 	return "", false
 }
 
-func (j judge) ofCluster() (string, bool) {
+func (j *judge) ofCluster() (string, bool) {
 	cluster, name := j.objects.Cluster, j.spec.ClusterRef.Name
 	switch {
 	case cluster == nil:
@@ -119,7 +123,7 @@ func (j judge) ofCluster() (string, bool) {
 
 // ofHealth is the gate that Rook's own controllers have (IsReadyToReconcile): they change nothing in a cluster whose health is worse than a
 // warning. Its phase is none: it is Progressing at each start of Rook's operator.
-func (j judge) ofHealth() (string, bool) {
+func (j *judge) ofHealth() (string, bool) {
 	status := j.objects.Cluster.Status.Ceph
 	if status.Health == "HEALTH_OK" || status.Health == "HEALTH_WARN" {
 		return "", false
@@ -137,7 +141,7 @@ func (j judge) ofHealth() (string, bool) {
 	return fmt.Sprintf("CephCluster %s is %s%s, and Rook changes nothing in it until it is better: mend Ceph first (ceph health detail in Rook's toolbox)", j.spec.ClusterRef.Name, status.Health, why), false
 }
 
-func (j judge) ofMonitors() (string, bool) {
+func (j *judge) ofMonitors() (string, bool) {
 	if j.objects.Monitors == nil {
 		return fmt.Sprintf("waiting for Rook to write ConfigMap %s, which has the monitors of CephCluster %s", MonitorsConfigMap, j.spec.ClusterRef.Name), true
 	}
@@ -148,12 +152,17 @@ func (j judge) ofMonitors() (string, bool) {
 }
 
 // ofFileSystem: where the cluster is external to Rook there is no CephFilesystem, and the steward looks for the file system in Ceph.
-func (j judge) ofFileSystem() (string, bool) {
-	if j.objects.Cluster.Spec.External.Enable {
-		return "", false
-	}
-	fileSystem, name := j.objects.FileSystem, j.spec.FileSystem
+func (j *judge) ofFileSystem() (string, bool) {
+	fileSystem, name, asked := j.objects.FileSystem, j.spec.FileSystem, j.spec.CreateFileSystem.ReplicatedSize > 0
 	switch {
+	case j.objects.Cluster.Spec.External.Enable:
+		return "", false
+	case fileSystem == nil && asked && !j.told.IsKnown():
+		j.create = true
+		return fmt.Sprintf("waiting for Rook to make CephFilesystem %s", name), true
+	case fileSystem == nil && asked:
+		return fmt.Sprintf("CephFilesystem %s had the shares' data, and is no more in Kubernetes namespace %s: it is not made again, empty. If its data is still in Ceph (preserveFilesystemOnDelete), make the object again as it was",
+			name, j.fs.Namespace), false
 	case fileSystem == nil:
 		return fmt.Sprintf("there is no CephFilesystem %s in Kubernetes namespace %s: make one (docs/operations-ceph.md#a-ceph-of-rooks has an example), or make the FileServer again with the name of one that there is (kubectl -n %s get cephfilesystems)",
 			name, j.fs.Namespace, j.fs.Namespace), false
@@ -166,7 +175,7 @@ func (j judge) ofFileSystem() (string, bool) {
 }
 
 // ofMade is about what Howdah has asked Rook for.
-func (j judge) ofMade(kind, name string, made *Resource, deleted string) (string, bool) {
+func (j *judge) ofMade(kind, name string, made *Resource, deleted string) (string, bool) {
 	switch {
 	case made == nil:
 		return fmt.Sprintf("waiting for Rook to make %s %s", kind, name), true
@@ -178,7 +187,7 @@ func (j judge) ofMade(kind, name string, made *Resource, deleted string) (string
 	return "", false
 }
 
-func (j judge) unfinished(kind, name string, resource *Resource) (string, bool) {
+func (j *judge) unfinished(kind, name string, resource *Resource) (string, bool) {
 	look := fmt.Sprintf("kubectl -n %s describe %s %s", j.fs.Namespace, strings.ToLower(kind), name)
 	if resource.Status.Phase != phaseFailure {
 		return fmt.Sprintf("waiting for Rook to make %s %s (%s)", kind, name, look), true

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -104,6 +105,36 @@ func TestVerdicts(t *testing.T) {
 		if got := strings.Join(v.Place.Monitors, " "); got != tc.monitors || (tc.monitors != "") != (v.Place.FSID == fsid) {
 			t.Errorf("%s: place %+v, not %q", name, v.Place, tc.monitors)
 		}
+	}
+}
+
+func TestAFileSystemIsMadeOnceAndNeverAgain(t *testing.T) {
+	fs := builders.FileServer("ml", "training").Rook().Build()
+	fs.Spec.Storage.Ceph.Rook.CreateFileSystem = v1alpha1.RookFileSystem{ReplicatedSize: 3}
+	missing := whole()
+	missing.FileSystem = nil
+	if v := Judge(fs, missing, Place{}); !v.Create || v.MayAsk || v.Fault != "waiting for Rook to make CephFilesystem fs1" || v.Place.IsKnown() {
+		t.Errorf("there is none yet: %+v", v)
+	}
+	if v := Judge(fs, whole(), Place{}); v.Create || !v.MayAsk {
+		t.Errorf("there is one: %+v", v)
+	}
+	if v := Judge(fs, missing, Place{Monitors: []string{"10.0.0.1:6789"}, FSID: fsid}); v.Create || !strings.Contains(v.Fault, "had the shares' data, and is no more") {
+		t.Errorf("there was one: %+v", v)
+	}
+	ill := missing
+	ill.Cluster = cluster("Ready", "HEALTH_ERR")
+	if v := Judge(fs, ill, Place{}); v.Create {
+		t.Errorf("Ceph is ill: %+v", v)
+	}
+	outside := missing
+	outside.Cluster = external()
+	if v := Judge(fs, outside, Place{}); v.Create || !v.MayAsk {
+		t.Errorf("Rook makes none in a cluster that is external to it: %+v", v)
+	}
+	spec, _, err := unstructured.NestedMap(FileSystem(fs, nil).Object, "spec")
+	if err != nil || spec["preserveFilesystemOnDelete"] != true {
+		t.Errorf("%v, %v", spec, err)
 	}
 }
 
