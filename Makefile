@@ -117,6 +117,10 @@ test-ceph: packages ##+ What needs a real Ceph, on a lab with one: accounts, for
 test-prometheus: packages ##+ Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
 	hack/test-prometheus.sh
 
+.PHONY: test-kind
+test-kind: packages ##+ hack/kind/up.sh with the real kind on a lab, whose nodes stand for kind's
+	hack/kind/rehearse.sh
+
 .PHONY: test-crash
 test-crash: packages ##+ Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
 	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
