@@ -96,6 +96,11 @@ const (
 	// the CephFilesystem, the account or the subvolume group; the message names the object and the next step. Where the condition is True
 	// data servers serve all the same.
 	ReasonRookNotReady = "RookNotReady"
+	// ReasonStorageFailing: the storage says that clients wait or get errors; the message names what is at fault and what to do. It is a
+	// FileShare's reason, too, after 10 s.
+	ReasonStorageFailing = "StorageFailing"
+	// ReasonStorageDegraded: the storage serves, and says that something of it is at fault or nearly full; the message names it and says what to do.
+	ReasonStorageDegraded = "StorageDegraded"
 	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
 	ReasonSharedFileSystems = "SharedFileSystems"
 	// ReasonConfigPending: some data servers have not loaded their newest configuration.

@@ -65,7 +65,8 @@ func decide(o *observed) decision {
 	d.quota = planQuota(quotaOf(o))
 	d.storage, d.exports = planStorage(o, d.quota.ask), planExports(o)
 	d.claim = planClaim(o, d.quota.status)
-	d.again = soonest(stragglersIn(o), restartIn(o))
+	_, failsIn := failsFor(o)
+	d.again = soonest(stragglersIn(o), restartIn(o), failsIn)
 	return d
 }
 

@@ -222,11 +222,25 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 			}}
 		}
 	}
+	storage := func(reason string, since time.Duration) func(*observed) {
+		return func(o *observed) {
+			o.fileServer.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionFalse, Reason: reason, Message: "Ceph file system fs1 is failing: full", LastTransitionTime: metav1.NewTime(noon.Add(-since)),
+			}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		change func(*observed)
 		reason string
 		says   string
 	}{
+		"the storage fails for long":     {storage(v1alpha1.ReasonStorageFailing, 10*time.Second), v1alpha1.ReasonStorageFailing, "as the storage of FileServer fs says: Ceph file system fs1 is failing: full"},
+		"the storage fails for a moment": {storage(v1alpha1.ReasonStorageFailing, 9*time.Second), v1alpha1.ReasonReady, ""},
+		"another's claims are not there": {storage(v1alpha1.ReasonClaimsPending, time.Hour), v1alpha1.ReasonReady, ""},
+		"the storage fails and a server is not done": {func(o *observed) {
+			storage(v1alpha1.ReasonStorageFailing, time.Hour)(o)
+			o.exports["fs-0"].Generation = 2
+		}, v1alpha1.ReasonStorageFailing, "full"},
 		"the server restarts":                 {notReady(4 * time.Second), v1alpha1.ReasonReady, ""},
 		"the server restarts for long":        {notReady(10 * time.Second), v1alpha1.ReasonExportsPending, "fs-0 (is not ready: Stopping)"},
 		"the server's clock is ahead of ours": {notReady(-time.Hour), v1alpha1.ReasonExportsPending, "fs-0 (is not ready: Stopping)"},
@@ -281,6 +295,19 @@ func TestARestartIsLookedAtAgain(t *testing.T) {
 		}}
 		if got := decide(o).again; got != again {
 			t.Errorf("%s after the server said goodbye: again in %s, not %s", since, got, again)
+		}
+	}
+}
+
+// Nor does it hear of storage that fails for a while.
+func TestFailingStorageIsLookedAtAgain(t *testing.T) {
+	for since, again := range map[time.Duration]time.Duration{0: failingAllowance, 4 * time.Second: failingAllowance - 4*time.Second, failingAllowance: 0, -time.Hour: 0} {
+		o := twoServers()
+		o.fileServer.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStorageFailing, LastTransitionTime: metav1.NewTime(noon.Add(-since)),
+		}}
+		if got := decide(o).again; got != again {
+			t.Errorf("%s after the storage failed: again in %s, not %s", since, got, again)
 		}
 	}
 }

@@ -148,14 +148,17 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 		}
 	}
 	withoutPlace, placeReason := whyNoStorage(o)
+	failing, _ := failsFor(o)
 	switch {
 	case len(names) == 0:
 		return conditions.False(kind, v1alpha1.ReasonExportsPending, "there is no data server yet")
-	case len(owners) == 0 && serving > 0:
-		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("%d of %s export the share, which has no directories yet", serving, plural(len(names), "data server")))
 	case len(silent) > 0 && len(owners) > 0:
 		return conditions.False(kind, v1alpha1.ReasonDataServersUnavailable, fmt.Sprintf("%d of %s that own directories of the share do not answer; "+
 			"those directories wait, others go on: %s", len(silent), plural(len(names), "data server"), conditions.List(silent, maxNamed)))
+	case failing != "" && serving > 0:
+		return conditions.False(kind, v1alpha1.ReasonStorageFailing, failing)
+	case len(owners) == 0 && serving > 0:
+		return conditions.True(kind, v1alpha1.ReasonReady, fmt.Sprintf("%d of %s export the share, which has no directories yet", serving, plural(len(names), "data server")))
 	case len(waiting) > 0 && withoutPlace != "":
 		return conditions.False(kind, placeReason, withoutPlace)
 	case len(waiting) > 0:

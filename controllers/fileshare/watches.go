@@ -95,10 +95,13 @@ func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
 		status.Servers[i].Connections, status.Servers[i].Drain = v1alpha1.FileServerConnections{}, v1alpha1.ServerDrain{}
 	}
-	available := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
+	available, failing := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable), storageFailing(fileServer)
 	status.Conditions = nil
 	if available {
 		status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+	}
+	if failing != nil {
+		status.Conditions = append(status.Conditions, *failing)
 	}
 	return *status
 }

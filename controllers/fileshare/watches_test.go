@@ -29,6 +29,12 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 		"a larger volume":   {func(f *v1alpha1.FileServer) { f.Status.Capacity.TotalBytes = &bytes }, true},
 		"a server is away":  {func(f *v1alpha1.FileServer) { f.Status.Servers[0].State = v1alpha1.ServerUnavailable }, true},
 		"its specification": {func(f *v1alpha1.FileServer) { f.Generation++ }, true},
+		"the storage fails": {func(f *v1alpha1.FileServer) {
+			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStorageFailing}}
+		}, true},
+		"the storage is degraded": {func(f *v1alpha1.FileServer) {
+			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStorageDegraded}}
+		}, false},
 		"the front door opens": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
 		}, true},

@@ -118,6 +118,9 @@ func (m *manager) run(ctx context.Context) error {
 			m.dataServer, m.exports = withOwnNode(next.server, m.gateways), next.exports
 			if m.storage == nil {
 				m.storage = m.storageOf(next.server)
+				m.group.Go(func() {
+					m.storage.WatchHealth(ctx, func(health backend.Health) error { return m.tellHealth(ctx, health) })
+				})
 			}
 			wait = retryFirst
 		case <-m.wake:
@@ -248,6 +251,14 @@ func (m *manager) observe() observation {
 		}
 	}
 	return seen
+}
+
+// tellHealth writes what the storage says of itself, beside passes: those may be waiting for that very storage.
+func (m *manager) tellHealth(ctx context.Context, health backend.Health) error {
+	m.log.Info("the health of the storage is another", "failing", health.Failing, "degraded", health.Degraded)
+	return m.reporter.report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
+		return withHealth(status, health, metav1.NewTime(m.now().Truncate(time.Second)))
+	})
 }
 
 func (m *manager) write(ctx context.Context, seen observation) error {

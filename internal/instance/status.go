@@ -127,6 +127,20 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	return status
 }
 
+// withHealth is the status with what the storage says of itself.
+func withHealth(status internalv1.DataServerStatus, health backend.Health, now metav1.Time) internalv1.DataServerStatus {
+	condition := metav1.Condition{Type: internalv1.StorageHealthy, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: "the storage is well", LastTransitionTime: now}
+	said := slices.DeleteFunc([]string{health.Failing, health.Degraded}, func(words string) bool { return words == "" })
+	if len(said) > 0 {
+		condition.Reason, condition.Message = v1alpha1.ReasonStorageDegraded, truncate(strings.Join(said, "; "), maxMessage)
+	}
+	if health.Failing != "" {
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonStorageFailing
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+	return status
+}
+
 func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []internalv1.VolumeUsage {
 	reported := map[int32]backend.Usage{}
 	for _, volume := range earlier {

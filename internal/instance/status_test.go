@@ -44,6 +44,31 @@ func TestUsageIsReportedInStepsThatDoNotFlap(t *testing.T) {
 	}
 }
 
+func TestTheStatusSaysHowTheStorageIs(t *testing.T) {
+	status := statusFrom(internalv1.DataServerStatus{}, observation{ready: true, reason: v1alpha1.ReasonReady}, metav1.Now())
+	for name, tc := range map[string]struct {
+		health       backend.Health
+		want         metav1.ConditionStatus
+		reason, says string
+	}{
+		"well":                 {backend.Health{}, metav1.ConditionTrue, v1alpha1.ReasonReady, "the storage is well"},
+		"degraded":             {backend.Health{Degraded: "osd.1"}, metav1.ConditionTrue, v1alpha1.ReasonStorageDegraded, "osd.1"},
+		"failing":              {backend.Health{Failing: "full"}, metav1.ConditionFalse, v1alpha1.ReasonStorageFailing, "full"},
+		"failing and degraded": {backend.Health{Failing: "full", Degraded: "osd.1"}, metav1.ConditionFalse, v1alpha1.ReasonStorageFailing, "full; osd.1"},
+	} {
+		status = withHealth(status, tc.health, metav1.Now())
+		got := meta.FindStatusCondition(status.Conditions, internalv1.StorageHealthy)
+		if got == nil || got.Status != tc.want || got.Reason != tc.reason || got.Message != tc.says {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// A pass writes what it knows, and leaves this.
+	after := statusFrom(status, observation{reason: internalv1.ReasonServerDown}, metav1.Now())
+	if len(after.Conditions) != 2 || meta.FindStatusCondition(after.Conditions, internalv1.StorageHealthy) == nil {
+		t.Errorf("%+v", after.Conditions)
+	}
+}
+
 func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	now := metav1.Now()
 	seen := observation{

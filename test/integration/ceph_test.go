@@ -129,6 +129,38 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 	})
 
+	It("repeats what Ceph says of its health, also at the shares if it lasts, and mends with it", func() {
+		namespace := newNamespace()
+		inCeph(namespace, "training", 2)
+		runEverything(namespace, "training")
+		create(builders.FileShare(namespace, "data", "training").Path("/data").Directories("d{0..1}").Build())
+		readyShare(namespace, "data")
+		say := func(c metav1.Condition) {
+			GinkgoHelper()
+			for _, server := range dataServersOf(namespace, "training") {
+				before := server.DeepCopy()
+				conditions.Set(&server.Status.Conditions, 0, time.Now(), c)
+				Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
+			}
+		}
+		say(conditions.True(internalv1.StorageHealthy, v1alpha1.ReasonStorageDegraded, "OSDs that are down: osd.1"))
+		Eventually(func() string {
+			return fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable).Message
+		}, patience, "100ms").
+			Should(Equal("2 of 2 data servers use Ceph file system fs1; Ceph says: OSDs that are down: osd.1"))
+		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStorageDegraded)
+
+		say(conditions.False(internalv1.StorageHealthy, v1alpha1.ReasonStorageFailing, "no metadata server is active"))
+		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonStorageFailing)
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, patience, "100ms").
+			Should(ContainSubstring("as the storage of FileServer training says: Ceph file system fs1 is failing: no metadata server is active"))
+		Expect(shareCondition(namespace, "data", v1alpha1.FileShareExported).Reason).To(Equal(v1alpha1.ReasonStorageFailing))
+
+		say(conditions.True(internalv1.StorageHealthy, v1alpha1.ReasonReady, "the storage is well"))
+		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		readyShare(namespace, "data")
+	})
+
 	It("has its directories on any data server, once one of them was looked at", func() {
 		namespace := newNamespace()
 		inCeph(namespace, "training", 2)

@@ -212,6 +212,8 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonPaused:               "is not the summary's: it has a condition of its own",
 	v1alpha1.ReasonStewardFailing:       "repeats what the steward says (steward_test.go)",
 	v1alpha1.ReasonRookNotReady:         "needs Rook's kinds of objects (rook_test.go)",
+	v1alpha1.ReasonStorageFailing:       "repeats what data servers say of Ceph (ceph_test.go)",
+	v1alpha1.ReasonStorageDegraded:      "repeats what data servers say of Ceph (ceph_test.go)",
 	v1alpha1.ReasonApplyFailed:          "quotes the API server (apply_test.go)",
 	v1alpha1.ReasonConfigPending:        "passes when a data server loads it (status_test.go)",
 	v1alpha1.ReasonConnectionsNearLimit: "needs namespace servers that answer (frontdoor_test.go)",

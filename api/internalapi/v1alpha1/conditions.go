@@ -2,6 +2,10 @@ package v1alpha1
 
 import "github.com/howdah/howdah/api/v1alpha1"
 
+// StorageHealthy is a condition of a DataServer: what keeps the data says that it is well. It is there only where somebody can say it, and
+// with the reasons of a FileServer's StorageAvailable.
+const StorageHealthy = "StorageHealthy"
+
 // Reasons of the conditions of a DataServer, a Steward and a ShareStorage.
 const (
 	// ReasonStarting: ganesha has been started and does not serve yet.

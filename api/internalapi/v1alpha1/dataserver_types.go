@@ -164,7 +164,8 @@ type CephFileSystem struct {
 // DataServerStatus is what the instance manager reports.
 // +kubebuilder:validation:MinProperties=1
 type DataServerStatus struct {
-	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration).
+	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration) and, on storage that can tell,
+	// StorageHealthy.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8

@@ -60,6 +60,62 @@ func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
 	}
 }
 
+// healthy is a data server that serves, and says this of the cluster's health.
+func healthy(name, reason, message string) internalv1.DataServer {
+	s := server(name, 1, metav1.ConditionTrue, "Ready", "")
+	status := metav1.ConditionTrue
+	if reason == v1alpha1.ReasonStorageFailing {
+		status = metav1.ConditionFalse
+	}
+	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: internalv1.StorageHealthy, Status: status, Reason: reason, Message: message})
+	return s
+}
+
+func TestTheConditionSaysHowCephIs(t *testing.T) {
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	const failing, degraded = v1alpha1.ReasonStorageFailing, v1alpha1.ReasonStorageDegraded
+	away := healthy("training-1", failing, "no monitor answers")
+	away.Status.Unreachable.SeenBy = "training-front-door-0"
+	restarts := healthy("training-1", failing, "no monitor answers")
+	restarts.Status.Conditions[0].Status = no
+	for name, tc := range map[string]struct {
+		servers       []internalv1.DataServer
+		want          metav1.ConditionStatus
+		reason, words string
+	}{
+		"well":               {[]internalv1.DataServer{healthy("training-0", "Ready", ""), healthy("training-1", "Ready", "")}, yes, v1alpha1.ReasonReady, "2 of 2 data servers use Ceph file system fs1"},
+		"an OSD is down":     {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), healthy("training-1", degraded, "osd.1")}, yes, degraded, "2 of 2 data servers use Ceph file system fs1; Ceph says: osd.1"},
+		"one has heard it":   {[]internalv1.DataServer{healthy("training-0", "Ready", ""), healthy("training-1", degraded, "osd.1")}, yes, degraded, "Ceph says to training-1: osd.1"},
+		"full":               {[]internalv1.DataServer{healthy("training-0", failing, "full"), healthy("training-1", failing, "full")}, no, failing, "Ceph file system fs1 is failing: full"},
+		"one is cut off":     {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), healthy("training-1", failing, "no monitor answers")}, no, failing, "Ceph file system fs1 is failing to training-1: no monitor answers"},
+		"one is away":        {[]internalv1.DataServer{healthy("training-0", "Ready", ""), away}, yes, v1alpha1.ReasonReady, "2 of 2"},
+		"one restarts":       {[]internalv1.DataServer{healthy("training-0", "Ready", ""), restarts}, yes, v1alpha1.ReasonReady, "2 of 2"},
+		"one says something": {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), server("training-1", 1, yes, "Ready", "")}, yes, degraded, "Ceph says: osd.1"},
+	} {
+		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+		for _, one := range tc.servers {
+			s.DataServers[one.Name] = one
+		}
+		got := s.Condition(2, contract.Decision{})
+		if got.Status != tc.want || got.Reason != tc.reason || !strings.HasSuffix(got.Message, tc.words) && !strings.HasPrefix(got.Message, tc.words) {
+			t.Errorf("%s: %s %s %q", name, got.Status, got.Reason, got.Message)
+		}
+	}
+}
+
+func TestAFailingStewardIsSaidAfterAFailingCephAndBeforeADegradedOne(t *testing.T) {
+	steward := &internalv1.Steward{}
+	steward.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCephUnusable, Message: "no"}}
+	for reason, want := range map[string]string{v1alpha1.ReasonStorageFailing: v1alpha1.ReasonStorageFailing, v1alpha1.ReasonStorageDegraded: v1alpha1.ReasonStewardFailing} {
+		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Provisioned().Build(), Steward: steward, DataServers: map[string]internalv1.DataServer{
+			"training-0": healthy("training-0", reason, "full"),
+		}}}
+		if got := s.Condition(1, contract.Decision{}); got.Reason != want {
+			t.Errorf("%s: %s %q", reason, got.Reason, got.Message)
+		}
+	}
+}
+
 func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
 	s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 	names := []string{"training-1", "training-0"}

@@ -41,11 +41,18 @@ func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Conditio
 			len(silent), replicas, fileSystem, conditions.List(silent, maxNamed)))
 	}
 	used := fmt.Sprintf("%d of %d data servers use Ceph file system %s", replicas, replicas, fileSystem)
+	health := s.health(replicas)
+	if health != nil && health.reason == v1alpha1.ReasonStorageFailing {
+		return health.condition(fileSystem, used)
+	}
 	if rook != nil && rook.Reason != v1alpha1.ReasonProgressing {
 		return conditions.True(conditionType, v1alpha1.ReasonRookNotReady, used+"; "+rook.Message)
 	}
 	if steward != nil && steward.Reason != v1alpha1.ReasonProgressing {
 		return conditions.True(conditionType, v1alpha1.ReasonStewardFailing, used+"; new shares wait, and nothing is shut out when a data server restarts: "+steward.Message)
+	}
+	if health != nil {
+		return health.condition(fileSystem, used)
 	}
 	return conditions.True(conditionType, v1alpha1.ReasonReady, used)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Backend is the storage of one data server. The DataServer may change from call to call, but not which back end it names. All but
-// BeforeStart are called by one goroutine.
+// BeforeStart and WatchHealth are called by one goroutine.
 type Backend interface {
 	// Parts is how many exports a share has: on volumes one for each volume.
 	Parts(server *internalv1.DataServer) int32
@@ -44,6 +44,10 @@ type Backend interface {
 	// Measure tells how full each part is.
 	Measure(ctx context.Context, server *internalv1.DataServer) ([]Usage, error)
 
+	// WatchHealth tells how well whatever keeps the data is, whenever that changes, until the context ends; what can't be told is told
+	// again. It runs beside everything else. Storage that has nothing to tell returns at once.
+	WatchHealth(ctx context.Context, tell func(Health) error)
+
 	// CompleteConfig adds to ganesha's configuration what is the same for all exports: where it keeps its clients.
 	CompleteConfig(config *ganesha.Config)
 	// CompleteExport adds to an export how ganesha reaches the data.
@@ -57,6 +61,12 @@ type Backend interface {
 	Discard(ctx context.Context, server *internalv1.DataServer, share string, now time.Time) error
 	// EmptyTrash deletes what was discarded, and tells if something is left. It runs beside everything else.
 	EmptyTrash(ctx context.Context, server *internalv1.DataServer) (left bool)
+}
+
+// Health is what there is to say of whatever keeps the data, in sentences for people; both are "" if all is well.
+type Health struct {
+	// Failing: clients wait, or get errors. Degraded: they don't yet, or only for a moment.
+	Failing, Degraded string
 }
 
 // Usage is how full a part is, in bytes.

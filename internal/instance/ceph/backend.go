@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -49,8 +48,8 @@ const lookEvery = 30 * time.Second
 type Backend struct {
 	options Options
 	secrets secrets
-	// monitors are those in ceph.conf; nil before it is written.
-	monitors []string
+	// monitors are those in ceph.conf; empty before it is written.
+	monitors monitors
 	// own is the connection of the recovery user, nil if there is none.
 	own *client.Client
 	// shares are those that can be exported as they were read first, by name.
@@ -105,7 +104,7 @@ func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) erro
 	}
 	if fsid != b.options.FSID {
 		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph.external.monitors, or, if fsid was never right, make another FileServer",
-			strings.Join(b.options.Monitors, ", "), fsid, b.options.FSID)
+			b.monitors.String(), fsid, b.options.FSID)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,7 +45,7 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 	case err == nil:
 		return connection, nil
 	case errors.Is(err, syscall.ETIMEDOUT):
-		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", strings.Join(b.options.Monitors, ", "), err)
+		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", &b.monitors, err)
 	// EIO: what is no key at all. EACCES: another one, or a user that there is not, or one without rights at the monitors (measured).
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOENT):
 		return nil, fmt.Errorf("the key of client.%s is not taken by Ceph: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, mon 'allow r' included (%w)",
@@ -55,22 +56,46 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 
 // configure writes ceph.conf, if it is not as it should be. Ganesha reads it for exports that are new; what runs learns of monitors
 // from Ceph itself.
-func (b *Backend) configure(monitors []string) error {
-	if len(monitors) > 0 {
-		b.options.Monitors = monitors
+func (b *Backend) configure(wanted []string) error {
+	if len(wanted) == 0 {
+		wanted = b.options.Monitors
 	}
-	if b.monitors != nil && slices.Equal(b.monitors, b.options.Monitors) {
+	if b.monitors.are(wanted) {
 		return nil
 	}
-	config, err := ceph.Config(b.options.FSID, b.options.Monitors, b.options.Secrets)
+	config, err := ceph.Config(b.options.FSID, wanted, b.options.Secrets)
 	if err != nil {
 		return err
 	}
 	if err := durable.Write(b.options.ConfigFile, []byte(config)); err != nil {
 		return err
 	}
-	b.monitors = slices.Clone(b.options.Monitors)
+	b.monitors.set(wanted)
 	return nil
+}
+
+// monitors are the addresses that are used now. They are read beside passes, too.
+type monitors struct {
+	mutex     sync.Mutex
+	addresses []string
+}
+
+func (m *monitors) set(addresses []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.addresses = slices.Clone(addresses)
+}
+
+func (m *monitors) are(addresses []string) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.addresses != nil && slices.Equal(m.addresses, addresses)
+}
+
+func (m *monitors) String() string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return strings.Join(m.addresses, ", ")
 }
 
 // findPlaces looks whether there are the file system and the pool. Names that are wrong are found here, where they can be said in words.

@@ -123,6 +123,9 @@ func (b *Backend) Shares(_ context.Context, server *internalv1.DataServer) (name
 	return names, err == nil, err
 }
 
+// WatchHealth has nothing to tell: of a volume, the pod and the node say it.
+func (b *Backend) WatchHealth(context.Context, func(backend.Health) error) {}
+
 // Measure tells how full the volumes are.
 func (b *Backend) Measure(_ context.Context, server *internalv1.DataServer) ([]backend.Usage, error) {
 	usage := make([]backend.Usage, 0, server.Spec.Volumes)

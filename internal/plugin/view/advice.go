@@ -29,6 +29,8 @@ var advice = map[string]string{
 		"See docs/operations-ceph.md.",
 	v1alpha1.ReasonStewardFailing:       "Shares that are served go on. Mend what the message names; the steward tries again by itself. kubectl logs deployment/NAME-steward has its log. See docs/operations-ceph.md.",
 	v1alpha1.ReasonRookNotReady:         "Mend what the message names with Rook's own objects; the operator goes on by itself. Shares that are served go on. See docs/operations-ceph.md#a-ceph-of-rooks.",
+	v1alpha1.ReasonStorageFailing:       "Mend in Ceph what the message names. Clients with hard mounts go on by themselves; writes to a full cluster end with an error, and have to be done again. See docs/operations-ceph.md#when-ceph-fails.",
+	v1alpha1.ReasonStorageDegraded:      "Everything is served. Mend in Ceph what the message names before a second fault meets it. See docs/operations-ceph.md#when-ceph-fails.",
 	v1alpha1.ReasonSharedFileSystems:    "Fine for trials with clients that you trust; see docs/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add nodes, uncordon them, loosen spec.placement, or lower spec.replicas.",

@@ -13,7 +13,8 @@ import (
 //
 // DataServerStatus is what the instance manager reports.
 type DataServerStatusApplyConfiguration struct {
-	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration).
+	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration) and, on storage that can tell,
+	// StorageHealthy.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that ganesha has loaded.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -1,0 +1,36 @@
+package fileshare
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// failingAllowance is how long the storage of a FileServer may fail before its shares are called so. A metadata server that is replaced
+// would else be two status writes and two events for each of 4,096 shares, of what the FileServer's status tells at once.
+const failingAllowance = 10 * time.Second
+
+// storageFailing is what a FileServer says of storage that fails at present, nil if it doesn't.
+func storageFailing(fileServer *v1alpha1.FileServer) *metav1.Condition {
+	said := meta.FindStatusCondition(fileServer.Status.Conditions, v1alpha1.FileServerStorageAvailable)
+	if said == nil || said.Status != metav1.ConditionFalse || said.Reason != v1alpha1.ReasonStorageFailing {
+		return nil
+	}
+	return said
+}
+
+// failsFor is what the share says of storage that fails, "" if it says nothing yet or at all, and how much longer it says nothing.
+func failsFor(o *observed) (words string, allowed time.Duration) {
+	said := storageFailing(o.fileServer)
+	if said == nil {
+		return "", 0
+	}
+	if away := o.now.Sub(said.LastTransitionTime.Time); away >= 0 && away < failingAllowance {
+		return "", failingAllowance - away
+	}
+	return fmt.Sprintf("clients of the share wait or get errors, as the storage of FileServer %s says: %s", o.fileServer.Name, said.Message), 0
+}

@@ -1,0 +1,121 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/instance/backend"
+)
+
+const (
+	// healthEvery is how often Ceph is asked for its health: one small command of a monitor's.
+	healthEvery = 5 * time.Second
+	// healthPatience is longer than the helper waits for monitors (10 s), so that its words come first.
+	healthPatience = 15 * time.Second
+)
+
+// asked is what is asked for its health: a client of Ceph.
+type asked interface {
+	Command(ctx context.Context, command ceph.Command) (string, error)
+	Close()
+}
+
+// healthWatch asks for the health of the cluster, by a connection of its own: the other one waits where Ceph does. It belongs to one goroutine.
+type healthWatch struct {
+	// connect makes a connection, monitors names them, for messages.
+	connect  func(ctx context.Context) (asked, error)
+	monitors func() string
+	// fileSystem and recoveryPool are what the health is to be about.
+	fileSystem, recoveryPool string
+
+	connection asked // nil: none.
+	scope      ceph.Scope
+	// reached: there was a connection once. What keeps the first one from being made is said by Claim.
+	reached bool
+}
+
+// WatchHealth asks for the cluster's health, and tells of it when it is another.
+func (b *Backend) WatchHealth(ctx context.Context, tell func(backend.Health) error) {
+	watch := &healthWatch{
+		connect: func(ctx context.Context) (asked, error) {
+			connection, err := b.connect(ctx, b.options.RecoveryUser)
+			if err != nil {
+				return nil, err // Not the nil of another type.
+			}
+			return connection, nil
+		},
+		monitors: b.monitors.String, fileSystem: b.options.FileSystem, recoveryPool: b.options.RecoveryPool,
+	}
+	watch.run(ctx, tell)
+}
+
+func (w *healthWatch) run(ctx context.Context, tell func(backend.Health) error) {
+	defer w.close()
+	var last *backend.Health
+	for tick := time.NewTicker(healthEvery); ; {
+		if seen, known := w.look(ctx); known && ctx.Err() == nil && (last == nil || *last != seen) && tell(seen) == nil {
+			last = &seen
+		}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// look asks once. What it can't know is not known: rights that are missing, say, or a cluster that was never reached.
+func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	answer, err := w.ask(ctx)
+	switch {
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, context.DeadlineExceeded):
+		return backend.Health{Failing: "no monitor answers at " + w.monitors() + ", and clients wait: is a majority of the monitors running, and does the network let the data servers' pods reach them?"}, w.reached
+	case err != nil:
+		w.close()
+		return backend.Health{}, false
+	}
+	found, err := ceph.ParseHealth(w.scope, answer)
+	if err != nil {
+		return backend.Health{}, false
+	}
+	return backend.Health{Failing: strings.Join(found.Failing, "; "), Degraded: strings.Join(found.Degraded, "; ")}, true
+}
+
+func (w *healthWatch) ask(ctx context.Context) (string, error) {
+	if w.connection == nil {
+		connection, err := w.connect(ctx)
+		if err != nil {
+			return "", err
+		}
+		w.connection = connection
+		systems, err := connection.Command(ctx, ceph.FileSystems())
+		if err == nil {
+			w.scope, err = ceph.ScopeOf(w.fileSystem, w.recoveryPool, systems)
+		}
+		if err != nil {
+			w.close()
+			return "", err
+		}
+		w.reached = true
+	}
+	answer, err := w.connection.Command(ctx, ceph.HealthDetail())
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrGone) {
+		w.close() // It is of no more use.
+	}
+	return answer, err
+}
+
+func (w *healthWatch) close() {
+	if w.connection != nil {
+		w.connection.Close()
+		w.connection = nil
+	}
+}
