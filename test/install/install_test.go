@@ -173,7 +173,7 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	if err != nil || len(provisioning) < 1 {
 		t.Fatalf("samples for provisioning: %v, %v", provisioning, err)
 	}
-	samples = append(append(append(samples, tenants...), provisioning...), examples(t))
+	samples = append(append(append(samples, tenants...), provisioning...), examples(t), filepath.Join(root, "config", "argocd", "gate.yaml"))
 	for _, sample := range samples {
 		t.Run("the sample "+filepath.Base(sample), func(t *testing.T) {
 			manifest, err := os.ReadFile(sample)

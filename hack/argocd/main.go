@@ -1,0 +1,37 @@
+// Command argocd is the part of Argo CD that judges and syncs, in one binary: the controllers of Applications and ApplicationSets, the
+// repository server and what Git asks for a password, chosen by the name it is called by. Argo CD's own main has the API server, the web
+// pages and the CLI, too, which nobody asks anything here.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
+	sets "github.com/argoproj/argo-cd/v3/cmd/argocd-applicationset-controller/commands"
+	askpass "github.com/argoproj/argo-cd/v3/cmd/argocd-git-ask-pass/commands"
+	repository "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
+	"github.com/argoproj/argo-cd/v3/common"
+	"github.com/spf13/cobra"
+)
+
+var programs = map[string]func() *cobra.Command{
+	common.CommandApplicationController:    controller.NewCommand,
+	common.CommandApplicationSetController: sets.NewCommand,
+	common.CommandRepoServer:               repository.NewCommand,
+	common.CommandGitAskPass:               askpass.NewCommand,
+}
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	program, found := programs[name]
+	if !found {
+		fmt.Fprintf(os.Stderr, "argocd: no program named %q\n", name)
+		os.Exit(2)
+	}
+	if err := program().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
