@@ -129,7 +129,7 @@ func TestWhatIsInstalledIsAccepted(t *testing.T) {
 	helm, kustomize := tool(t, "HELM", "helm"), tool(t, "KUSTOMIZE", "kustomize")
 	chart := filepath.Join(root, "charts", "howdah")
 	c := start(t)
-	for _, name := range []string{"howdah-system", "team-a", "team-b", "storage", "tenant-a"} {
+	for _, name := range []string{"howdah-system", "team-a", "team-b", "storage", "tenant-a", "rook-ceph"} {
 		if output, err := c.apply(namespace(name)); err != nil {
 			t.Fatalf("%v\n%s", err, output)
 		}
