@@ -40,19 +40,37 @@ func ParseInfo(answer string) (SubvolumeInfo, error) {
 	return info, nil
 }
 
-// ParseKey reads a user's key from the answer to GetUser or CreateRecoveryUser.
+// ParseKey reads a user's key, which Ceph takes now, from the answer to GetUser or CreateRecoveryUser.
 func ParseKey(answer, user string) (string, error) {
-	var told []struct{ Entity, Key string }
+	now, _, err := parseKeys(answer, user)
+	return now, err
+}
+
+// ParseNewestKey reads the key that a user is to use from the same answers: the pending one, if ceph auth get-or-create-pending has made
+// one. Ceph takes both until the pending one is used for the first time, which makes it the user's only key.
+func ParseNewestKey(answer, user string) (string, error) {
+	now, pending, err := parseKeys(answer, user)
+	if pending != "" {
+		return pending, err
+	}
+	return now, err
+}
+
+func parseKeys(answer, user string) (now, pending string, err error) {
+	var told []struct {
+		Entity, Key string
+		Pending     string `json:"pending_key"`
+	}
 	if err := json.Unmarshal([]byte(answer), &told); err != nil {
 		// The answer may have a key in it, so it is not quoted, nor is the fault, which could quote it.
-		return "", fmt.Errorf("what Ceph says of user client.%s is no list of users", user)
+		return "", "", fmt.Errorf("what Ceph says of user client.%s is no list of users", user)
 	}
 	for _, one := range told {
 		if one.Entity == "client."+user && one.Key != "" {
-			return one.Key, nil
+			return one.Key, one.Pending, nil
 		}
 	}
-	return "", fmt.Errorf("no key is told of user client.%s", user)
+	return "", "", fmt.Errorf("no key is told of user client.%s", user)
 }
 
 // Capacity is how much a file system can hold, in bytes.

@@ -172,6 +172,19 @@ func TestKey(t *testing.T) {
 	}
 }
 
+// ceph auth get-or-create-pending makes a second key, which replaces the first when it is used.
+func TestThePendingKeyIsTheNewest(t *testing.T) {
+	const answer = `[{"entity":"client.a","key":"OLD==","pending_key":"NEW==","caps":{}}]`
+	now, err := ParseKey(answer, "a")
+	newest, worse := ParseNewestKey(answer, "a")
+	if now != "OLD==" || newest != "NEW==" || err != nil || worse != nil {
+		t.Errorf("%s, %v; %s, %v", now, err, newest, worse)
+	}
+	if newest, err := ParseNewestKey(`[{"entity":"client.a","key":"OLD=="}]`, "a"); newest != "OLD==" || err != nil {
+		t.Errorf("%s, %v", newest, err)
+	}
+}
+
 func TestCapacityIsThatOfTheDataPools(t *testing.T) {
 	const systems = `[{"name":"fs1","metadata_pool":"m","data_pools":["d1","d2"]},{"name":"fs2","data_pools":["x"]}]`
 	const pools = `{"pools":[{"name":"m","stats":{"stored":5,"max_avail":900}},{"name":"d1","stats":{"stored":100,"max_avail":900}},

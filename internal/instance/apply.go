@@ -49,6 +49,7 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if err = durable.Write(m.configFile, []byte(text)); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
+	m.renew(ctx)
 	if failure := m.load(ctx, supervised, text); failure != nil {
 		return failure
 	}
@@ -172,6 +173,20 @@ func (m *manager) prepareRootsOf(ctx context.Context, export *internalv1.ShareEx
 		shares[share] = known
 	}
 	return nil
+}
+
+// renew has ganesha started anew if the storage says that it goes by something that was replaced: once for each start, and not while
+// clients still reclaim what they had before it.
+func (m *manager) renew(ctx context.Context) {
+	state := m.ganesha.state()
+	if !state.Initialized || state.InGrace || m.ended == state.Starts {
+		return
+	}
+	if why := m.storage.Outdated(ctx); why != "" {
+		m.ended = state.Starts
+		m.log.Info("starting ganesha anew; its clients wait for some seconds", "why", why)
+		m.ganesha.restart()
+	}
 }
 
 // load makes ganesha have the configuration: by its first start, or by a reload.

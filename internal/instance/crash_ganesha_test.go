@@ -39,6 +39,8 @@ type modelExport struct {
 	root *os.Root
 }
 
+func (g *modelGanesha) restart() {}
+
 func (g *modelGanesha) setRounds([]byte) error {
 	g.p.before("tell how often Export_Ids were used")
 	return nil

@@ -30,6 +30,9 @@ type losing struct {
 	exports    map[string]fileSystem
 	shutOut    map[string]bool
 	reloads    int
+	restarts   int
+	started    int // Starts after the first.
+	inGrace    bool
 	looks      int
 }
 
@@ -56,7 +59,7 @@ func (l *losing) state() ganeshaState {
 	if l.exports == nil {
 		l.load()
 	}
-	return ganeshaState{Starts: 1, PID: os.Getpid(), Initialized: true, Config: l.text}
+	return ganeshaState{Starts: 1 + l.started, PID: os.Getpid(), Initialized: true, InGrace: l.inGrace, Config: l.text}
 }
 
 func (l *losing) reload(context.Context) error {
@@ -64,6 +67,8 @@ func (l *losing) reload(context.Context) error {
 	l.load()
 	return nil
 }
+
+func (l *losing) restart() { l.restarts++ }
 
 func (l *losing) setRounds([]byte) error { return nil }
 
@@ -230,3 +235,44 @@ func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
 
 // lookEvery is that of the storage in the test.
 const lookEvery = 30 * time.Second
+
+// aging are volumes that were replaced below ganesha, as keys of Ceph are.
+type aging struct {
+	*volumes.Backend
+	why string
+}
+
+func (a *aging) Outdated(context.Context) string { return a.why }
+
+func TestGaneshaIsStartedAnewOnceWhenItIsOutdated(t *testing.T) {
+	run := t.TempDir()
+	key := filepath.Join(run, "key")
+	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
+	supervised, stop := context.WithCancel(t.Context())
+	daemon := &losing{t: t, configFile: filepath.Join(run, "ganesha.conf"), shutOut: map[string]bool{}}
+	storage := &aging{Backend: volumes.New(emptyVolume(t), quiet)}
+	m := &manager{
+		storage: storage, dataServer: sampleServer(1), configFile: daemon.configFile, exports: []*internalv1.ShareExport{newExport(shareSpec("a"))},
+		keys: handleKeys{current: key}, own: netip.MustParseAddr("127.1.2.3"), ganesha: daemon, prober: daemon, log: quiet,
+		reporter: &memorySource{}, now: time.Now, metrics: newMetrics("default", "training-0"),
+	}
+	defer m.group.Wait()
+	defer stop()
+	pass := func(restarts int, when string) {
+		t.Helper()
+		_ = m.apply(t.Context(), supervised) // What it says is not the matter here.
+		if daemon.restarts != restarts {
+			t.Errorf("%s: %d restarts, want %d", when, daemon.restarts, restarts)
+		}
+	}
+	pass(0, "nothing was replaced")
+	storage.why, daemon.inGrace = "a new key", true
+	pass(0, "while clients reclaim")
+	daemon.inGrace = false
+	pass(1, "a key was replaced")
+	pass(1, "while it ends")
+	daemon.started, storage.why = 1, ""
+	pass(1, "it was started")
+	storage.why = "another key"
+	pass(2, "a key was replaced again")
+}

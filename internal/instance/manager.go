@@ -43,6 +43,8 @@ type daemon interface {
 	state() ganeshaState
 	// reload makes it read its configuration again, and returns when it has.
 	reload(ctx context.Context) error
+	// restart has it stopped gracefully and started again, and does not wait for that.
+	restart()
 	// setRounds tells it how often each Export_Id was used before.
 	setRounds(rounds []byte) error
 }
@@ -82,6 +84,7 @@ type manager struct {
 	started  bool
 	loaded   string                // The configuration that ganesha has.
 	proven   int                   // The start of ganesha that was seen to refuse a forged handle.
+	ended    int                   // The start of ganesha that was ended because it was outdated.
 	starts   int                   // The start of ganesha that loaded and serving are about.
 	verified string                // The configuration that ganesha was last looked at with.
 	serving  map[string]fileSystem // Pseudo paths that serve, as far as was looked.

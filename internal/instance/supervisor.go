@@ -274,6 +274,21 @@ func (s *supervisor) reload(ctx context.Context) error {
 	}
 }
 
+// restart has ganesha end gracefully, or be killed after StopAllowance; run starts it again.
+func (s *supervisor) restart() {
+	pid := s.state().PID
+	if pid == 0 {
+		return
+	}
+	_ = syscall.Kill(pid, syscall.SIGTERM) // Fails only if it has just ended.
+	time.AfterFunc(serverpod.StopAllowance, func() {
+		if s.state().PID == pid {
+			s.log.Error("ganesha did not stop; killing it", "after", serverpod.StopAllowance)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+}
+
 func randomEpoch() (string, error) {
 	var bytes [4]byte
 	if _, err := rand.Read(bytes[:]); err != nil {

@@ -84,3 +84,35 @@ func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
+	directory := t.TempDir()
+	binary, config, ends := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf"), filepath.Join(directory, "ends")
+	const program = "#!/bin/sh\ntrap 'echo end >>%s; exit 0' TERM\necho '" + lineInitialized + "'\nwhile :; do sleep 0.02; done\n"
+	mustWork(t, "write a program", os.WriteFile(binary, []byte(strings.Replace(program, "%s", ends, 1)), 0o755))
+	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
+	s := &supervisor{binary: binary, configFile: config, pidFile: filepath.Join(directory, "pid"), log: quiet, beforeStart: func(context.Context) {}, changed: func() {}}
+	s.restart() // Nothing runs.
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	isUp := func(start int) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); s.state().Starts < start || !s.state().Initialized; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it is not started: %+v", s.state())
+			}
+		}
+	}
+	isUp(1)
+	s.restart()
+	isUp(2)
+	if text, err := os.ReadFile(ends); err != nil || string(text) != "end\n" {
+		t.Errorf("it did not end by itself: %q, %v", text, err)
+	}
+	cancel()
+	<-ended
+}

@@ -84,7 +84,7 @@ func (k *keeper) subvolume(ctx context.Context, subvolume, before string) (ceph.
 	return info, err
 }
 
-// key gives the key of a user, which is made if there is none.
+// key gives the key that data servers are to use of a user, which is made if there is none.
 func (k *keeper) key(ctx context.Context, user string, make func() error) (string, error) {
 	answer, err := k.ask(ctx, ceph.GetUser(user))
 	if isAbsent(err) {
@@ -96,7 +96,7 @@ func (k *keeper) key(ctx context.Context, user string, make func() error) (strin
 	if err != nil {
 		return "", refused(err, "asking for the key of client."+user, k.user)
 	}
-	return ceph.ParseKey(answer, user)
+	return ceph.ParseNewestKey(answer, user)
 }
 
 // resize sets the quota. One that is below what is used is refused by Ceph; the share goes on with the one that it has.

@@ -33,7 +33,7 @@ func (s *steward) recall(ctx context.Context, k *keeper, w wish) error {
 		}
 		key := ""
 		if err == nil {
-			key, err = ceph.ParseKey(answer, user)
+			key, err = ceph.ParseNewestKey(answer, user)
 		}
 		if err != nil {
 			err = s.denied(refused(err, "asking for the key of client."+user, k.user))

@@ -310,6 +310,22 @@ func TestAKeyThatCanNotBeAskedForHoldsNewSharesUpAndIsNamed(t *testing.T) {
 	}
 }
 
+// With ceph auth get-or-create-pending a user has two keys, of which the old one ends when the new one is used: data servers get that.
+func TestDataServersGetAPendingKey(t *testing.T) {
+	w := newWorld(t, "data")
+	w.pass()
+	w.answers[w.user("data")] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"key-data","pending_key":"new"}]`, ceph.ShareUser(uid, "data")))
+	before := w.steward.now
+	w.steward.now = func() time.Time { return before().Add(lookEvery) }
+	if !w.pass() || w.secret() != "data:new" {
+		t.Errorf("%s; %s", w.secret(), w.said("data"))
+	}
+	w.restart("")
+	if !w.pass() || w.secret() != "data:new" {
+		t.Errorf("after a restart: %s; %s", w.secret(), w.said("data"))
+	}
+}
+
 // Where nothing answers, the first two time-outs tell: the steward does not wait for each share.
 func TestAnOutageIsNotTriedForEachShare(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d")

@@ -55,6 +55,10 @@ type Backend interface {
 	// BeforeStart puts the recovery state in order while ganesha does not run.
 	BeforeStart(ctx context.Context, hostname string) error
 
+	// Outdated tells, "" if it is not so, why ganesha is to be started anew: it has something from its start that was replaced since, and
+	// that can't reach it otherwise. Clients wait meanwhile, and lose nothing.
+	Outdated(ctx context.Context) (why string)
+
 	// HasData tells whether there may be data of a share. It writes nothing.
 	HasData(ctx context.Context, server *internalv1.DataServer, share string) bool
 	// Discard moves the data of a share out of the way: no client reaches it any more, and a new share of the name begins empty.

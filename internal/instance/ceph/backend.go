@@ -61,13 +61,19 @@ type Backend struct {
 	joined bool
 	// written is the export ID table as it is in the cluster.
 	written []byte
+	// inUse are the keys that ganesha has; now is a clock.
+	inUse keysInUse
+	now   func() time.Time
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
 // New is the back end of a file system. It connects when it is first needed.
 func New(options Options) *Backend {
-	return &Backend{options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{}}
+	return &Backend{
+		options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{},
+		inUse: keysInUse{keys: map[string]string{}, exported: map[string]bool{}, proven: map[string]string{}}, now: time.Now,
+	}
 }
 
 // Refusal is the reason of what Ceph or its Secret is at fault for.
@@ -87,7 +93,7 @@ func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
 // Judge refuses another cluster than the one that the data is in. A cluster that does not answer is not refused: what is
 // served goes on, and comes back with the cluster.
 func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
-	b.users, b.asked = map[string]string{}, map[string]bool{}
+	b.users, b.asked, b.inUse.refused = map[string]string{}, map[string]bool{}, false
 	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
 		return err
 	}
@@ -208,7 +214,7 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 		}
 	}
 	b.shares[name] = found
-	return nil
+	return b.tryNewKey(ctx, found)
 }
 
 // Diagnose tries what ganesha does to export a share: ganesha only says that there is none.
@@ -253,6 +259,8 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 // new one of its name may be somewhere else.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
+	b.inUse.forget()
+	b.read(b.options.RecoveryUser)
 	config.Ceph = &ganesha.Ceph{
 		ConfigFile: b.options.ConfigFile, RecoveryUser: b.options.RecoveryUser,
 		RecoveryPool: b.options.RecoveryPool, RecoveryNamespace: b.options.Node, NodeID: b.options.Node,
@@ -262,12 +270,14 @@ func (b *Backend) CompleteConfig(config *ganesha.Config) {
 // CompleteExport names the share's directory and user.
 func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 	known := b.shares[name]
+	b.read(known.User)
 	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
 }
 
 // BeforeStart shuts out what is left of the start before: each of its watches would make ganesha wait, 3 s for every change of the
 // grace object.
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
+	b.readAgain()
 	if b.options.Fence == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
@@ -250,5 +251,97 @@ func TestNewMonitorsAreInTheConfigurationAtTheNextPass(t *testing.T) {
 				t.Errorf("%s is not in:\n%s", monitor, text)
 			}
 		}
+	}
+}
+
+// A new key is tried, and ganesha started anew for it, one data server after the other. One that Ceph does not take costs nothing.
+func TestANewKeyIsTriedBeforeGaneshaIsStartedForIt(t *testing.T) {
+	entries := map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA}
+	b, now := stored(t, whole(), entries), time.Unix(1e9, 0)
+	b.now = func() time.Time { return now } // It is data server 12.
+	write := func(key string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(b.options.Secrets, "client.a.keyring"), []byte("[client.a]\n\tkey = "+key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass := func() (string, error) {
+		t.Helper()
+		if err := b.Judge(t.Context(), &internalv1.DataServer{}); err != nil {
+			t.Fatal(err)
+		}
+		err := b.PrepareRoot(t.Context(), "s", 0, wanted, &wanted)
+		var config ganesha.Config
+		b.CompleteConfig(&config)
+		b.CompleteExport(&ganesha.Export{}, "s", 0)
+		now = now.Add(lookEvery)
+		return b.Outdated(t.Context()), err
+	}
+	if err := b.BeforeStart(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if why, err := pass(); why != "" || err != nil {
+			t.Errorf("nothing is new: %q, %v", why, err)
+		}
+	}
+	answer := func(c cluster) {
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(helps, string(text))
+	}
+	answer(whole().but("connect a", `{"code":13,"words":"Permission denied"}`))
+	write("WRONG==")
+	for range 30 {
+		if why, err := pass(); why != "" || err == nil || !strings.Contains(err.Error(), "ganesha goes on with the key of client.a that it has") {
+			t.Fatalf("a wrong key: %q, %v", why, err)
+		}
+	}
+	answer(whole().but("fs.stat", `{"code":0,"result":{"uid":0,"gid":0,"mode":493}}`))
+	write("NEW==")
+	passes := 0
+	for why := ""; why == ""; passes++ {
+		var err error
+		if why, err = pass(); err != nil || passes > 30 {
+			t.Fatalf("a new key: %v after %d passes", err, passes)
+		}
+	}
+	if passes != 13 {
+		t.Errorf("data server 12 starts ganesha anew in pass %d", passes)
+	}
+	if err := b.BeforeStart(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := pass(); why != "" || err != nil {
+		t.Errorf("ganesha has it: %q, %v", why, err)
+	}
+}
+
+// An export that was taken away and is brought back has a new client, with the key of the present.
+func TestAnExportThatIsMadeAnewReadsItsKeyAnew(t *testing.T) {
+	b := stored(t, whole(), map[string]string{"client.a.keyring": keyOfA})
+	pass := func(exported bool) {
+		var config ganesha.Config
+		b.CompleteConfig(&config)
+		if exported {
+			b.shares["s"] = share{"/v/one", "a"}
+			b.asked = map[string]bool{"s": true}
+			b.CompleteExport(&ganesha.Export{}, "s", 0)
+		}
+	}
+	pass(true)
+	if err := os.WriteFile(filepath.Join(b.options.Secrets, "client.a.keyring"), []byte("[client.a]\nkey = NEW==\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pass(true)
+	if _, is := b.renewed("a"); !is {
+		t.Error("its key was replaced")
+	}
+	pass(false)
+	pass(true)
+	if _, is := b.renewed("a"); is {
+		t.Error("it has the new key")
 	}
 }

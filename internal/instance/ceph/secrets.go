@@ -58,6 +58,20 @@ func (s secrets) key(user string) error {
 	return nil
 }
 
+// keyOf is a user's key, "" if none is there.
+func (s secrets) keyOf(user string) string {
+	text, err := os.ReadFile(s.keyring(user))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, found := strings.Cut(line, "="); found && strings.TrimSpace(name) == "key" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
 // share reads and judges the entry of a share.
 func (s secrets) share(name string) (share, error) {
 	entry := name + ".json"

@@ -150,6 +150,9 @@ func (b *Backend) CompleteExport(export *ganesha.Export, share string, index int
 	export.Path = b.where.share(share, index)
 }
 
+// Outdated is nothing: ganesha has nothing of the volumes that is ever replaced.
+func (b *Backend) Outdated(context.Context) string { return "" }
+
 // BeforeStart removes recovery records that nobody will use.
 func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
 	return errors.Join(forgetOwnClients(b.where.recovery(), hostname), pruneRecovery(b.where.recovery(), hostname))

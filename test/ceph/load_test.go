@@ -1,0 +1,131 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/howdah/howdah/test/spare"
+)
+
+// Two processes in a directory: one writes a line to a file that it has open, and has it on disk, the other opens a file to write to it and
+// closes it; each as often as it can, with a pause of 50 ms. Told is the longest time from one to the next in seconds, and how many there were.
+// An error ends it: hard mounts have none. The clock is the kernel's, in hundredths, because perl-base has no finer one.
+const load = `exec perl -e '
+use Fcntl; $| = 1;
+my $directory = shift;
+sub now { open my $f, "<", "/proc/uptime" or die; my ($t) = split " ", <$f>; $t }
+sub again {
+  my ($what, $do) = @_;
+  my $pid = fork; return $pid if $pid;
+  my ($most, $count, $last) = (0, 0, now);
+  until (-e "/tmp/stop") {
+    $do->($count) or do { print "failed $what $count: $!\n"; exit 1 };
+    my $now = now;
+    $most = $now - $last if $now - $last > $most;
+    $last = $now; $count++;
+    select undef, undef, undef, 0.05;
+  }
+  print "$what $most $count\n"; exit 0;
+}
+sysopen my $kept, "$directory/kept", O_WRONLY|O_CREAT|O_TRUNC|O_SYNC or die "kept: $!";
+my @children = (
+  again("io", sub { my $line = "line $_[0]\n"; syswrite($kept, $line) == length $line }),
+  again("open", sub { sysopen(my $f, "$directory/opened", O_RDWR|O_CREAT) && close $f }),
+);
+open my $f, ">", "/tmp/loaded"; close $f;
+for (@children) { waitpid $_, 0; $code ||= $? }
+exit $code ? 1 : 0;
+' %s`
+
+// pauses are the longest of a client under load, and how many lines it wrote.
+type pauses struct {
+	io, open time.Duration
+	lines    int
+}
+
+// underLoad loads a directory from each of some pods while something happens, and for a while after it.
+func underLoad(ctx context.Context, directories map[string]string, do func()) map[string]pauses {
+	GinkgoHelper()
+	type outcome struct {
+		pod, output string
+		err         error
+	}
+	done := make(chan outcome, len(directories))
+	for pod, directory := range directories {
+		sh(ctx, pod, "rm -f /tmp/stop /tmp/loaded")
+		go func() {
+			output, err := c.Shell(ctx, pod, fmt.Sprintf(load, directory))
+			done <- outcome{pod, output, err}
+		}()
+	}
+	for pod := range directories {
+		Eventually(ctx, func(ctx context.Context) error {
+			_, err := c.Shell(ctx, pod, "test -e /tmp/loaded")
+			return err
+		}).Should(Succeed())
+	}
+	time.Sleep(3 * time.Second)
+	do()
+	time.Sleep(12 * time.Second) // A lease and a grace period at their longest, so that what comes late is seen.
+	for pod := range directories {
+		sh(ctx, pod, "touch /tmp/stop")
+	}
+	found := map[string]pauses{}
+	for range directories {
+		end := <-done
+		Expect(end.err).NotTo(HaveOccurred(), "a client in %s had an error: %s", end.pod, end.output)
+		found[end.pod] = parsePauses(end.output)
+	}
+	for pod, directory := range directories {
+		Expect(strings.TrimSpace(sh(ctx, pod, "wc -l <%s/kept", directory))).To(Equal(strconv.Itoa(found[pod].lines)), "every line is there once")
+		Expect(sh(ctx, pod, "tail -n1 %s/kept", directory)).To(Equal(fmt.Sprintf("line %d\n", found[pod].lines-1)))
+	}
+	return found
+}
+
+func parsePauses(output string) pauses {
+	GinkgoHelper()
+	var p pauses
+	for line := range strings.Lines(output) {
+		var what string
+		var seconds float64
+		var count int
+		_, err := fmt.Sscan(line, &what, &seconds, &count)
+		Expect(err).NotTo(HaveOccurred(), output)
+		took := time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond)
+		switch what {
+		case "io":
+			p.io, p.lines = took, count
+		case "open":
+			p.open = took
+		}
+	}
+	Expect(p.lines).To(BeNumerically(">", 0), output)
+	return p
+}
+
+// within reports a time beside its goal, and fails the spec if the goal is missed by more than the suite's patience on a machine that has
+// CPU to spare; on another one the measurement is not judged.
+func within(what string, took, goal time.Duration) {
+	GinkgoHelper()
+	patience := 1.0
+	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
+		var err error
+		patience, err = strconv.ParseFloat(text, 64)
+		Expect(err).NotTo(HaveOccurred(), "HOWDAH_E2E_PATIENCE=%q: want a number of at least 1", text)
+	}
+	share, err := spare.Share(500 * time.Millisecond)
+	if err != nil {
+		share = 1
+	}
+	verdict, failed := spare.Judge(took, goal, patience, share)
+	AddReportEntry(what, verdict, ReportEntryVisibilityAlways)
+	Expect(failed).To(BeFalse(), "%s: %s", what, verdict)
+}
