@@ -49,6 +49,7 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 	if err = durable.Write(m.configFile, []byte(text)); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
+	m.endHanging()
 	m.renew(ctx)
 	if failure := m.load(ctx, supervised, text); failure != nil {
 		return failure
@@ -212,6 +213,7 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	case state.PID == 0 && state.LastExit != "":
 		return &fault{internalv1.ReasonServerDown, fmt.Errorf("ganesha is being started again; it %s", state.LastExit)}
 	case !state.Initialized:
+		m.unstickStart(ctx, state)
 		return &fault{internalv1.ReasonStarting, errors.New("ganesha is starting")}
 	case m.loaded == text:
 		return nil
@@ -222,7 +224,9 @@ func (m *manager) load(ctx, supervised context.Context, text string) *fault {
 	// What it has afterwards is not known until the reload succeeded; what it served it very likely goes on serving.
 	m.loaded, m.verified = "", ""
 	began := m.now()
-	if err := m.ganesha.reload(ctx); err != nil {
+	err := m.ganesha.reload(ctx)
+	m.unstickReload(ctx, err)
+	if err != nil {
 		m.metrics.reloadFailures.Inc()
 		return &fault{internalv1.ReasonReloadFailed, err}
 	}
@@ -246,6 +250,9 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 	}
 	if m.verified == m.loaded {
 		m.lookForLost(ctx)
+		m.bringBackLost(ctx, func(pseudo string) bool {
+			return slices.ContainsFunc(config.Exports, func(export ganesha.Export) bool { return export.Pseudo == pseudo })
+		})
 		return nil
 	}
 	wanted := map[string]fileSystem{}
@@ -282,7 +289,10 @@ func (m *manager) verify(ctx context.Context, config ganesha.Config) *fault {
 			m.fail(path, errors.New("is still exported"))
 		}
 	}
-	m.bringBackLost(wanted)
+	m.bringBackLost(ctx, func(pseudo string) bool {
+		_, exported := wanted[pseudo]
+		return exported
+	})
 	if again {
 		m.loaded = "" // The next pass reloads.
 	} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -19,6 +20,17 @@ import (
 
 // errLost is what is said of a share that was lost, until it serves again.
 var errLost = errors.New("ganesha lost its storage (NFS4ERR_SERVERFAULT), so it is exported anew; if it comes back to this, the log of ganesha and of Ceph's monitors tell who shuts it out")
+
+// lostShare is one that is kept from ganesha.
+type lostShare struct {
+	// why is what was seen of it last.
+	why error
+	// tried is when the storage was asked whether it can be exported again.
+	tried time.Time
+}
+
+// tryPatience is how long that may take. It takes 0.1 s; a user without rights to any metadata server waits for ever.
+const tryPatience = 5 * time.Second
 
 // isLost tells whether an export will not serve again by itself.
 func isLost(err error) bool { return client.IsStatus(err, nfsv4.NFS4ERR_SERVERFAULT) }
@@ -49,34 +61,61 @@ func (m *manager) noteLost(pseudo string, seen error) bool {
 	if m.storage.LookEvery() == 0 || !isLost(seen) {
 		return false
 	}
-	if m.lost == nil {
-		m.lost = map[string]bool{}
-	}
-	m.lost[naming.ShareOfExport(pseudo)] = true
+	m.lose(naming.ShareOfExport(pseudo), &lostShare{why: errLost})
 	m.log.Error("an export is lost, and is made anew", "path", pseudo, "err", seen)
 	return true
+}
+
+func (m *manager) lose(share string, lost *lostShare) {
+	if m.lost == nil {
+		m.lost = map[string]*lostShare{}
+	}
+	m.lost[share] = lost
 }
 
 // withoutLost are the exports that are to be served now.
 func (m *manager) withoutLost(exports []*internalv1.ShareExport) []*internalv1.ShareExport {
 	return slices.DeleteFunc(exports, func(export *internalv1.ShareExport) bool {
 		share := shareOf(export)
-		if m.lost[share] && m.failing[share] == nil {
-			m.failing[share] = &fault{internalv1.ReasonExportsFailing, errLost}
+		lost := m.lost[share]
+		if lost != nil && m.failing[share] == nil {
+			m.failing[share] = &fault{internalv1.ReasonExportsFailing, lost.why}
 		}
-		return m.lost[share]
+		return lost != nil
 	})
 }
 
-// bringBackLost has the next pass export what was taken away and is gone.
-func (m *manager) bringBackLost(wanted map[string]fileSystem) {
-	maps.DeleteFunc(m.lost, func(share string, _ bool) bool {
+// bringBackLost has the next pass export what was taken away and is gone, if the storage finds nothing amiss: ganesha would wait for a user
+// that may use nothing for ever, and with it everything that a reload is to change.
+func (m *manager) bringBackLost(ctx context.Context, isExported func(pseudo string) bool) {
+	failed := 0
+	maps.DeleteFunc(m.lost, func(share string, lost *lostShare) bool {
 		for part := range m.memory.Parts {
-			pseudo := naming.ExportPseudo(share, int32(part))
-			if _, exported := wanted[pseudo]; exported || m.leaving[pseudo] {
+			if pseudo := naming.ExportPseudo(share, int32(part)); isExported(pseudo) || m.leaving[pseudo] {
 				return false
 			}
 		}
-		return true
+		if !m.isWanted(share) {
+			return true
+		}
+		// Where the storage is away it is so for all. Maps have another order each time, so all have their turn.
+		if failed >= maxDiagnosed || !lost.tried.IsZero() && m.now().Sub(lost.tried) < m.storage.LookEvery() {
+			return false
+		}
+		lost.tried = m.now()
+		limited, cancel := context.WithTimeout(ctx, tryPatience)
+		defer cancel()
+		why := m.storage.Diagnose(limited, share)
+		if why != nil {
+			failed++
+			lost.why = why
+			m.failing[share] = &fault{internalv1.ReasonExportsFailing, why}
+		}
+		return why == nil
 	})
+}
+
+// isWanted tells whether a share is to be exported.
+func (m *manager) isWanted(share string) bool {
+	return slices.ContainsFunc(m.active(), func(export *internalv1.ShareExport) bool { return shareOf(export) == share })
 }

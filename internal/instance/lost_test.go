@@ -31,7 +31,11 @@ type losing struct {
 	shutOut    map[string]bool
 	reloads    int
 	restarts   int
-	started    int // Starts after the first.
+	kills      int
+	hangsOn    string // An export with which it neither starts nor reloads.
+	since      time.Time
+	isUp       bool // It was up before that export was there.
+	started    int  // Starts after the first.
 	inGrace    bool
 	looks      int
 }
@@ -59,16 +63,27 @@ func (l *losing) state() ganeshaState {
 	if l.exports == nil {
 		l.load()
 	}
-	return ganeshaState{Starts: 1 + l.started, PID: os.Getpid(), Initialized: true, InGrace: l.inGrace, Config: l.text}
+	_, hangs := l.exports[l.hangsOn]
+	return ganeshaState{Starts: 1 + l.started, PID: os.Getpid(), Initialized: !hangs || l.isUp, InGrace: l.inGrace, Config: l.text, Since: l.since}
 }
 
 func (l *losing) reload(context.Context) error {
 	l.reloads++
 	l.load()
+	if _, hangs := l.exports[l.hangsOn]; hangs {
+		return errSilent
+	}
 	return nil
 }
 
 func (l *losing) restart() { l.restarts++ }
+
+func (l *losing) kill() {
+	l.kills++
+	l.started++
+	l.isUp = false
+	l.load()
+}
 
 func (l *losing) setRounds([]byte) error { return nil }
 
@@ -275,4 +290,129 @@ func TestGaneshaIsStartedAnewOnceWhenItIsOutdated(t *testing.T) {
 	pass(1, "it was started")
 	storage.why = "another key"
 	pass(2, "a key was replaced again")
+}
+
+// revoking are volumes of which some shares can't be exported, as those of Ceph whose users lost their rights.
+type revoking struct {
+	looking
+	revoked map[string]bool
+	asked   int
+}
+
+func (r *revoking) Diagnose(_ context.Context, share string) error {
+	r.asked++
+	if r.revoked[share] {
+		return errors.New("the user of " + share + " has no rights")
+	}
+	return nil
+}
+
+// newRevoking is a manager with the shares a and b, whose pass tells what fails.
+func newRevoking(t *testing.T) (*manager, *losing, *revoking, *time.Time, func() string) {
+	t.Helper()
+	run := t.TempDir()
+	key := filepath.Join(run, "key")
+	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
+	supervised, stop := context.WithCancel(t.Context())
+	now := time.Unix(1e9, 0)
+	daemon := &losing{t: t, configFile: filepath.Join(run, "ganesha.conf"), shutOut: map[string]bool{}}
+	storage := &revoking{looking: looking{volumes.New(emptyVolume(t), quiet), lookEvery}, revoked: map[string]bool{}}
+	m := &manager{
+		storage: storage, dataServer: sampleServer(1), configFile: daemon.configFile,
+		exports: []*internalv1.ShareExport{newExport(shareSpec("a")), newExport(shareSpec("b"))},
+		keys:    handleKeys{current: key}, own: netip.MustParseAddr("127.1.2.3"), ganesha: daemon, prober: daemon, log: quiet,
+		reporter: &memorySource{}, now: func() time.Time { return now }, metrics: newMetrics("default", "training-0"),
+	}
+	t.Cleanup(func() {
+		stop()
+		m.group.Wait()
+	})
+	return m, daemon, storage, &now, func() string {
+		t.Helper()
+		if failure := m.apply(t.Context(), supervised); failure != nil {
+			return failure.Error()
+		}
+		var failing []string
+		for share, fault := range m.failing {
+			failing = append(failing, share+": "+fault.Error())
+		}
+		slices.Sort(failing)
+		return strings.Join(failing, "; ")
+	}
+}
+
+// Ganesha would wait for such a share for ever, and with it every reload.
+func TestALostShareComesBackWhenItCanBeUsed(t *testing.T) {
+	_, daemon, storage, now, pass := newRevoking(t)
+	for range 3 {
+		pass()
+	}
+	daemon.shutOut["/a/0"], storage.revoked["a"] = true, true
+	*now = now.Add(lookEvery)
+	for range 3 {
+		pass()
+	}
+	asked, reloads := storage.asked, daemon.reloads
+	for range 5 {
+		if got := pass(); got != "a: the user of a has no rights" {
+			t.Errorf("it says %q", got)
+		}
+	}
+	if _, back := daemon.exports["/a/0"]; back || daemon.reloads != reloads || storage.asked != asked {
+		t.Errorf("%v is exported; %d reloads more; asked %d times more", daemon.exports, daemon.reloads-reloads, storage.asked-asked)
+	}
+	delete(storage.revoked, "a")
+	*now = now.Add(lookEvery)
+	for range 4 {
+		pass()
+	}
+	if _, back := daemon.exports["/a/0"]; !back || pass() != "" {
+		t.Errorf("%v is exported; %q", daemon.exports, pass())
+	}
+}
+
+func TestAGaneshaThatHangsInOneShareStartsWithout(t *testing.T) {
+	m, daemon, storage, now, pass := newRevoking(t)
+	daemon.hangsOn, daemon.since, storage.revoked["a"] = "/a/0", *now, true
+	if got := pass(); got != "ganesha is starting" || storage.asked > 0 {
+		t.Errorf("at first: %q, asked %d times", got, storage.asked)
+	}
+	*now = now.Add(startPatience)
+	pass()
+	pass()
+	if daemon.kills != 1 {
+		t.Fatalf("killed %d times", daemon.kills)
+	}
+	for range 3 {
+		pass()
+	}
+	if _, served := m.serving["/b/0"]; !served || pass() != "a: the user of a has no rights" || daemon.kills != 1 {
+		t.Errorf("%v serves; %q; killed %d times", m.serving, pass(), daemon.kills)
+	}
+}
+
+func TestAGaneshaThatHangsInAReloadIsEndedAndTheShareLeftOut(t *testing.T) {
+	m, daemon, storage, _, pass := newRevoking(t)
+	all := m.exports
+	m.exports = all[1:]
+	for range 3 {
+		pass()
+	}
+	daemon.isUp, daemon.hangsOn = true, "/a/0"
+	m.exports = all
+	if got := pass(); !strings.Contains(got, "did not say in time") || daemon.kills > 0 {
+		t.Errorf("it may only take long: %q, killed %d times", got, daemon.kills)
+	}
+	storage.revoked["a"] = true
+	pass()
+	pass()
+	if daemon.kills != 1 {
+		t.Fatalf("killed %d times", daemon.kills)
+	}
+	for range 4 {
+		pass()
+	}
+	if _, served := m.serving["/b/0"]; !served || pass() != "a: the user of a has no rights" || daemon.kills != 1 {
+		t.Errorf("%v serves; %q; killed %d times", m.serving, pass(), daemon.kills)
+	}
 }

@@ -45,6 +45,8 @@ type daemon interface {
 	reload(ctx context.Context) error
 	// restart has it stopped gracefully and started again, and does not wait for that.
 	restart()
+	// kill has it ended at once and started again.
+	kill()
 	// setRounds tells it how often each Export_Id was used before.
 	setRounds(rounds []byte) error
 }
@@ -91,12 +93,17 @@ type manager struct {
 	leaving  map[string]bool       // Pseudo paths that it may still serve.
 	stranger *fault                // Why namespace servers can't know this one; nil if they can.
 	failing  map[string]*fault     // What is wrong with single shares, by their names.
-	lost     map[string]bool       // Shares that ganesha has lost for good: they are taken away, and then brought back.
+	lost     map[string]*lostShare // Shares that ganesha has lost for good: they are taken away, and then brought back.
 	lookedAt time.Time             // When all exports were looked at last.
-	removed  map[types.UID]bool    // Exports being deleted that are gone.
-	usage    []backend.Usage
-	usedAt   time.Time
-	shares   *string // The digest of the shares that the storage has; nil if they are too many.
+	silent   int                   // Reloads in a row that had no answer.
+	hangs    bool                  // Ganesha is to be ended as soon as its configuration is another.
+	// askedStart is the start of ganesha that took so long that the storage was asked why, at askedAt.
+	askedStart int
+	askedAt    time.Time
+	removed    map[types.UID]bool // Exports being deleted that are gone.
+	usage      []backend.Usage
+	usedAt     time.Time
+	shares     *string // The digest of the shares that the storage has; nil if they are too many.
 	// connections are those of clients when they were counted last.
 	connections int32
 	trash       trashCan

@@ -137,7 +137,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 	m.ganesha = &supervisor{
 		binary: options.GaneshaBinary, configFile: m.configFile,
 		pidFile: filepath.Join(options.RunDir, "ganesha.pid"), roundsFile: filepath.Join(options.RunDir, "export-rounds"),
-		log: options.Log.With("process", "ganesha"), keys: m.keys,
+		log: options.Log.With("process", "ganesha"), keys: m.keys, port: portHolder{port: v1alpha1.NFSPort},
 		beforeStart: func(ctx context.Context) {
 			if err := m.storage.BeforeStart(ctx, hostname); err != nil {
 				m.log.Warn("putting the recovery records in order", "err", err)

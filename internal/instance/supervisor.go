@@ -39,6 +39,8 @@ type supervisor struct {
 	// roundsFile tells the library in front of ganesha how often each Export_Id was used before.
 	roundsFile string
 	keys       handleKeys
+	// port has clients wait while ganesha is not up.
+	port portHolder
 	// beforeStart runs before each start, while ganesha is not running.
 	beforeStart func(ctx context.Context)
 	// changed is called whenever state changes; it must not block.
@@ -47,7 +49,9 @@ type supervisor struct {
 
 	mutex sync.Mutex
 	now   ganeshaState
-	lines []chan string // Those who wait for a line of the log.
+	// served is the last start that came up.
+	served int
+	lines  []chan string // Those who wait for a line of the log.
 }
 
 // ganeshaState is what is known of the process.
@@ -91,8 +95,14 @@ func (s *supervisor) note(change func(*ganeshaState)) {
 // run starts ganesha, and again whenever it ends, until the context ends; then
 // it stops it gracefully. The configuration file must exist.
 func (s *supervisor) run(ctx context.Context) {
-	backoff := time.Duration(0)
+	backoff, hold := time.Duration(0), true
+	defer s.port.release()
 	for ctx.Err() == nil {
+		if hold {
+			s.holdPort(ctx)
+		} else {
+			s.port.release()
+		}
 		s.beforeStart(ctx)
 		began := time.Now()
 		err := s.once(ctx)
@@ -102,12 +112,28 @@ func (s *supervisor) run(ctx context.Context) {
 		if time.Since(began) > settledAfter {
 			backoff = 0
 		}
+		// It may be a ganesha that can't listen beside another: the next start has the port for itself.
+		hold = s.wasUp() || !hold
 		s.log.Error("ganesha ended; starting it again", "how", err, "after", backoff)
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff):
 		}
 		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
+	}
+}
+
+// wasUp tells whether the last start came so far that it served.
+func (s *supervisor) wasUp() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.served == s.now.Starts
+}
+
+// holdPort has clients wait until ganesha is up.
+func (s *supervisor) holdPort(ctx context.Context) {
+	if err := s.port.hold(ctx); err != nil && ctx.Err() == nil {
+		s.log.Warn("clients are refused until ganesha is up, and come back seconds later", "err", err)
 	}
 }
 
@@ -126,7 +152,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
 	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
 	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
-	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, s.port.environment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -164,7 +190,11 @@ func (s *supervisor) once(ctx context.Context) error {
 // to stop, and kills it after StopAllowance.
 func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
 	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	go func() {
+		err := command.Wait()
+		s.holdPort(ctx) // Before anything else: clients connect again at once.
+		ended <- err
+	}()
 	select {
 	case err := <-ended:
 		return err
@@ -202,7 +232,8 @@ func (s *supervisor) heard(line logLine) {
 		s.tell(line.message)
 	}
 	if strings.Contains(line.message, lineInitialized) {
-		s.update(func(state *ganeshaState) { state.Initialized = true })
+		s.port.release()
+		s.update(func(state *ganeshaState) { state.Initialized, s.served = true, state.Starts })
 	}
 	switch {
 	case strings.Contains(line.message, lineInGrace):
@@ -267,10 +298,17 @@ func (s *supervisor) reload(ctx context.Context) error {
 				return errors.New("ganesha ended while it reloaded its configuration; it reads it when it starts again")
 			}
 		case <-timeout.C:
-			return fmt.Errorf("ganesha did not say within %s that it has reloaded", reloadWait)
+			return fmt.Errorf("%w: %s", errSilent, reloadWait)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// kill ends a ganesha that does not hear; run starts it again.
+func (s *supervisor) kill() {
+	if pid := s.state().PID; pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 	}
 }
 

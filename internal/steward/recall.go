@@ -68,7 +68,7 @@ func errUnrecalled(shares []string) error {
 	if more := len(shares) - most; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("Ceph does not tell the keys that data servers have for share %s, so what they have stays, and nothing new reaches them: the ShareStorage of that share says why", named)
+	return fmt.Errorf("the keys that data servers have are not told by Ceph for share %s, so what they have stays, and nothing new reaches them: the ShareStorage of that share says why", named)
 }
 
 // isStuck tells whether Ceph did not answer about a share the last time. Such shares come after all others, and after these were published.

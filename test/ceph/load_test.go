@@ -37,11 +37,11 @@ sub again {
 sysopen my $kept, "$directory/kept", O_WRONLY|O_CREAT|O_TRUNC|O_SYNC or die "kept: $!";
 my @children = (
   again("io", sub { my $line = "line $_[0]\n"; syswrite($kept, $line) == length $line }),
-  again("open", sub { sysopen(my $f, "$directory/opened", O_RDWR|O_CREAT) && close $f }),
+  again("open", sub { my $f; sysopen($f, "$directory/opened", O_RDWR|O_CREAT) && close $f }),
 );
 open my $f, ">", "/tmp/loaded"; close $f;
 for (@children) { waitpid $_, 0; $code ||= $? }
-exit $code ? 1 : 0;
+exit($code ? 1 : 0);
 ' %s`
 
 // pauses are the longest of a client under load, and how many lines it wrote.

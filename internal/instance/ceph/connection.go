@@ -141,7 +141,9 @@ func (b *Backend) as(ctx context.Context, of share, what string, do func(*client
 			of.User, of.Path, of.User, of.Path, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
-		return fmt.Errorf("%s as client.%s: Ceph did not do it within %s: are its metadata servers well (ceph health)? (%w)", what, of.User, patience, err)
+		// Who has no right to any metadata server waits for one.
+		return fmt.Errorf("%s as client.%s: Ceph did not do it in time: are its metadata servers well (ceph health), and has the user rights (ceph auth get client.%s must show mds 'allow rw path=%s')? (%w)",
+			what, of.User, of.User, of.Path, err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s as client.%s: %w", what, of.User, err)
