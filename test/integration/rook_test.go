@@ -122,6 +122,8 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		})
 		setStatus("CephFilesystem", namespace, "fs1", map[string]any{"phase": "Ready"})
 		exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
+		exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
+		rookWorks(namespace, false)
 		exists(&internalv1.Steward{}, namespace, "training")
 		settled(namespace)
 		active, _, _ := unstructured.NestedInt64(exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1").Object, "spec", "metadataServer", "activeCount")

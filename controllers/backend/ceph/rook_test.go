@@ -65,8 +65,14 @@ func observed(t *testing.T, from said, seen contract.Seen) *Storage {
 
 func TestRookIsAskedForAnAccountAndAGroupAndNothingElse(t *testing.T) {
 	d := observed(t, said{objects: rookIsWell()}, contract.Seen{FileServer: ofRook()}).Decide(nil)
-	if len(d.Owned) != 1 || len(d.Unowned) != 1 || d.Servers.Missing || d.Again == 0 {
-		t.Errorf("%+v", d)
+	if len(d.Owned) != 1 || len(d.Unowned) != 1 || !d.Servers.Missing || d.Again == 0 {
+		t.Errorf("it is not made yet: %+v", d)
+	}
+	made := rookIsWell()
+	made["CephFilesystemSubVolumeGroup howdah-uid"], made["CephClient howdah.uid"] = phase("Ready"), phase("Ready")
+	d = observed(t, said{objects: made}, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	if len(d.Owned) != 1 || len(d.Unowned) != 1 || d.Servers.Missing || d.Again != 0 {
+		t.Errorf("it is made: %+v", d)
 	}
 	if steward := d.Servers.Steward; steward == nil || steward.Credential != "rook-ceph-client-howdah.uid" {
 		t.Errorf("%+v", steward)

@@ -40,8 +40,9 @@ func Judge(fs *v1alpha1.FileServer, objects Objects, told Place) Verdict {
 	j := &judge{fs: fs, spec: fs.Spec.Storage.Ceph.Rook, objects: objects, told: told}
 	fault, transient, mayAsk := j.fault()
 	v := Verdict{Place: j.place(), Fault: fault, Transient: transient, MayAsk: mayAsk, Create: j.create}
-	if !told.IsKnown() && !mayAsk {
-		v.Place = Place{} // Pods could only wait.
+	if !told.IsKnown() && fault != "" {
+		// Pods could only wait; and a Secret that comes after its pod is there a minute or two later, when the kubelet looks again.
+		v.Place = Place{}
 	}
 	return v
 }
