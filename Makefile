@@ -125,6 +125,10 @@ test-kind: packages ##+ hack/kind/up.sh with the real kind on a lab, whose nodes
 test-argocd: packages ##+ The real Argo CD on a lab: synced under load, selfHeal, prune, a benchmark as gate
 	hack/test-argocd.sh
 
+.PHONY: test-storage
+test-storage: packages ##+ Kubernetes' own storage tests on a StorageClass of Howdah
+	hack/test-storage.sh
+
 .PHONY: test-crash
 test-crash: packages ##+ Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
 	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
