@@ -24,14 +24,17 @@ fi
 
 # twice makes what needs no image in two clones of HEAD, and compares.
 twice() {
-  local work one two
+  local work one two commit
+  # What is checked out may change meanwhile.
+  commit=$(git rev-parse HEAD)
   work=$(mktemp -d "${TMPDIR:-/tmp}/howdah-release.XXXXXX")
   # shellcheck disable=SC2064 # now, while it is known
   trap "rm -rf '$work'" EXIT
   one=$work/first two=$work/a/second/place
   for clone in "$one" "$two"; do
     step "a build in $clone"
-    git clone --quiet . "$clone"
+    git clone --quiet --no-checkout . "$clone"
+    git -C "$clone" checkout --quiet --detach "$commit"
     # A cache of Go's of its own for the second, if asked for: then nothing of it was compiled by the first.
     if [ "$clone" = "$two" ] && [ "${HOWDAH_RELEASE_FRESH:-}" = yes ]; then export GOCACHE=$work/cache; fi
     HOWDAH_RELEASE_IMAGES=no HOWDAH_RELEASE_DIR="$clone/out" "$clone/hack/release.sh"
@@ -42,7 +45,7 @@ twice() {
     exit 1
   fi
   cat "$two/out/SHA256SUMS"
-  echo "release: two builds of $(git rev-parse --short HEAD) are equal, $(wc -l <"$two/out/SHA256SUMS") files"
+  echo "release: two builds of ${commit:0:7} are equal, $(wc -l <"$two/out/SHA256SUMS") files"
 }
 if [ "${1:-}" = twice ]; then
   twice
@@ -124,6 +127,10 @@ if [ "${HOWDAH_RELEASE_IMAGES:-yes}" = yes ]; then
   image server
 fi
 
+if [ "$(git rev-parse HEAD)" != "$commit" ]; then
+  echo "release: the work tree is at another commit than in the beginning: leave it alone meanwhile, or release from a clone" >&2
+  exit 1
+fi
 step "provenance and checksums"
 mapfile -t files < <(find "$into" -maxdepth 1 -type f | sort)
 "$work/release" provenance --version "$version" --commit "$commit" --epoch "$SOURCE_DATE_EPOCH" ${HOWDAH_RELEASE_KEY:+--key "$HOWDAH_RELEASE_KEY"} "${files[@]}" \
