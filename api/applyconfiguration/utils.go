@@ -118,6 +118,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ShareQuotaApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareQuotaStatus"):
 		return &apiv1alpha1.ShareQuotaStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareSource"):
+		return &apiv1alpha1.ShareSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotReference"):
+		return &apiv1alpha1.SnapshotReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotRetention"):
 		return &apiv1alpha1.SnapshotRetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumesStorage"):

@@ -41,6 +41,8 @@ const (
 	FileShareClaimAvailable = "ClaimAvailable"
 	// FileShareQuotaEnforced: the storage keeps the share to spec.quota. It is there only while there is a quota, or one is to go.
 	FileShareQuotaEnforced = "QuotaEnforced"
+	// FileShareCloned: all that the snapshot of spec.source had in it is in the share. It is there only with a source, and once it holds it stays so.
+	FileShareCloned = "Cloned"
 )
 
 // Conditions of an MLPerfStorageJob.
@@ -164,12 +166,21 @@ const (
 	ReasonDirectoriesPending = "DirectoriesPending"
 	// ReasonQuotaUnsupported: the storage can't keep a share to spec.quota; the share is served without it. The message says what to do.
 	ReasonQuotaUnsupported = "QuotaUnsupported"
-	// ReasonQuotaBelowUse: spec.quota.size was set below what is used, and the quota stays as it was; the message has both numbers.
+	// ReasonQuotaBelowUse: spec.quota.size was set below what is used, and the quota stays as it was, or is less than the snapshot of spec.source has in
+	// it, which is not copied then; the message has both numbers.
 	ReasonQuotaBelowUse = "QuotaBelowUse"
 	// ReasonQuotaAboveCapacity: spec.quota.size is more than the storage has, and the quota stays as it was; the message has both numbers.
 	ReasonQuotaAboveCapacity = "QuotaAboveCapacity"
 	// ReasonQuotaNearlyUsed: the quota is enforced, and 85 % of it are used.
 	ReasonQuotaNearlyUsed = "QuotaNearlyUsed"
+	// ReasonSnapshotNotFound: spec.source.snapshotRef names no FileShareSnapshot in the namespace, or one that is being deleted.
+	ReasonSnapshotNotFound = "SnapshotNotFound"
+	// ReasonCloning: the storage copies the snapshot of spec.source; the message says since when, and how far it is where the storage tells.
+	ReasonCloning = "Cloning"
+	// ReasonCloneRefused: the share can't be made from the snapshot of spec.source; the message says why and what to do instead.
+	ReasonCloneRefused = "CloneRefused"
+	// ReasonCloneFailed: the storage ended the copy, and does not begin again; the message quotes it.
+	ReasonCloneFailed = "CloneFailed"
 )
 
 // Reasons of what is done with a FileShare: of an MLPerfStorageJob's conditions and a FileShareSnapshot's.
@@ -188,7 +199,7 @@ const (
 	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonSnapshotLost: the snapshot was there, and what stands for it in the FileServer's namespace is gone; nothing is made in its place.
 	ReasonSnapshotLost = "SnapshotLost"
-	// ReasonSnapshotNotReady: the schedule's last snapshot is not Ready; the next is made when it is, or is gone.
+	// ReasonSnapshotNotReady: the schedule's last snapshot is not Ready; the next is made when it is, or is gone. Of a FileShare: that of spec.source is not.
 	ReasonSnapshotNotReady = "SnapshotNotReady"
 )
 
@@ -237,6 +248,8 @@ var needsUser = map[string]bool{
 	ReasonQuotaUnsupported:     true,
 	ReasonQuotaBelowUse:        true,
 	ReasonQuotaAboveCapacity:   true,
+	ReasonCloneRefused:         true,
+	ReasonCloneFailed:          true,
 	ReasonUtilizationTooLow:    true,
 	ReasonMeasurementInvalid:   true,
 	ReasonSnapshotsUnsupported: true,
@@ -258,6 +271,7 @@ var changes = map[string]bool{
 	ReasonDirectoriesPending: true,
 	ReasonInventoryPending:   true,
 	ReasonStoragePending:     true,
+	ReasonCloning:            true,
 }
 
 // IsChange tells whether a reason is that of a change under way. An object that was Ready and is not, for any other

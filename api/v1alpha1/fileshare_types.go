@@ -45,6 +45,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed: data lies on the volumes by it; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: directories are placed by it; make a new share"
 // +kubebuilder:validation:XValidation:rule="has(self.claimRef) == has(oldSelf.claimRef) && (!has(self.claimRef) || self.claimRef == oldSelf.claimRef)",message="claimRef can't be changed: whether a share has a ready-made claim is decided when it is made"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: it says what the share had in it when it was made; make a new share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
@@ -144,10 +145,23 @@ type FileShareSpec struct {
 	// +optional
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 
+	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
+	// and is not served.
+	// +optional
+	Source ShareSource `json:"source,omitempty,omitzero"`
+
 	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
 	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
 	// +optional
 	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
+}
+
+// ShareSource is what a new share has in it.
+type ShareSource struct {
+	// snapshotRef names a FileShareSnapshot of this Kubernetes namespace, of a share on the same FileServer with the same layout and depth. The
+	// storage copies all that is in it; afterwards the two have nothing to do with each other.
+	// +required
+	SnapshotRef SnapshotReference `json:"snapshotRef,omitzero"`
 }
 
 // ShareQuota bounds what a share's files may take.
@@ -259,7 +273,7 @@ const (
 // FileShareStatus is what the operator sees of a FileShare.
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, and QuotaEnforced if there is a quota.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, QuotaEnforced if there is a quota, and Cloned if there is a source.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -26,6 +26,15 @@ type FileShareReference struct {
 	Name string `json:"name,omitempty"`
 }
 
+// SnapshotReference names a FileShareSnapshot in the same Kubernetes namespace.
+type SnapshotReference struct {
+	// name is the name of the FileShareSnapshot.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name,omitempty"`
+}
+
 // ClaimReference names a PersistentVolumeClaim.
 type ClaimReference struct {
 	// namespace is the Kubernetes namespace of the claim.

@@ -8,9 +8,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// ShareStorage is the place of a share that the FileServer's steward is to make, with a quota in bytes, 0 for none. It is a whole object and not an apply configuration, as
+// ShareStorage is the place of a share that the FileServer's steward is to make, with a quota in bytes, 0 for none, empty or as a copy of source. It is a whole object and not an apply configuration, as
 // ShareExports are.
-func ShareStorage(share *v1alpha1.FileShare, quotaBytes int64) *internalv1.ShareStorage {
+func ShareStorage(share *v1alpha1.FileShare, quotaBytes int64, source internalv1.StorageSource) *internalv1.ShareStorage {
 	return &internalv1.ShareStorage{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            naming.ShareStorage(naming.KeyOf(share), share.Spec.FileServerRef.Name),
@@ -25,6 +25,7 @@ func ShareStorage(share *v1alpha1.FileShare, quotaBytes int64) *internalv1.Share
 			FileShareRef:  internalv1.FileShareReference{Name: naming.KeyOf(share)},
 			DataPolicy:    internalv1.DataRetain,
 			QuotaBytes:    quotaBytes,
+			Source:        source,
 		},
 	}
 }

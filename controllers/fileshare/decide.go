@@ -43,6 +43,8 @@ type decision struct {
 	claim claimPlan
 	// quota is what is to happen to the share's quota.
 	quota quotaPlan
+	// cloned is what is said of the copy of the share's source, nil if it has none.
+	cloned *metav1.Condition
 	// again is when to look again though nothing happened; 0 means never.
 	again time.Duration
 }
@@ -50,6 +52,10 @@ type decision struct {
 // decide is the whole pass but for reading and writing.
 func decide(o *observed) decision {
 	d := decision{blocked: findBlock(o), quota: unknownQuota(o)}
+	if d.blocked == nil {
+		d.blocked = findSourceFault(o)
+	}
+	d.cloned = planClone(o, d.blocked != nil)
 	d.inventory = inventory{generation: max(1, o.share.Status.InventoryGeneration)}
 	if d.blocked == nil {
 		d.inventory = takeInventory(o)
@@ -65,6 +71,9 @@ func decide(o *observed) decision {
 	d.quota = planQuota(quotaOf(o))
 	d.storage, d.exports = planStorage(o, d.quota.ask), planExports(o)
 	d.claim = planClaim(o, d.quota.status)
+	if isFilling(o, d.inventory) {
+		d.claim = claimPlan{waiting: &finding{v1alpha1.ReasonProgressing, "waiting for the share to have all that its source has"}}
+	}
 	_, failsIn := failsFor(o)
 	d.again = soonest(stragglersIn(o), restartIn(o), failsIn)
 	return d

@@ -45,6 +45,8 @@ type observed struct {
 	exports map[string]*internalv1.ShareExport
 	// storage is the ShareStorage of the share, nil if there is none.
 	storage *internalv1.ShareStorage
+	// source is what the share is to be made from.
+	source sourceState
 	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
 	retainedElsewhere []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
@@ -71,7 +73,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 		}
 	}
 	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {
-		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories} {
+		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
 			}

@@ -38,7 +38,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares/status,verbs=patch
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares/finalizers,verbs=update
-// +kubebuilder:rbac:groups=howdah.io,resources=fileservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=howdah.io,resources=fileservers;filesharesnapshots,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=dataservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=shareexports,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharestorages,verbs=get;list;watch;create;patch;delete

@@ -76,12 +76,12 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
 			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))
 		}
-		return withQuota(found, d.quota)
+		return withClone(d.cloned, withQuota(found, d.quota))
 	}
-	return withQuota([]metav1.Condition{
+	return withClone(d.cloned, withQuota([]metav1.Condition{
 		placedCondition(o, d.directories, out), exportedCondition(o, cmp.Or(out.storage, out.exports)), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
 		claimCondition(o, d.claim, out.claim),
-	}, d.quota)
+	}, d.quota))
 }
 
 func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {

@@ -41,7 +41,7 @@ func planStorage(o *observed, quotaBytes int64) storagePlan {
 	if !hasSteward(o) {
 		return storagePlan{}
 	}
-	wanted, present := desired.ShareStorage(o.share, quotaBytes), o.storage
+	wanted, present := desired.ShareStorage(o.share, quotaBytes, sourceOf(o)), o.storage
 	switch {
 	case present == nil:
 		return storagePlan{create: wanted}
@@ -191,6 +191,8 @@ func whyNoStorage(o *observed) (why, reason string) {
 		return "the steward has not made the share's place yet", v1alpha1.ReasonStoragePending
 	case v1alpha1.ReasonProgressing:
 		return said, v1alpha1.ReasonStoragePending
+	case v1alpha1.ReasonCloning, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonCloneFailed:
+		return "waiting for the copy of the share's source (condition " + v1alpha1.FileShareCloned + ")", v1alpha1.ReasonStoragePending
 	}
 	return said, v1alpha1.ReasonStorageUnusable
 }

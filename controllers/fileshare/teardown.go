@@ -132,10 +132,12 @@ func removesData(o *observed) bool {
 	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share)
 }
 
-// wasKeptOut: the share was never served, for another was in its way. One that is served stays so: the older counts.
+// wasKeptOut: the share was never served, for another was in its way, or its source could not be copied. One that is served stays so: the older
+// counts, and a source only until it was copied.
 func wasKeptOut(share *v1alpha1.FileShare) bool {
 	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
-	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonNamespaceNotAllowed:
+	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonNamespaceNotAllowed,
+		v1alpha1.ReasonSnapshotNotFound, v1alpha1.ReasonSnapshotNotReady, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonQuotaBelowUse:
 		return true
 	}
 	return false

@@ -51,6 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareStorage{}, afterSettling()).
 		Watches(&internalv1.ShareDirectory{}, afterSettling()).
 		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(shareOfSnapshot), builder.WithPredicates(snapshotGone)).
+		Watches(&v1alpha1.FileShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(r.fromSnapshot)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.waitingForClaim), builder.WithPredicates(claimGone)).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
 		WithOptions(controller.Options{

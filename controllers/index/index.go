@@ -56,6 +56,9 @@ func OfSnapshot(namespace, name string) client.MatchingFields {
 // OfSchedule lists the FileShareSnapshots that a FileShareSnapshotSchedule made.
 func OfSchedule(name string) client.MatchingFields { return client.MatchingFields{schedule: name} }
 
+// FromSnapshot lists the FileShares of a Kubernetes namespace (client.InNamespace) that were, or are to be, made from a FileShareSnapshot.
+func FromSnapshot(name string) client.MatchingFields { return client.MatchingFields{snapshot: name} }
+
 // OfVolume lists the FileShares and the ShareDirectories that were made for a claim of a StorageClass, by the name of its PersistentVolume.
 func OfVolume(name string) client.MatchingFields { return client.MatchingFields{volume: name} }
 
@@ -74,6 +77,7 @@ var by = []struct {
 		}
 		return ""
 	})},
+	{&v1alpha1.FileShare{}, snapshot, specOf(func(s *v1alpha1.FileShare) string { return s.Spec.Source.SnapshotRef.Name })},
 	{&internalv1.ShareDirectory{}, volume, func(o client.Object) string {
 		if _, rest, found := strings.Cut(o.GetAnnotations()[v1alpha1.ClaimAnnotation], "/"); found {
 			_, uid, _ := strings.Cut(rest, "/")

@@ -27,6 +27,8 @@ func commands() []Command {
 		volume.Authorize(subvolume, user), volume.Deauthorize(subvolume, user), volume.Evict(subvolume, user), volume.Remove(subvolume),
 		GetUser(user), CreateRecoveryUser(recovery, "howdah", Node(uid, 2)), RemoveUser(recovery), Blocklist("10.0.0.7:0/1234", 2*time.Minute),
 		volume.CreateSnapshot(subvolume, "before-upgrade"), volume.SnapshotInfo(subvolume, "before-upgrade"), volume.RemoveSnapshot(subvolume, "before-upgrade"),
+		volume.Clone(subvolume, "before-upgrade", Subvolume(uid, "restored")), volume.CloneStatus(Subvolume(uid, "restored")), volume.CancelClone(Subvolume(uid, "restored")),
+		volume.RemoveUnfinished(Subvolume(uid, "restored")),
 		FileSystems(), Usage(),
 	}
 }
@@ -75,7 +77,7 @@ func TestEveryCommandIsInTheCapsOfTheLeastAccount(t *testing.T) {
 		if !covered {
 			t.Errorf("no cap for %s is granted to the %s", name, c.Target)
 		}
-		for argument, start := range map[string]string{"group_name": "howdah", "auth_id": "howdah-", "entity": "client.howdah-"} {
+		for argument, start := range map[string]string{"group_name": "howdah", "target_group_name": "howdah", "auth_id": "howdah-", "entity": "client.howdah-"} {
 			if value, given := c.Arguments[argument]; given && !strings.HasPrefix(value.(string), start) {
 				t.Errorf("%s of %s is %v, and the caps are for those that start with %s", argument, name, value, start)
 			}

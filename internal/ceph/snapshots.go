@@ -35,6 +35,8 @@ type SnapshotDetails struct {
 	Created time.Time
 	// Cloning: copies are being made of it, and it can't be removed.
 	Cloning bool
+	// Clones are the subvolumes that are being made of it, as far as Ceph tells.
+	Clones []string
 }
 
 // ParseSnapshotInfo reads the answer to Volume.SnapshotInfo.
@@ -42,6 +44,9 @@ func ParseSnapshotInfo(answer string) (SnapshotDetails, error) {
 	var told struct {
 		Created string `json:"created_at"`
 		Pending string `json:"has_pending_clones"`
+		Clones  []struct {
+			Name string `json:"name"`
+		} `json:"pending_clones"`
 	}
 	if err := json.Unmarshal([]byte(answer), &told); err != nil {
 		return SnapshotDetails{}, fmt.Errorf("what Ceph says of a snapshot is no answer: %w", err)
@@ -50,7 +55,11 @@ func ParseSnapshotInfo(answer string) (SnapshotDetails, error) {
 	if err != nil {
 		return SnapshotDetails{}, fmt.Errorf("the time of a snapshot can't be read: %w", err)
 	}
-	return SnapshotDetails{Created: created, Cloning: told.Pending == "yes"}, nil
+	details := SnapshotDetails{Created: created, Cloning: told.Pending == "yes"}
+	for _, clone := range told.Clones {
+		details.Clones = append(details.Clones, clone.Name)
+	}
+	return details, nil
 }
 
 // SnapshotFolder is where users find a snapshot, below any directory of its share: .snap/_NAME_NUMBER. Ceph calls it so because it is one of a directory

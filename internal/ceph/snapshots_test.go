@@ -1,6 +1,7 @@
 package ceph
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +21,14 @@ func TestSnapshotInfo(t *testing.T) {
 		"without a fraction": {`{"created_at":"2026-11-22 12:00:01","has_pending_clones":"no"}`, SnapshotDetails{Created: time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC)}, ""},
 		"being cloned": {
 			`{"created_at":"2026-11-22 12:00:01","has_pending_clones":"yes","pending_clones":[{"name":"x"}]}`,
-			SnapshotDetails{time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC), true},
+			SnapshotDetails{time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC), true, []string{"x"}},
 			"",
 		},
 		"no time":        {`{"has_pending_clones":"no"}`, SnapshotDetails{}, "time"},
 		"something else": {`Error`, SnapshotDetails{}, "no answer"},
 	} {
 		got, err := ParseSnapshotInfo(tc.answer)
-		if tc.wrong == "" && (err != nil || !got.Created.Equal(tc.want.Created) || got.Cloning != tc.want.Cloning) || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
+		if tc.wrong == "" && (err != nil || !got.Created.Equal(tc.want.Created) || got.Cloning != tc.want.Cloning || !slices.Equal(got.Clones, tc.want.Clones)) || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/steward/clones"
 )
 
 // keeper makes and ends places of shares, by one connection.
@@ -40,7 +42,13 @@ var errBusy = errors.New("busy")
 // keep makes the place of a share what it should be, and tells what it is. What is there stays: a share whose data was retained has it again.
 func (k *keeper) keep(ctx context.Context, storage *internalv1.ShareStorage) (place, *ceph.SubvolumeInfo, string, error) {
 	subvolume := ceph.Subvolume(k.uid, storage.Spec.FileShareRef.Name)
-	info, err := k.subvolume(ctx, subvolume, storage.Status.Path)
+	clone := k.unfinished(storage)
+	if clone != nil {
+		if err := k.explained(clone.Make(ctx, k.ask), "making subvolume "+subvolume); err != nil {
+			return place{}, nil, "", err
+		}
+	}
+	info, err := k.subvolume(ctx, subvolume, storage.Status.Path, clone == nil)
 	if err != nil {
 		return place{}, nil, "", err
 	}
@@ -59,14 +67,38 @@ func (k *keeper) keep(ctx context.Context, storage *internalv1.ShareStorage) (pl
 	return place{info.Path, user, key}, &info, words, err
 }
 
-// subvolume finds a share's, or makes it, unless there was one before.
-func (k *keeper) subvolume(ctx context.Context, subvolume, before string) (ceph.SubvolumeInfo, error) {
+// unfinished is the clone that a place is to begin as, nil if it is there or begins empty.
+func (k *keeper) unfinished(storage *internalv1.ShareStorage) *clones.Clone {
+	source := storage.Spec.Source
+	if source.SnapshotName == "" || storage.Status.Path != "" {
+		return nil
+	}
+	clone := &clones.Clone{
+		Volume: k.volume, Subvolume: ceph.Subvolume(k.uid, storage.Spec.FileShareRef.Name), Source: ceph.Subvolume(k.uid, source.FileShareRef.Name), Snapshot: source.SnapshotName,
+	}
+	_, clone.Share = naming.ShareOfKey(storage.Namespace, source.FileShareRef.Name)
+	if at := storage.Status.CloneBeginTime; at != nil {
+		clone.Begun = &at.Time
+	}
+	return clone
+}
+
+// explained is what to say of an error about a clone: faults have their words.
+func (k *keeper) explained(err error, what string) error {
+	if err == nil || errors.As(err, new(*clones.Fault)) {
+		return err
+	}
+	return refused(err, what, k.user)
+}
+
+// subvolume finds a share's, or makes it, empty, if that may be, unless there was one before.
+func (k *keeper) subvolume(ctx context.Context, subvolume, before string, empty bool) (ceph.SubvolumeInfo, error) {
 	answer, err := k.ask(ctx, k.volume.Info(subvolume))
 	if isAbsent(err) && before != "" {
 		return ceph.SubvolumeInfo{}, fmt.Errorf("%w: subvolume %s of group %s had the share's data, at %s, and is no more in file system %s: it is not made again, empty. "+
 			"Bring it back in Ceph under this name, or delete the share", errLost, subvolume, k.volume.Group, before, k.volume.FileSystem)
 	}
-	if isAbsent(err) {
+	if isAbsent(err) && empty {
 		for _, command := range []ceph.Command{k.volume.CreateGroup(), k.volume.Create(subvolume)} {
 			if _, err := k.ask(ctx, command); err != nil {
 				return ceph.SubvolumeInfo{}, refused(err, fmt.Sprintf("making subvolume %s in group %s of file system %s", subvolume, k.volume.Group, k.volume.FileSystem), k.user)
@@ -116,6 +148,11 @@ func (k *keeper) resize(ctx context.Context, subvolume string, quota int64, info
 func (k *keeper) end(ctx context.Context, storage *internalv1.ShareStorage) error {
 	share := storage.Spec.FileShareRef.Name
 	subvolume, user := ceph.Subvolume(k.uid, share), ceph.ShareUser(k.uid, share)
+	if clone := k.unfinished(storage); clone != nil {
+		if ended, err := clone.End(ctx, k.ask); err != nil || ended {
+			return k.explained(err, "removing subvolume "+subvolume)
+		}
+	}
 	// Who can't use it any more is not asked to let go of it: an export that went while its data server was down would hold others up for
 	// five minutes.
 	steps := []struct {

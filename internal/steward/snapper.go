@@ -9,6 +9,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/steward/snapshots"
 )
 
@@ -61,6 +62,7 @@ func (s *snapper) pass(ctx context.Context) bool {
 	keeper := &snapshots.Keeper{
 		API: s.api.client, Ceph: &snapshotCeph{connector: s.connector, steward: w.steward},
 		FileSystem: w.steward.Spec.Ceph.FileSystem, UID: w.steward.Spec.FileServerUID, Now: s.now,
+		ShareOf: func(subvolume string) string { return shareOf(w, subvolume) },
 	}
 	done := true
 	for _, snapshot := range due {
@@ -78,6 +80,17 @@ func (s *snapper) pass(ctx context.Context) bool {
 		}
 	}
 	return done
+}
+
+// shareOf is the share whose place a subvolume is, "" if it is none's.
+func shareOf(w wish, subvolume string) string {
+	for _, storage := range w.storages {
+		if share := storage.Spec.FileShareRef.Name; ceph.Subvolume(w.steward.Spec.FileServerUID, share) == subvolume {
+			_, name := naming.ShareOfKey(storage.Namespace, share)
+			return name
+		}
+	}
+	return ""
 }
 
 // snapshotCeph is Ceph as a steward has it.

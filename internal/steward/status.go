@@ -24,6 +24,8 @@ type sight struct {
 	// user is that of the place, info what Ceph says of it; nil if it was not asked.
 	user string
 	info *ceph.SubvolumeInfo
+	// begin: a copy of the place's source is about to be made.
+	begin bool
 	// removed: the place has ended.
 	removed bool
 }
@@ -41,6 +43,9 @@ func storageStatus(storage *internalv1.ShareStorage, seen sight, now metav1.Time
 		if seen.info.Path != "" {
 			status.Path, status.User = seen.info.Path, seen.user
 		}
+	}
+	if seen.begin {
+		status.CloneBeginTime = &now
 	}
 	switch {
 	case storage.DeletionTimestamp != nil && seen.removed:

@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/steward/clones"
 )
 
 const (
@@ -247,6 +248,7 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 	}
 	found, info, words, err := k.keep(ctx, storage)
 	seen := sight{user: found.user, info: info, words: words}
+	fault := (*clones.Fault)(nil)
 	switch {
 	case err == nil:
 		delete(s.lost, share)
@@ -254,6 +256,8 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 	case errors.Is(err, errLost):
 		seen.reason, seen.words, s.lost[share] = internalv1.ReasonStorageLost, err.Error(), true
 		delete(s.places, share)
+	case errors.As(err, &fault):
+		seen.reason, seen.words, seen.begin = fault.Reason, err.Error(), fault.Begin
 	case errors.Is(err, errBusy):
 		seen.reason, seen.words = v1alpha1.ReasonProgressing, err.Error()
 	default:

@@ -87,6 +87,8 @@ func TestTheStatusOfAPlaceSaysWhatCameOfIt(t *testing.T) {
 	}{
 		"made":               {seen: sight{user: "u", info: info}, kind: v1alpha1.ConditionReady, holds: true, reason: v1alpha1.ReasonReady, words: "has its subvolume", path: "/p", observed: true},
 		"made, without room": {seen: sight{user: "u", info: info, words: "setting the quota: refused"}, kind: v1alpha1.ConditionReady, holds: true, reason: v1alpha1.ReasonReady, words: "setting the quota", path: "/p", observed: true},
+		"being cloned":       {seen: sight{reason: v1alpha1.ReasonCloning, words: "since"}, kind: v1alpha1.ConditionReady, reason: v1alpha1.ReasonCloning, words: "since", path: "/before"},
+		"to be cloned":       {seen: sight{reason: v1alpha1.ReasonCloning, words: "about", begin: true}, kind: v1alpha1.ConditionReady, reason: v1alpha1.ReasonCloning, words: "about", path: "/before"},
 		"refused":            {seen: sight{reason: internalv1.ReasonCephUnusable, words: "no"}, kind: v1alpha1.ConditionReady, reason: internalv1.ReasonCephUnusable, words: "no", path: "/before"},
 		"lost":               {seen: sight{reason: internalv1.ReasonStorageLost, words: "gone"}, kind: v1alpha1.ConditionReady, reason: internalv1.ReasonStorageLost, words: "gone", path: "/before"},
 		"ended, kept":        {deleting: true, data: internalv1.DataRetain, seen: sight{removed: true}, kind: internalv1.StorageRemoved, holds: true, reason: internalv1.StorageRemoved, words: "its subvolume stays", path: "/before", observed: true},
@@ -105,6 +107,9 @@ func TestTheStatusOfAPlaceSaysWhatCameOfIt(t *testing.T) {
 		}
 		if status.Path != tc.path || (status.ObservedGeneration != nil) != tc.observed {
 			t.Errorf("%s: path %q, observed %v", name, status.Path, status.ObservedGeneration)
+		}
+		if (status.CloneBeginTime != nil) != tc.seen.begin {
+			t.Errorf("%s: begun at %v", name, status.CloneBeginTime)
 		}
 		storage.Status = status
 		if isEnded(storage) != tc.seen.removed {

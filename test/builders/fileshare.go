@@ -70,6 +70,12 @@ func (b *FileShareBuilder) Quota(size string) *FileShareBuilder {
 	return b
 }
 
+// FromSnapshot has the share begin with what a FileShareSnapshot has in it.
+func (b *FileShareBuilder) FromSnapshot(name string) *FileShareBuilder {
+	b.object.Spec.Source.SnapshotRef.Name = name
+	return b
+}
+
 // ReclaimPolicy tells what happens to the data.
 func (b *FileShareBuilder) ReclaimPolicy(policy v1alpha1.ReclaimPolicy) *FileShareBuilder {
 	b.object.Spec.ReclaimPolicy = policy

@@ -198,6 +198,47 @@ func waits() []mistake {
 		{"FileShare: nine tenths of its quota are used", told(share, "data", v1alpha1.ReasonQuotaNearlyUsed, func(namespace string) {
 			bounded(namespace, "100Mi", 100, 90)
 		})},
+		{"FileShare: from a snapshot that is not there", told(share, "restored", v1alpha1.ReasonSnapshotNotFound, func(namespace string) {
+			provisioned(namespace, "training", 1)
+			create(fromNow(namespace).Build())
+		})},
+		{"FileShare: from a snapshot that is not Ready", told(share, "restored", v1alpha1.ReasonSnapshotNotReady, func(namespace string) {
+			stewarded(namespace, data(namespace).Build())
+			create(newSnapshot(namespace, "now", "data"))
+			expectSnapshot(namespace, "now", v1alpha1.ReasonProgressing)
+			create(fromNow(namespace).Build())
+			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileSharePlaced).Message }, patience).
+				Should(ContainSubstring("has not made the snapshot yet"))
+		})},
+		{"FileShare: from a snapshot, on volumes", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			create(fromNow(namespace).Build())
+		})},
+		{"FileShare: from a snapshot, in Ceph whose directories somebody else makes", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
+			create(fromNow(namespace).Build())
+		})},
+		{"FileShare: from a snapshot of a share of another depth", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+			snapshotted(namespace, 37)
+			create(fromNow(namespace).Depth(2).Build())
+		})},
+		{"FileShare: from a snapshot that is larger than its quota", told(share, "restored", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+			snapshotted(namespace, 37)
+			create(fromNow(namespace).Quota("10Mi").Build())
+		})},
+		{"FileShare: from a snapshot, while it is copied", told(share, "restored", v1alpha1.ReasonCloning, func(namespace string) {
+			snapshotted(namespace, 37)
+			create(fromNow(namespace).Build())
+			tellClone(namespace, v1alpha1.ReasonCloning, "Ceph copies snapshot now of share data since 2026-11-22T03:04:05Z: in-progress")
+			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileShareCloned).Message }, patience).Should(ContainSubstring("in-progress"))
+		})},
+		{"FileShare: from a snapshot, and Ceph had no room for the copy", told(share, "restored", v1alpha1.ReasonCloneFailed, func(namespace string) {
+			snapshotted(namespace, 37)
+			create(fromNow(namespace).Build())
+			tellClone(namespace, v1alpha1.ReasonCloneFailed, "Ceph ended the copy of snapshot now of share data, failed (No space left on device (28)), and does not begin again by itself; "+
+				"nothing of it is served: delete this share, which removes what there is of the copy, and make it again")
+		})},
 		{"FileShare: deleted, and the data servers are not done", told(share, "data", v1alpha1.ReasonDeleting, func(namespace string) {
 			shared(namespace, data(namespace).Build())
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "data"))).To(Succeed())
@@ -223,7 +264,6 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonTooManyShares:        "needs 4,097 shares (exports_test.go, make bench-shares)",
 	v1alpha1.ReasonSnapshotFailed:       "quotes the storage (snapshots_test.go)",
 	v1alpha1.ReasonSnapshotLost:         "needs a snapshot that was there (snapshots_test.go)",
-	v1alpha1.ReasonSnapshotNotReady:     "needs storage that makes none (decide_test.go)",
 	v1alpha1.ReasonDatasetReady:         "a step of a run (mlperfstoragejob_life_test.go)",
 	v1alpha1.ReasonRunning:              "a step of a run (mlperfstoragejob_life_test.go)",
 	v1alpha1.ReasonCompleted:            "the end of a run (mlperfstoragejob_run_test.go)",

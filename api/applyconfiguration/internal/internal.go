@@ -604,6 +604,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ReclaimPolicy
       default: Retain
+    - name: source
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareSource
     - name: uid
       type:
         scalar: numeric
@@ -945,8 +948,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: used
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.howdah.howdah.api.v1alpha1.ShareSource
+  map:
+    fields:
+    - name: snapshotRef
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.SnapshotReference
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.SnapshotReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SnapshotRetention
   map:
     fields:

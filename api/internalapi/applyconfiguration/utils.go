@@ -80,6 +80,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.StewardSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StewardStatus"):
 		return &internalapiv1alpha1.StewardStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StorageSource"):
+		return &internalapiv1alpha1.StorageSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
 		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):

@@ -35,6 +35,7 @@ type ShareStorage struct {
 
 // ShareStorageSpec is what the operator wants of a share's place.
 // +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.fileShareRef == oldSelf.fileShareRef",message="fileServerRef and fileShareRef can't be changed: the object's name is made from them"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: the place may have been begun with it"
 type ShareStorageSpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -53,6 +54,25 @@ type ShareStorageSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	QuotaBytes int64 `json:"quotaBytes,omitempty"`
+
+	// source is the snapshot that the place is to begin as a copy of; unset: it begins empty. It counts until the place is there for the first
+	// time (status.path), and for nothing after that.
+	// +optional
+	Source StorageSource `json:"source,omitempty,omitzero"`
+}
+
+// StorageSource is a snapshot of a share of the same FileServer.
+type StorageSource struct {
+	// fileShareRef names the FileShare that it is of, which may be gone while the snapshot is there.
+	// +required
+	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
+
+	// snapshotName is its name in the storage.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +required
+	SnapshotName string `json:"snapshotName,omitempty"`
 }
 
 // Conditions of a ShareStorage.
@@ -83,6 +103,11 @@ type ShareStorageStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Path string `json:"path,omitempty"`
+
+	// cloneBeginTime is when the steward was about to have the source copied, and had seen that nothing was in this place. What is found there
+	// without it is somebody else's, or an earlier share's, and is neither served nor removed.
+	// +optional
+	CloneBeginTime *metav1.Time `json:"cloneBeginTime,omitempty"`
 
 	// user is the share's user, which can use nothing but that directory.
 	// +kubebuilder:validation:MinLength=1

@@ -63,10 +63,15 @@ var advice = map[string]string{
 	v1alpha1.ReasonQuotaAboveCapacity:     "Lower spec.quota.size. It is set by itself as soon as the storage has that much.",
 	v1alpha1.ReasonQuotaNearlyUsed:        "Raise spec.quota.size, which counts at once, or remove files.",
 
+	v1alpha1.ReasonSnapshotNotFound: "kubectl get filesharesnapshots. A share's source can't be changed: if the name is wrong make the share again.",
+	v1alpha1.ReasonCloning:          "The storage copies in the background, and hours may pass. Nothing of the share can be used before; its claim comes when it can.",
+	v1alpha1.ReasonCloneRefused:     "A share's source can't be changed: make the share again as the message says. See docs/kinds/fileshare.md#from-a-snapshot.",
+	v1alpha1.ReasonCloneFailed:      "Nothing of the copy is served. Mend what the storage says, then delete the share and make it again. See docs/kinds/fileshare.md#from-a-snapshot.",
+
 	v1alpha1.ReasonSnapshotsUnsupported: "Snapshots need a FileServer with spec.storage.ceph that Howdah may provision in. docs/kinds/filesharesnapshot.md says what else there is.",
 	v1alpha1.ReasonSnapshotFailed:       "The steward tries again by itself. The message quotes the storage: too many snapshots of the share go away by deleting FileShareSnapshots of it.",
 	v1alpha1.ReasonSnapshotLost:         "The snapshot is gone. Delete this object, and make one of another name for a new snapshot.",
-	v1alpha1.ReasonSnapshotNotReady:     "kubectl howdah explain the FileShareSnapshot that the message names. Deleting it lets the schedule go on without it.",
+	v1alpha1.ReasonSnapshotNotReady:     "kubectl howdah explain the FileShareSnapshot that the message names. Deleting it lets a schedule go on without it.",
 
 	v1alpha1.ReasonFileShareNotFound:    "Create the FileShare. What refers to it can't be changed: if the name is wrong make the job, the snapshot or the schedule again.",
 	v1alpha1.ReasonWaitingForShare:      "",

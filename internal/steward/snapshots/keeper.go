@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +35,8 @@ type Keeper struct {
 	Ceph Ceph
 	// FileSystem is the Ceph file system of the FileServer, UID the FileServer's: what an earlier one of its name had is not touched.
 	FileSystem, UID string
+	// ShareOf is the share of a subvolume, for messages; "" if it is not known.
+	ShareOf func(subvolume string) string
 	// Now is the time.
 	Now func() time.Time
 }
@@ -179,7 +183,7 @@ func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error
 
 func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 	if details.Cloning {
-		return failed("the snapshot is being cloned, and goes when that is done (ceph fs clone status)")
+		return failed("the snapshot is being copied to %s, and goes when that is done (ceph fs clone status)", p.describeClones(details.Clones))
 	}
 	if err := p.stillEnding(ctx); err != nil {
 		return err
@@ -189,6 +193,23 @@ func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 		return failed("Ceph did not remove the snapshot: %w", err)
 	}
 	return nil
+}
+
+// describeClones names the shares that are being made from the snapshot, or their subvolumes.
+func (p *pass) describeClones(subvolumes []string) string {
+	var names []string
+	for _, subvolume := range subvolumes {
+		name := "subvolume " + subvolume
+		if share := p.ShareOf(subvolume); share != "" {
+			name = "FileShare " + share
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "another subvolume"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // stillEnding looks past the cache whether the object is still the one that is being deleted. What follows can't be taken back, and another steward

@@ -104,7 +104,7 @@ func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*K
 		c.snapshots = map[string]string{}
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(snapshot).WithStatusSubresource(snapshot).Build()
-	return &Keeper{API: api, Ceph: c, FileSystem: "fs1", UID: uid, Now: func() time.Time { return noon }}, func() *internalv1.ShareSnapshot {
+	return &Keeper{API: api, Ceph: c, FileSystem: "fs1", UID: uid, ShareOf: shareOf, Now: func() time.Time { return noon }}, func() *internalv1.ShareSnapshot {
 		now := &internalv1.ShareSnapshot{}
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(snapshot), now); err != nil {
 			t.Fatal(err)
@@ -119,6 +119,13 @@ func said(snapshot *internalv1.ShareSnapshot) string {
 	}
 	if c := meta.FindStatusCondition(snapshot.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+	}
+	return ""
+}
+
+func shareOf(subvolume string) string {
+	if subvolume == ceph.Subvolume(uid, "restored") {
+		return "restored"
 	}
 	return ""
 }
@@ -171,7 +178,12 @@ func TestPass(t *testing.T) {
 		"removed, not ours":  {cluster{snapshots: map[string]string{"now": there}}, func(s *internalv1.ShareSnapshot) { s.DeletionTimestamp = &metav1.Time{Time: noon} }, "", "gone", false},
 		"removed with share": {cluster{noSubvolume: true}, deleted, "", "gone", false},
 		"being cloned": {
-			cluster{snapshots: map[string]string{"now": strings.Replace(there, `"no"`, `"yes"`, 1)}}, deleted, "", "False SnapshotFailed: the snapshot is being cloned", true,
+			cluster{snapshots: map[string]string{"now": strings.Replace(there, `"no"`, `"yes"`, 1)}}, deleted, "", "False SnapshotFailed: the snapshot is being copied to another subvolume", true,
+		},
+		"being cloned, Ceph tells to where": {
+			cluster{snapshots: map[string]string{"now": strings.Replace(there, `"no"`, `"yes","pending_clones":[{"name":"`+ceph.Subvolume(uid, "restored")+`"},{"name":"theirs"}]`, 1)}},
+			deleted, "",
+			"False SnapshotFailed: the snapshot is being copied to FileShare restored, subvolume theirs, and goes when that is done", true,
 		},
 		"not removed": {
 			cluster{snapshots: map[string]string{"now": there}, fail: map[string]error{"fs subvolume snapshot rm": syscall.EBUSY}},

@@ -50,6 +50,9 @@ type FileShareSpecApplyConfiguration struct {
 	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
 	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
+	// and is not served.
+	Source *ShareSourceApplyConfiguration `json:"source,omitempty"`
 	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
 	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
 	ClaimRef *ClaimReferenceApplyConfiguration `json:"claimRef,omitempty"`
@@ -171,6 +174,14 @@ func (b *FileShareSpecApplyConfiguration) WithIgnoreDataOn(values ...string) *Fi
 	for i := range values {
 		b.IgnoreDataOn = append(b.IgnoreDataOn, values[i])
 	}
+	return b
+}
+
+// WithSource sets the Source field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Source field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithSource(value *ShareSourceApplyConfiguration) *FileShareSpecApplyConfiguration {
+	b.Source = value
 	return b
 }
 

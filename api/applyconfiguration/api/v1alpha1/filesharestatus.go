@@ -13,7 +13,7 @@ import (
 //
 // FileShareStatus is what the operator sees of a FileShare.
 type FileShareStatusApplyConfiguration struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, and QuotaEnforced if there is a quota.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, QuotaEnforced if there is a quota, and Cloned if there is a source.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

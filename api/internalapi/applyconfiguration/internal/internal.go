@@ -558,9 +558,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quotaBytes
       type:
         scalar: numeric
+    - name: source
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.StorageSource
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareStorageStatus
   map:
     fields:
+    - name: cloneBeginTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: conditions
       type:
         list:
@@ -653,6 +659,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: secretRevision
+      type:
+        scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.StorageSource
+  map:
+    fields:
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
+    - name: snapshotName
       type:
         scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable

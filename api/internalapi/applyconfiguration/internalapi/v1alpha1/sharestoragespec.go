@@ -22,6 +22,9 @@ type ShareStorageSpecApplyConfiguration struct {
 	DataPolicy *internalapiv1alpha1.DataPolicy `json:"dataPolicy,omitempty"`
 	// quotaBytes is how much the share may hold, in bytes; unset: as much as there is.
 	QuotaBytes *int64 `json:"quotaBytes,omitempty"`
+	// source is the snapshot that the place is to begin as a copy of; unset: it begins empty. It counts until the place is there for the first
+	// time (status.path), and for nothing after that.
+	Source *StorageSourceApplyConfiguration `json:"source,omitempty"`
 }
 
 // ShareStorageSpecApplyConfiguration constructs a declarative configuration of the ShareStorageSpec type for use with
@@ -59,5 +62,13 @@ func (b *ShareStorageSpecApplyConfiguration) WithDataPolicy(value internalapiv1a
 // If called multiple times, the QuotaBytes field is set to the value of the last call.
 func (b *ShareStorageSpecApplyConfiguration) WithQuotaBytes(value int64) *ShareStorageSpecApplyConfiguration {
 	b.QuotaBytes = &value
+	return b
+}
+
+// WithSource sets the Source field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Source field is set to the value of the last call.
+func (b *ShareStorageSpecApplyConfiguration) WithSource(value *StorageSourceApplyConfiguration) *ShareStorageSpecApplyConfiguration {
+	b.Source = value
 	return b
 }

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -20,6 +21,9 @@ type ShareStorageStatusApplyConfiguration struct {
 	// path is the share's directory in the file system. Once it is set the place was there and may have data: the steward never makes
 	// it again, empty, if it is missed.
 	Path *string `json:"path,omitempty"`
+	// cloneBeginTime is when the steward was about to have the source copied, and had seen that nothing was in this place. What is found there
+	// without it is somebody else's, or an earlier share's, and is neither served nor removed.
+	CloneBeginTime *metav1.Time `json:"cloneBeginTime,omitempty"`
 	// user is the share's user, which can use nothing but that directory.
 	User *string `json:"user,omitempty"`
 	// quotaBytes is the quota that the storage keeps the share to, in bytes; 0: none.
@@ -60,6 +64,14 @@ func (b *ShareStorageStatusApplyConfiguration) WithObservedGeneration(value int6
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *ShareStorageStatusApplyConfiguration) WithPath(value string) *ShareStorageStatusApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithCloneBeginTime sets the CloneBeginTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CloneBeginTime field is set to the value of the last call.
+func (b *ShareStorageStatusApplyConfiguration) WithCloneBeginTime(value metav1.Time) *ShareStorageStatusApplyConfiguration {
+	b.CloneBeginTime = &value
 	return b
 }
 
