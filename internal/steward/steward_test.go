@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 			os.Exit(3)
 		}
 		words := []string{request.Op}
-		for _, name := range []string{"prefix", "sub_name", "entity"} {
+		for _, name := range []string{"prefix", "sub_name", "entity", "clone_name"} {
 			if value, ok := request.Command[name].(string); ok {
 				words = append(words, value)
 			}
@@ -337,5 +337,41 @@ func TestAnOutageIsNotTriedForEachShare(t *testing.T) {
 	}
 	if got := w.said("d"); !strings.HasPrefix(got, "False CephUnusable") {
 		t.Errorf("one that waits says %s", got)
+	}
+}
+
+// A share from a snapshot is written down before it is begun, gets its user and its entry when it is whole, and keeps nobody up meanwhile.
+func TestAShareFromASnapshotIsServedOnceItIsWhole(t *testing.T) {
+	w := newWorld(t, "copy", "other")
+	storage := &internalv1.ShareStorage{}
+	read := func() *internalv1.ShareStorage {
+		if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: "ml", Name: "copy"}, storage); err != nil {
+			t.Fatal(err)
+		}
+		return storage
+	}
+	read().Spec.Source = internalv1.StorageSource{FileShareRef: internalv1.FileShareReference{Name: "other"}, SnapshotName: "now"}
+	if err := w.api.Update(t.Context(), storage); err != nil {
+		t.Fatal(err)
+	}
+	status, begin := "mgr fs clone status "+ceph.Subvolume(uid, "copy"), "mgr fs subvolume snapshot clone "+ceph.Subvolume(uid, "other")
+	w.answers[status], w.answers[begin] = refusing(2, "no such subvolume"), refusing(22, "it was not written down")
+	if w.pass() || read().Status.CloneBeginTime == nil || !strings.HasPrefix(w.said("copy"), "False Cloning: Ceph is about to copy snapshot now of share other") || w.secret() != "other:key-other" {
+		t.Fatalf("%s; %s", w.said("copy"), w.secret())
+	}
+	w.answers[begin] = out("")
+	began := storage.Status.CloneBeginTime.Time
+	for _, state := range []string{"pending", "in-progress"} {
+		if w.pass() || !strings.HasSuffix(w.said("copy"), ": pending") && !strings.HasSuffix(w.said("copy"), ": "+state) || !read().Status.CloneBeginTime.Time.Equal(began) {
+			t.Fatalf("%s: %s", state, w.said("copy"))
+		}
+		w.answers[status] = out(`{"status":{"state":"` + state + `"}}`)
+	}
+	if w.pass() || !strings.HasSuffix(w.said("copy"), ": in-progress") || storage.Status.Path != "" || w.secret() != "other:key-other" {
+		t.Fatalf("%s; %s", w.said("copy"), w.secret())
+	}
+	w.answers[status] = out(`{"status":{"state":"complete"}}`)
+	if !w.pass() || read().Status.Path != "/volumes/copy" || !strings.HasPrefix(w.said("copy"), "True Ready") || w.secret() != "copy:key-copy other:key-other" {
+		t.Errorf("%s; %s", w.said("copy"), w.secret())
 	}
 }
