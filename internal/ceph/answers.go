@@ -25,6 +25,9 @@ func ParseInfo(answer string) (SubvolumeInfo, error) {
 		Used  int64           `json:"bytes_used"`
 		State string          `json:"state"`
 	}
+	if strings.TrimSpace(answer) == "" {
+		return SubvolumeInfo{}, errSilent
+	}
 	if err := json.Unmarshal([]byte(answer), &told); err != nil {
 		return SubvolumeInfo{}, fmt.Errorf("what Ceph says of a subvolume is no answer: %w", err)
 	}

@@ -2,6 +2,7 @@ package ceph
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -27,6 +28,9 @@ func (v Volume) clone(name, clone string) Command {
 func (v Volume) RemoveUnfinished(clone string) Command {
 	return v.command("fs subvolume rm", clone, map[string]any{"force": true})
 }
+
+// errSilent is an answer with nothing in it, and no error: so ends a command that was under way when the manager died.
+var errSilent = errors.New("the manager answered nothing: is one active (ceph mgr stat)?")
 
 // CloneState is what Ceph says of a clone.
 type CloneState struct {
@@ -59,6 +63,9 @@ func ParseCloneStatus(answer string) (CloneState, error) {
 				Message string          `json:"error_msg"`
 			} `json:"failure"`
 		} `json:"status"`
+	}
+	if strings.TrimSpace(answer) == "" {
+		return CloneState{}, errSilent
 	}
 	if err := json.Unmarshal([]byte(answer), &told); err != nil {
 		return CloneState{}, fmt.Errorf("what Ceph says of a clone is no answer: %w", err)

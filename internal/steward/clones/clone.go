@@ -117,6 +117,10 @@ func (c *Clone) look(ctx context.Context, ask Ask) (finding, ceph.CloneState, er
 	case errors.Is(err, syscall.ENOENT):
 		return absent, state, nil
 	case errors.Is(err, syscall.ENOTSUP):
+		// So answers a manager, too, that has just started and has not loaded what knows of subvolumes: it can't answer the other question either.
+		if _, err := ask(ctx, c.Volume.Info(c.Subvolume)); err != nil {
+			return "", state, fmt.Errorf("looking at what is in the place of the copy of %s: %w", c.source(), err)
+		}
 		return foreign, state, nil
 	}
 	if err == nil {

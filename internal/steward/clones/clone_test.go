@@ -26,7 +26,7 @@ func (c *cluster) ask(_ context.Context, command ceph.Command) (string, error) {
 	if command.Arguments["group_name"] != "howdah-g" || command.Arguments["vol_name"] != "fs1" {
 		return "", errors.New("elsewhere")
 	}
-	if name != "fs clone status" {
+	if name != "fs clone status" && name != "fs subvolume info" {
 		c.asked = append(c.asked, strings.TrimPrefix(name, "fs "))
 	}
 	if err := c.fail[name]; err != nil {
@@ -106,6 +106,20 @@ func TestMake(t *testing.T) {
 		case tc.reason != "" && (!errors.As(err, &fault) || fault.Reason != tc.reason || !strings.Contains(fault.Error(), tc.words) || fault.Begin != tc.begin):
 			t.Errorf("%s: %+v", name, err)
 		}
+	}
+}
+
+// A manager that has just started knows no subvolumes, and says so in the same way as of a subvolume that is no clone. Nothing may be refused by that.
+func TestAManagerThatHasJustStartedRefusesNothing(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		c := cluster{state: "no clone", fail: map[string]error{"fs subvolume info": syscall.ENOTSUP}}
+		if err := clone(begun).Make(t.Context(), c.ask); err == nil || errors.As(err, new(*Fault)) || len(c.asked) > 0 {
+			t.Errorf("%v, asked for %v", err, c.asked)
+		}
+	}
+	c := cluster{state: "no clone", fail: map[string]error{"fs subvolume info": syscall.ENOTSUP}}
+	if ended, err := clone(true).End(t.Context(), c.ask); ended || err == nil {
+		t.Errorf("%v, %v", ended, err)
 	}
 }
 
