@@ -140,7 +140,7 @@ func stealFrom(t *testing.T, name, path string, leaked []byte) (thefts []theft) 
 	defer delete(ganeshaOf, name)
 	s := boot(t, name, 1)
 	defer s.stop()
-	s.manager.proven = 1 // Its first start counts as tried; it would be stopped.
+	s.manager.proven = 1                          // Its first start counts as tried; it would be stopped.
 	s.manager.ganesha.(*supervisor).port.port = 0 // Without the library it can't listen beside another, and the second start would be tried.
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	s.settle()

@@ -52,6 +52,8 @@ type Backend struct {
 	monitors monitors
 	// own is the connection of the recovery user, nil if there is none.
 	own *client.Client
+	// ownKey is the key that own was made with.
+	ownKey string
 	// shares are those that can be exported as they were read first, by name.
 	shares map[string]share
 	// users has the share of each user that was seen in this pass, asked the shares that were.

@@ -18,19 +18,30 @@ import (
 // patience is how long something may take that is done with a share's directory; it takes some 0.1 s.
 const patience = 30 * time.Second
 
-// connected gives the recovery user's connection, a new one if the last has ended.
+// connected gives the recovery user's connection: a new one if the last has ended, or was made with a key that was replaced, which Ceph
+// leaves without an answer sooner or later. A new key that is not taken is no reason to let go of one that is.
 func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
+	key := b.secrets.keyOf(b.options.RecoveryUser)
+	isAlive := false
 	if b.own != nil {
-		if _, err := b.own.FSID(ctx); err == nil {
-			return b.own, nil
-		}
-		b.own.Close()
-		b.own = nil
+		_, err := b.own.FSID(ctx)
+		isAlive = err == nil
+	}
+	if isAlive && b.ownKey == key {
+		return b.own, nil
 	}
 	own, err := b.connect(ctx, b.options.RecoveryUser)
-	if err == nil {
-		b.own = own
+	switch {
+	case err == nil:
+	case isAlive:
+		return b.own, nil
+	default:
+		key = ""
 	}
+	if b.own != nil {
+		b.own.Close()
+	}
+	b.own, b.ownKey = own, key
 	return own, err
 }
 

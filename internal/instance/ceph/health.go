@@ -72,11 +72,14 @@ func (w *healthWatch) run(ctx context.Context, tell func(backend.Health) error) 
 
 // look asks once. What it can't know is not known: rights that are missing, say, or a cluster that was never reached.
 func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bool) {
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
-	defer cancel()
+	isOld := w.connection != nil
 	answer, err := w.ask(ctx)
+	if isOld && isSilence(err) {
+		// Ceph leaves who has a key that was replaced without an answer, as one that is away does: a new connection has the new key.
+		answer, err = w.ask(ctx)
+	}
 	switch {
-	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, context.DeadlineExceeded):
+	case isSilence(err):
 		return backend.Health{Failing: "no monitor answers at " + w.monitors() + ", and clients wait: is a majority of the monitors running, and does the network let the data servers' pods reach them?"}, w.reached
 	case err != nil:
 		w.close()
@@ -89,7 +92,15 @@ func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bo
 	return backend.Health{Failing: strings.Join(found.Failing, "; "), Degraded: strings.Join(found.Degraded, "; ")}, true
 }
 
+// isSilence tells whether there was no answer in time.
+func isSilence(err error) bool {
+	return errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// ask asks once, by a new connection if there is none, and keeps none that has no answer.
 func (w *healthWatch) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
 	if w.connection == nil {
 		connection, err := w.connect(ctx)
 		if err != nil {
@@ -107,8 +118,8 @@ func (w *healthWatch) ask(ctx context.Context) (string, error) {
 		w.reached = true
 	}
 	answer, err := w.connection.Command(ctx, ceph.HealthDetail())
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrGone) {
-		w.close() // It is of no more use.
+	if isSilence(err) || errors.Is(err, client.ErrGone) {
+		w.close()
 	}
 	return answer, err
 }

@@ -44,6 +44,43 @@ func (s *sick) Command(_ context.Context, command ceph.Command) (string, error) 
 	return s.health, nil
 }
 
+// link is a connection to it that was made with a key; Ceph leaves one with a key that was replaced without an answer.
+type link struct {
+	*sick
+	key int
+}
+
+func (l *link) Command(ctx context.Context, command ceph.Command) (string, error) {
+	if l.key != l.made {
+		return "", &client.Error{Code: syscall.ETIMEDOUT, Words: "health: Connection timed out"}
+	}
+	return l.sick.Command(ctx, command)
+}
+
+// A connection that was made with a key that is replaced since is no word about Ceph.
+func TestAConnectionWithAnOldKeyIsMadeAnew(t *testing.T) {
+	cluster := &sick{health: well}
+	watch := &healthWatch{
+		connect: func(ctx context.Context) (asked, error) {
+			_, err := cluster.connect(ctx)
+			return &link{cluster, cluster.made}, err
+		},
+		monitors: func() string { return "10.0.0.1:3300" }, fileSystem: "fs1", recoveryPool: "howdah",
+	}
+	look := func(what string, want backend.Health) {
+		t.Helper()
+		if seen, known := watch.look(t.Context()); !known || seen != want {
+			t.Errorf("%s: %+v, known: %v", what, seen, known)
+		}
+	}
+	look("at first", backend.Health{})
+	cluster.made++ // Somebody gives the user another key.
+	look("after a new key", backend.Health{})
+	if cluster.connections != 1 {
+		t.Errorf("%d connections are open", cluster.connections)
+	}
+}
+
 const (
 	well     = `{"checks":{}}`
 	osdDown  = `{"checks":{"OSD_DOWN":{"severity":"HEALTH_WARN","summary":{"message":""},"detail":[{"message":"osd.1 is down"}]}}}`
