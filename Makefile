@@ -13,6 +13,10 @@ NODES ?= 3
 demo: packages ## Three-node lab, Howdah, the samples, a unet3d verdict (stays up: make lab-down)
 	hack/demo.sh
 
+.PHONY: demo-ceph
+demo-ceph: packages ##+ The demo on a small real Ceph in the lab (make lab-down NAME=howdah-ceph)
+	hack/demo.sh ceph
+
 .PHONY: lab-up
 lab-up: packages ## A real Kubernetes on this machine with Howdah: NODES=3 NAME=howdah CEPH=no
 	hack/lab/lab up --name $(NAME) --nodes $(NODES) $(if $(filter yes,$(CEPH)),--memory 2500M)
