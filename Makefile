@@ -121,6 +121,10 @@ test-ceph: packages ##+ What needs a real Ceph, on a lab with one: accounts, for
 test-rook: packages ##+ The real operator of Rook 1.18.9, built of ROOK_SOURCE, on a lab with a Ceph
 	HOWDAH_E2E_CEPH=yes hack/e2e.sh bash -c 'hack/rook.sh "$(ROOK_SOURCE)" && go test -v -count=1 -timeout 0 ./test/ceph -ginkgo.v -ginkgo.no-color -ginkgo.label-filter=rook'
 
+.PHONY: test-ceph-failures
+test-ceph-failures: packages ##+ A Ceph that fails below, under load: OSD, MDS, mon, node, full, network (HOWDAH_E2E_CUT=330s)
+	HOWDAH_E2E_LABELS=failures hack/test.sh ceph
+
 .PHONY: test-prometheus
 test-prometheus: packages ##+ Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
 	hack/test-prometheus.sh

@@ -19,6 +19,8 @@ export HOWDAH_E2E_DIRECTORIES=${HOWDAH_E2E_DIRECTORIES:-300}
 # How the suite takes a node's power and gives it back; on other clusters nothing can.
 export HOWDAH_E2E_NODE_OFF="$PWD/hack/lab/lab kill-node --name $name"
 export HOWDAH_E2E_NODE_ON="$PWD/hack/lab/lab start-node --name $name"
+# And how it runs something on a node, outside of all pods; the node's name and "-- COMMAND" follow.
+export HOWDAH_E2E_NODE_EXEC="$PWD/hack/lab/lab exec --name $name"
 
 lab_flags=()
 if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then

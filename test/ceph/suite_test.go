@@ -102,8 +102,15 @@ func files(ctx context.Context, name string, content map[string]string) {
 // run makes a pod with a Secret's files and waits until it runs.
 func run(ctx context.Context, name, image, secretName, at string, change func(*corev1.Container), command ...string) {
 	GinkgoHelper()
+	pod := podWith(name, image, secretName, at, command...)
+	change(&pod.Spec.Containers[0])
+	started(ctx, pod)
+}
+
+// podWith is a pod with a Secret's files.
+func podWith(name, image, secretName, at string, command ...string) *corev1.Pod {
 	grace, token := int64(1), false
-	pod := &corev1.Pod{
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace, Labels: map[string]string{cluster.ClientLabel: "true"}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: &grace,
@@ -117,10 +124,14 @@ func run(ctx context.Context, name, image, secretName, at string, change func(*c
 			}}},
 		},
 	}
-	change(&pod.Spec.Containers[0])
+}
+
+// started makes a pod, waits until it runs, and removes it at the end.
+func started(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
 	Expect(c.Create(ctx, pod)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, pod)).To(Succeed()) }, NodeTimeout(limit))
-	Expect(c.WaitPodReady(ctx, name)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(c.Delete(ctx, pod))).To(Succeed()) }, NodeTimeout(limit))
+	Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
 }
 
 // serverImage is the data servers' image, with ganesha that signs handles.

@@ -1,0 +1,444 @@
+package ceph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+// cutFor is how long the network is cut. Ceph ends sessions of clients that were away for five minutes, which is another story:
+// HOWDAH_E2E_CUT=330s asks for it.
+func cutFor() time.Duration {
+	GinkgoHelper()
+	text := os.Getenv("HOWDAH_E2E_CUT")
+	if text == "" {
+		return time.Minute
+	}
+	duration, err := time.ParseDuration(text)
+	Expect(err).NotTo(HaveOccurred(), "HOWDAH_E2E_CUT is how long the network is cut, as 330s")
+	return duration
+}
+
+// cephPods are the daemons, by name.
+func cephPods(ctx context.Context) map[string]corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(c.List(ctx, list, client.InNamespace(cephNamespace), client.MatchingLabels{"ceph": "daemon"})).To(Succeed())
+	found := map[string]corev1.Pod{}
+	for _, pod := range list.Items {
+		found[pod.Name] = pod
+	}
+	return found
+}
+
+// killDaemon ends a daemon by SIGKILL, from outside of its pod.
+func killDaemon(ctx context.Context, pod corev1.Pod, program string) {
+	GinkgoHelper()
+	output := onNode(ctx, pod.Spec.NodeName, fmt.Sprintf(
+		`for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = %s ] && kill -KILL ${p#/proc/} && echo killed; done; true`, program))
+	Expect(output).To(ContainSubstring("killed"))
+}
+
+// scale says how many daemons of a kind are to run.
+func scale(ctx context.Context, set string, replicas int) {
+	GinkgoHelper()
+	output, err := c.Kubectl(ctx, "--namespace", cephNamespace, "scale", "statefulset", set, fmt.Sprintf("--replicas=%d", replicas))
+	Expect(err).NotTo(HaveOccurred(), output)
+}
+
+// forceAway deletes a daemon's pod without waiting for its end, which has come already.
+func forceAway(ctx context.Context, pod string) {
+	GinkgoHelper()
+	output, err := c.Kubectl(ctx, "--namespace", cephNamespace, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+	Expect(err).NotTo(HaveOccurred(), output)
+}
+
+// activeMDS is the name of the MDS that has a rank now, "" if none has.
+func activeMDS(ctx context.Context, rank int) string {
+	GinkgoHelper()
+	var told struct {
+		FileSystems []struct {
+			Map struct {
+				Info map[string]struct {
+					Name  string `json:"name"`
+					Rank  int    `json:"rank"`
+					State string `json:"state"`
+				} `json:"info"`
+			} `json:"mdsmap"`
+		} `json:"filesystems"`
+	}
+	Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("fs dump", request{}))), &told)).To(Succeed())
+	for _, fs := range told.FileSystems {
+		for _, info := range fs.Map.Info {
+			if info.Rank == rank && info.State == "up:active" {
+				return info.Name
+			}
+		}
+	}
+	return ""
+}
+
+func cephWell(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) string {
+		var told struct {
+			Status string         `json:"status"`
+			Checks map[string]any `json:"checks"`
+		}
+		Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("health", request{"detail": "detail"}))), &told)).To(Succeed())
+		return fmt.Sprint(told.Status, told.Checks)
+	}).WithPolling(time.Second).Should(HavePrefix("HEALTH_OK"))
+}
+
+// cut keeps a pod and all of Ceph from each other, in the pod's own network namespace; joined ends that.
+const (
+	inNetwork = `for ns in /run/netns/*; do
+		nsenter --net=$ns ip -4 -o addr | grep -q ' %[1]s/' || continue
+		for ceph in %[2]s; do
+			nsenter --net=$ns iptables -w %[3]s OUTPUT -d $ceph -j DROP && nsenter --net=$ns iptables -w %[3]s INPUT -s $ceph -j DROP || exit 1
+		done
+		echo done
+	done`
+	cut, joined = "-I", "-D"
+)
+
+var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("ceph", "failures"), func() {
+	const (
+		name     = "failing"
+		share    = "failing"
+		writer   = "failing-client"
+		reader   = "failing-reader"
+		plain    = "failing-fuse"
+		throughB = "through Howdah (kernel NFS, 3 data servers)"
+		directB  = "a plain client (ceph-fuse)"
+	)
+	var (
+		users []user
+		// monNode has the only monitor and the client, fuseNode the plain one; victim is the third.
+		monNode, fuseNode, victim string
+		// mount is the command that mounts the plain client's directory below /mnt.
+		mount func(at string) string
+	)
+	storage := func(ctx context.Context) string {
+		said := storageOf(ctx, name)
+		return fmt.Sprintf("%s %s %s", said.Status, said.Reason, said.Message)
+	}
+	shareSays := func(ctx context.Context) string {
+		object := &v1alpha1.FileShare{}
+		if err := c.Get(ctx, share, object); err != nil {
+			return err.Error()
+		}
+		said := cluster.Condition(object.Status.Conditions, v1alpha1.ConditionReady)
+		return fmt.Sprintf("%s %s %s", said.Status, said.Reason, said.Message)
+	}
+	// told waits for what a condition is to say, and reports how soon it did and in which words.
+	told := func(ctx context.Context, run, who string, says func(context.Context) string, want ...string) {
+		GinkgoHelper()
+		began := time.Now()
+		last := ""
+		Eventually(ctx, func(ctx context.Context) string {
+			last = says(ctx)
+			return last
+		}).WithTimeout(2 * time.Minute).Should(containing(want...))
+		AddReportEntry(run+": "+who+" says after "+time.Since(began).Round(time.Second).String(), last, ReportEntryVisibilityAlways)
+	}
+	mended := func(ctx context.Context) {
+		GinkgoHelper()
+		Eventually(ctx, storage).Should(HavePrefix("True Ready"))
+		Eventually(ctx, fileServerReady(name)).Should(Succeed())
+		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		if nodeExec == "" {
+			Skip("HOWDAH_E2E_NODE_EXEC runs a command on a node; hack/e2e.sh has the lab's")
+		}
+		monNode = cephPods(ctx)["ceph-mon-0"].Spec.NodeName
+		nodes := &corev1.NodeList{}
+		Expect(c.List(ctx, nodes)).To(Succeed())
+		operators := &corev1.PodList{}
+		Expect(c.List(ctx, operators, client.InNamespace("howdah-system"), client.MatchingLabels{"app.kubernetes.io/name": "howdah"})).To(Succeed())
+		var others []string
+		for _, node := range nodes.Items {
+			if node.Name != monNode {
+				others = append(others, node.Name)
+			}
+		}
+		Expect(others).To(HaveLen(2))
+		// Without the operator nobody would say anything; without the manager quotas and new shares would wait as well.
+		weight := func(node string) (weight int) {
+			for _, pod := range operators.Items {
+				if pod.Spec.NodeName == node {
+					weight += 2
+				}
+			}
+			if cephPods(ctx)["ceph-mgr-0"].Spec.NodeName == node {
+				weight++
+			}
+			return weight
+		}
+		slices.SortFunc(others, func(a, b string) int { return weight(a) - weight(b) })
+		victim, fuseNode = others[0], others[1]
+
+		cephWell(ctx)
+		stewarded(ctx, name, servers)
+		DeferCleanup(func(ctx SpecContext) {
+			output, err := c.Kubectl(ctx, "delete", "pod", writer, reader, plain, "--ignore-not-found", "--grace-period=1", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+		}, NodeTimeout(limit))
+		Expect(c.Create(ctx, &v1alpha1.FileShare{
+			ObjectMeta: metav1.ObjectMeta{Name: share, Namespace: c.Namespace},
+			Spec: v1alpha1.FileShareSpec{
+				FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/failing", Directories: []string{"d{0..2}"}, Mode: "0777",
+				ReclaimPolicy: v1alpha1.ReclaimDelete,
+			},
+		})).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
+		Expect(owners(ctx, share)).To(HaveLen(servers))
+		for pod, node := range map[string]string{writer: monNode, reader: fuseNode} {
+			Expect(c.RunClient(ctx, cluster.ClientPod{Name: pod, Claims: map[string]string{mountPoint: share}, NodeSelector: map[string]string{corev1.LabelHostname: node}})).To(Succeed())
+		}
+		for _, pod := range []string{writer, reader} {
+			Expect(c.WaitPodReady(ctx, pod)).To(Succeed())
+		}
+		through := user{what: throughB, pod: writer}
+		for i := range servers {
+			through.directories = append(through.directories, fmt.Sprintf("%s/d%d", mountPoint, i))
+		}
+		through.audit = func(ctx context.Context, script, ledger string) string {
+			GinkgoHelper()
+			_, err := c.ShellInput(ctx, reader, "cat >/tmp/audit.pl", strings.NewReader(auditScript))
+			Expect(err).NotTo(HaveOccurred())
+			said, err := c.ShellInput(ctx, reader, script, strings.NewReader(ledger))
+			Expect(err).NotTo(HaveOccurred())
+			return said
+		}
+
+		place := newSubvolume(ctx, "plain")
+		files(ctx, "plain", clientFiles(place.account))
+		mount = func(at string) string {
+			return fmt.Sprintf("mkdir -p /mnt/%[1]s && ceph-fuse --id %[2]s --client_fs %[3]s -r %[4]s /mnt/%[1]s >/dev/null 2>&1", at, place.user, filesystem, place.path)
+		}
+		pod := podWith(plain, cephImage, "plain", "/etc/ceph", "sleep", "infinity")
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: fuseNode}
+		pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		started(ctx, pod)
+		direct := user{what: directB, pod: plain}
+		sh(ctx, plain, "%s", mount("share"))
+		for i := range servers {
+			directory := fmt.Sprintf("/mnt/share/d%d", i)
+			sh(ctx, plain, "mkdir %s", directory)
+			direct.directories = append(direct.directories, directory)
+		}
+		direct.anew = func(ctx context.Context) {
+			GinkgoHelper()
+			sh(ctx, plain, "umount /mnt/again 2>/dev/null; %s", mount("again"))
+		}
+		direct.audit = func(ctx context.Context, script, ledger string) string {
+			GinkgoHelper()
+			_, err := c.ShellInput(ctx, plain, "cat >/tmp/audit.pl", strings.NewReader(auditScript))
+			Expect(err).NotTo(HaveOccurred())
+			said, err := c.ShellInput(ctx, plain, strings.ReplaceAll(script, "/mnt/share/", "/mnt/again/"), strings.NewReader(ledger))
+			Expect(err).NotTo(HaveOccurred())
+			return said
+		}
+		users = []user{through, direct}
+	}, NodeTimeout(limit))
+
+	BeforeEach(func(ctx SpecContext) {
+		cephWell(ctx)
+		mended(ctx)
+	}, NodeTimeout(limit))
+
+	It("an OSD is killed and stays away for half a minute", func(ctx SpecContext) {
+		felt := under(ctx, "osd", users, func() {
+			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-osd", 3) }, NodeTimeout(limit))
+			pod := cephPods(ctx)["ceph-osd-2"]
+			killDaemon(ctx, pod, "ceph-osd")
+			scale(ctx, "ceph-osd", 2)
+			forceAway(ctx, pod.Name)
+			told(ctx, "osd", "the FileServer", storage, "True StorageDegraded", "OSDs that are down: osd.2", "[OSD_DOWN]")
+			time.Sleep(30 * time.Second)
+			scale(ctx, "ceph-osd", 3)
+			cephWell(ctx)
+			mended(ctx)
+		})
+		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}, SpecTimeout(limit))
+
+	It("an active MDS is killed, and the standby takes its place", func(ctx SpecContext) {
+		felt := under(ctx, "mds", users, func() {
+			before := activeMDS(ctx, 0)
+			killDaemon(ctx, cephPods(ctx)[before], "ceph-mds")
+			began := time.Now()
+			Eventually(ctx, func(ctx context.Context) string { return activeMDS(ctx, 0) }).Should(And(Not(BeEmpty()), Not(Equal(before))))
+			AddReportEntry("mds: another one is active after", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+			mended(ctx)
+		})
+		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}, SpecTimeout(limit))
+
+	It("all MDS are away for half a minute", func(ctx SpecContext) {
+		felt := under(ctx, "all-mds", users, func() {
+			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-mds", 3) }, NodeTimeout(limit))
+			scale(ctx, "ceph-mds", 0)
+			told(ctx, "all-mds", "the FileServer", storage, "False StorageFailing", "[MDS_ALL_DOWN]", "start MDS daemons")
+			told(ctx, "all-mds", "the FileShare", shareSays, "False StorageFailing", "as the storage of FileServer "+name+" says", "[MDS_ALL_DOWN]")
+			time.Sleep(10 * time.Second)
+			scale(ctx, "ceph-mds", 3)
+			mended(ctx)
+		})
+		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}, SpecTimeout(limit))
+
+	It("the only monitor is killed and stays away for half a minute", func(ctx SpecContext) {
+		felt := under(ctx, "mon", users, func() {
+			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-mon", 1) }, NodeTimeout(limit))
+			pod := cephPods(ctx)["ceph-mon-0"]
+			killDaemon(ctx, pod, "ceph-mon")
+			scale(ctx, "ceph-mon", 0)
+			forceAway(ctx, pod.Name)
+			told(ctx, "mon", "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "is a majority of the monitors running")
+			time.Sleep(10 * time.Second)
+			scale(ctx, "ceph-mon", 1)
+			Eventually(ctx, storage).Should(Not(ContainSubstring("no monitor answers")))
+		})
+		mended(ctx)
+		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}, SpecTimeout(limit))
+
+	It("a node with an OSD, an MDS and a data server loses its power", func(ctx SpecContext) {
+		if nodeOff == "" {
+			Skip("HOWDAH_E2E_NODE_OFF takes a node's power; hack/e2e.sh has the lab's")
+		}
+		lost := ""
+		pods := &corev1.PodList{}
+		Expect(c.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectDataServers(name)))).To(Succeed())
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName == victim {
+				lost = pod.Name
+			}
+		}
+		Expect(lost).NotTo(BeEmpty(), "no data server is on %s", victim)
+		felt := under(ctx, "node", users, func() {
+			DeferCleanup(func(ctx SpecContext) { switchNode(ctx, nodeOn, victim) }, NodeTimeout(limit))
+			switchNode(ctx, nodeOff, victim)
+			told(ctx, "node", "the FileServer", storage, "StorageDegraded", "OSDs that are down: osd.", "host="+victim)
+			told(ctx, "node", "the FileShare", shareSays, v1alpha1.ReasonDataServersUnavailable, lost)
+			time.Sleep(30 * time.Second)
+			switchNode(ctx, nodeOn, victim)
+			cephWell(ctx)
+			mended(ctx)
+		})
+		for i, f := range felt[throughB] {
+			owner := ownerOf(ctx, share, fmt.Sprintf("d%d", i))
+			AddReportEntry("node: a directory of "+map[bool]string{true: "the data server that was lost", false: "another data server"}[owner == lost], f.String(), ReportEntryVisibilityAlways)
+		}
+		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}, SpecTimeout(limit))
+
+	It("the cluster is nearly full, and then full", func(ctx SpecContext) {
+		ratios := func(ctx context.Context, nearly, backfill, full float64) {
+			GinkgoHelper()
+			for _, r := range []struct {
+				prefix string
+				ratio  float64
+			}{{"osd set-nearfull-ratio", nearly}, {"osd set-backfillfull-ratio", backfill}, {"osd set-full-ratio", full}} {
+				admin.must(ctx, toMon(r.prefix, request{"ratio": r.ratio}))
+			}
+		}
+		usual := func(ctx context.Context) { ratios(ctx, 0.85, 0.90, 0.95) }
+		felt := under(ctx, "full", users, func() {
+			DeferCleanup(func(ctx SpecContext) { usual(ctx) }, NodeTimeout(limit))
+			ratios(ctx, 0.0001, 0.90, 0.95)
+			told(ctx, "nearly full", "the FileServer", storage, "True StorageDegraded", "nearly full", "[OSD_NEARFULL]")
+			ratios(ctx, 0.0001, 0.0002, 0.0003)
+			told(ctx, "full", "the FileServer", storage, "False StorageFailing", "[POOL_FULL]", "remove files or snapshots")
+			told(ctx, "full", "the FileShare", shareSays, "False StorageFailing", "[POOL_FULL]")
+			usual(ctx)
+			mended(ctx)
+		})
+		for _, u := range users {
+			for _, f := range felt[u.what] {
+				Expect(f.first).To(Or(BeEmpty(), ContainSubstring("No space left on device")), u.what)
+			}
+		}
+		Expect(errorsOf(felt[throughB])).NotTo(BeZero(), "writes to a full cluster are acknowledged")
+	}, SpecTimeout(limit))
+
+	It("the network between its clients and Ceph is cut", func(ctx SpecContext) {
+		long := cutFor()
+		var ceph []string
+		for _, pod := range cephPods(ctx) {
+			ceph = append(ceph, pod.Status.PodIP)
+		}
+		address := &corev1.Service{}
+		Expect(c.Client.Get(ctx, client.ObjectKey{Namespace: cephNamespace, Name: "ceph-mon"}, address)).To(Succeed())
+		ceph = append(ceph, address.Spec.ClusterIP)
+		pods := &corev1.PodList{}
+		Expect(c.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectDataServers(name)))).To(Succeed())
+		fuse := &corev1.Pod{}
+		Expect(c.Get(ctx, plain, fuse)).To(Succeed())
+		network := func(ctx context.Context, change string) {
+			GinkgoHelper()
+			for _, pod := range append(slices.Clone(pods.Items), *fuse) {
+				Expect(onNode(ctx, pod.Spec.NodeName, fmt.Sprintf(inNetwork, pod.Status.PodIP, strings.Join(ceph, " "), change))).To(ContainSubstring("done"))
+			}
+		}
+		run := "cut-" + long.String()
+		felt := under(ctx, run, users, func() {
+			network(ctx, cut)
+			ended := false
+			DeferCleanup(func(ctx SpecContext) {
+				if !ended {
+					network(ctx, joined)
+				}
+			}, NodeTimeout(limit))
+			began := time.Now()
+			told(ctx, run, "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "does the network let the data servers' pods reach them")
+			told(ctx, run, "the FileShare", shareSays, "False StorageFailing", "no monitor answers at ")
+			time.Sleep(time.Until(began.Add(long)))
+			network(ctx, joined)
+			ended = true
+			back := time.Now()
+			mended(ctx)
+			AddReportEntry(run+": all conditions are well again after", time.Since(back).Round(time.Second).String(), ReportEntryVisibilityAlways)
+			// An export that Ceph has shut out is looked at every 30 s.
+			time.Sleep(40 * time.Second)
+			Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
+			if long > 4*time.Minute {
+				// A plain client that was shut out stays so until somebody mounts it again.
+				sh(ctx, plain, "timeout 10 ls /mnt/share >/dev/null || { umount -l /mnt/share; %s; }", mount("share"))
+			}
+		})
+		if long < 4*time.Minute {
+			Expect(errorsOf(felt[throughB])).To(BeZero())
+		}
+	}, SpecTimeout(limit+5*time.Minute))
+})
+
+func containing(words ...string) types.GomegaMatcher {
+	var all []types.GomegaMatcher
+	for _, one := range words {
+		all = append(all, ContainSubstring(one))
+	}
+	return And(all...)
+}
