@@ -44,6 +44,10 @@ bench-shares: packages ##+ 1,025 shares with the longest access lists, 300 delet
 bench-claims: packages ##+ 500 claims of a StorageClass at once: the time, and the API writes
 	hack/bench-claims.sh
 
+.PHONY: bench-ceph
+bench-ceph: packages ##+ Ceph through Howdah beside ceph-fuse and a plain ganesha: speed, CPU per GB, memory
+	hack/bench-ceph.sh
+
 .PHONY: bench-hostile
 bench-hostile: ##+ What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh
