@@ -118,7 +118,7 @@ test-install: packages ##+ The release upgraded, rolled back, removed, installed
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e
 
 .PHONY: test-ceph
-test-ceph: packages ##+ What needs a real Ceph, on a lab with one: accounts, forged handles, quotas, snapshots, moves
+test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-to-end suites on that
 	hack/test.sh ceph
 
 .PHONY: test-rook

@@ -6,8 +6,10 @@
 #
 #   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab and hack/tools
 #   integration  suites on envtest: a real API server and etcd; rules and dashboards with promtool
-#   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes
-#   ceph         those that need a Ceph: a lab with one is made for them, or KUBECONFIG as above, with hack/lab/ceph in the cluster
+#   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes.
+#                HOWDAH_E2E_BACKEND=ceph has the FileServers of the suites in a Ceph, which the lab gets, instead of on volumes
+#   ceph         those that need a Ceph, then the suites of e2e on it: a lab with one is made for them, or KUBECONFIG as above, with
+#                hack/lab/ceph in the cluster
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 source hack/environment.sh
@@ -76,6 +78,7 @@ integration() {
 
 e2e() {
   local with=(hack/e2e.sh)
+  [ "${HOWDAH_E2E_BACKEND:-volumes}" != ceph ] || with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
   HELM=$(hack/tools/build.sh helm) || exit 1
   export HELM
@@ -85,10 +88,11 @@ e2e() {
 }
 
 ceph() {
-  local with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
-  [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
-  # Packages one after the other: all have the same Ceph. Ceph that fails below takes ten minutes more: make test-ceph-failures asks for it.
-  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-ceph && !failures}"
+  local with=(env HOWDAH_E2E_BACKEND=ceph HOWDAH_E2E_CEPH=yes hack/e2e.sh)
+  [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env HOWDAH_E2E_BACKEND=ceph)
+  # Packages one after the other: all have the same Ceph. HOWDAH_E2E_LABELS=ceph leaves the suites of e2e out; what needs more than this lab has, or
+  # ten minutes more, has targets of its own (make test-rook, make test-ceph-failures).
+  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook}"
 }
 
 for stage in "$@"; do

@@ -56,10 +56,10 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		Expect(shareReady(ctx, share)).To(Succeed())
 	}, SpecTimeout(bound(2*time.Minute)))
 
-	It("in FileServers is explained and touches nothing", func(ctx SpecContext) {
+	It("in FileServers is explained and touches nothing", Label(volumesHaveSizes), func(ctx SpecContext) {
 		By("a StorageClass that does not exist")
 		const class = "no-such-class"
-		classless := newFileServer("classless", 1)
+		classless := newFileServer(ctx, "classless", 1)
 		classless.Spec.Storage.Volumes.StorageClassName = class
 		Expect(c.Create(ctx, classless)).To(Succeed())
 		Eventually(ctx, conditionsOf(ctx, classless)).Should(And(ContainSubstring(v1alpha1.ReasonStorageClassNotFound), ContainSubstring(class)))
@@ -92,7 +92,7 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		Expect(c.Patch(ctx, changed, client.MergeFrom(present))).To(Succeed())
 
 		By("deletion while shares use it")
-		spare := newFileServer("spare", 1)
+		spare := newFileServer(ctx, "spare", 1)
 		Expect(c.Create(ctx, spare)).To(Succeed())
 		user := newShare("spare-share", "/spare", 1)
 		user.Spec.FileServerRef.Name = spare.Name
@@ -117,7 +117,8 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 			_, err = c.Kubectl(ctx, "delete", "namespace", other.Namespace, "--wait=false")
 			Expect(err).NotTo(HaveOccurred())
 		}()
-		twin, twinShare := newFileServer(fileServer, 1), newShare(share, "/unet3d", 2, "train/{0..1}")
+		prepareStorage(ctx, other.Namespace)
+		twin, twinShare := newFileServer(ctx, fileServer, 1), newShare(share, "/unet3d", 2, "train/{0..1}")
 		twin.Namespace, twinShare.Namespace = other.Namespace, other.Namespace
 		Expect(c.Create(ctx, twin)).To(Succeed())
 		Expect(c.Create(ctx, twinShare)).To(Succeed())

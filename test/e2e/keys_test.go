@@ -166,7 +166,7 @@ var _ = Describe("Keys of servers", Label("keys"), Ordered, func() {
 		if len(nodes) < 2 {
 			Skip("clients on two nodes are needed: those on one share what they know of a server")
 		}
-		server := newFileServer(locked, 2)
+		server := newFileServer(ctx, locked, 2)
 		Expect(c.Create(ctx, server)).To(Succeed())
 		object := newShare(locked, "/locked", 1, "a", "b")
 		object.Spec.FileServerRef.Name, object.Spec.ReclaimPolicy = locked, v1alpha1.ReclaimDelete

@@ -62,7 +62,7 @@ var _ = Describe("ShareDirectories that are lost", Label("lost"), func() {
 		Expect(c.WaitGone(ctx, lost)).To(Succeed())
 	}, SpecTimeout(bound(4*time.Minute)))
 
-	It("do not have a Single share placed anew while the data server that has its data is away", func(ctx SpecContext) {
+	It("do not have a Single share placed anew while the data server that has its data is away", Label(volumesHaveOwner), func(ctx SpecContext) {
 		single := newShare("kept", "/kept", 1)
 		single.Spec.Depth, single.Spec.Layout = 0, v1alpha1.LayoutSingle
 		Expect(c.Create(ctx, single.DeepCopy())).To(Succeed())

@@ -134,9 +134,8 @@ var _ = Describe("A claim of a StorageClass", Label("provision"), Ordered, func(
 		Expect(shell(ctx, clientA, "cat /tree/home/%s/file", path)).To(Equal("kept\n"))
 		var owners []string
 		for ordinal := range int32(serverCount) {
-			server := naming.DataServer(fileServer, ordinal)
-			if shell(ctx, server, "ls %s/0/home/%s 2>/dev/null || true", naming.VolumesRoot, path) != "" {
-				owners = append(owners, server)
+			if len(directoriesOn(ctx, ordinal, "home", path)) > 0 {
+				owners = append(owners, naming.DataServer(fileServer, ordinal))
 			}
 		}
 		Expect(owners).To(HaveLen(1), "the directory is on one data server")
@@ -148,7 +147,7 @@ var _ = Describe("A claim of a StorageClass", Label("provision"), Ordered, func(
 		Expect(c.Client.Delete(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: naming.ProvisionedVolume(string(claim.UID))}})).To(Succeed())
 	}, SpecTimeout(bound(3*time.Minute)))
 
-	It("is told what is wrong with it", func(ctx SpecContext) {
+	It("is told what is wrong with it", Label(volumesHaveSizes), func(ctx SpecContext) {
 		class := newStorageClass(ctx, user.Namespace+"-strict", corev1.PersistentVolumeReclaimDelete, "size", "Required")
 		claim := newStorageClaim(ctx, user.Namespace, "strict", class, "1Gi")
 		Eventually(ctx, func(ctx context.Context) (string, error) {
@@ -192,9 +191,8 @@ func newStorageClaim(ctx context.Context, namespace, name, class, size string) *
 func placesOf(ctx context.Context, share string) (servers []string) {
 	GinkgoHelper()
 	for ordinal := range int32(serverCount) {
-		server := naming.DataServer(fileServer, ordinal)
-		if shell(ctx, server, "ls %s/0/%s 2>/dev/null || true", naming.VolumesRoot, share) != "" {
-			servers = append(servers, server)
+		if len(directoriesOn(ctx, ordinal, share, "")) > 0 {
+			servers = append(servers, naming.DataServer(fileServer, ordinal))
 		}
 	}
 	return servers

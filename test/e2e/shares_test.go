@@ -85,7 +85,7 @@ var _ = Describe("Shares that come and go under mounted clients", Label("shares"
 		Expect(c.Delete(ctx, doomed)).To(Succeed())
 		Expect(c.WaitGone(ctx, single.DeepCopy())).To(Succeed())
 		for ordinal := range int32(serverCount) {
-			Expect(shell(ctx, naming.DataServer(fileServer, ordinal), "ls %s/0", naming.VolumesRoot)).NotTo(ContainSubstring("scratch"))
+			Expect(namesOfData(ctx, ordinal)).NotTo(ContainSubstring("scratch"))
 		}
 		Expect(shell(ctx, clientA, "cat /share/train/0/first")).To(Equal("seed\n"), "other shares are as they were")
 	}, SpecTimeout(bound(3*time.Minute)))

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -61,6 +60,9 @@ func TestE2E(t *testing.T) {
 			t.Fatalf("HOWDAH_E2E_DIRECTORIES=%q: want a multiple of 10 of at least 60", text)
 		}
 	}
+	if err := checkBackend(); err != nil {
+		t.Fatal(err)
+	}
 	suite, reporter := GinkgoConfiguration()
 	suite.Timeout = bound(20 * time.Minute)
 	reporter.Succinct = false
@@ -73,8 +75,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) { removeAll(ctx) }, NodeTimeout(bound(8*time.Minute)))
 
+	prepareStorage(ctx, c.Namespace)
 	start := time.Now()
-	Expect(c.Create(ctx, newFileServer(fileServer, serverCount))).To(Succeed())
+	Expect(c.Create(ctx, newFileServer(ctx, fileServer, serverCount))).To(Succeed())
 	// Its data goes with it: thousands of ShareDirectories of retained directories would stay otherwise.
 	whole := newShare(share, "/unet3d", 2, "train/{0..5}")
 	whole.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
@@ -143,14 +146,10 @@ func dump(ctx context.Context) {
 	}
 }
 
-func newFileServer(name string, replicas int32) *v1alpha1.FileServer {
-	volumes := v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}
-	if sharedFileSystems {
-		volumes.SharedFileSystemPolicy = v1alpha1.SharedFileSystemAllow
-	}
+func newFileServer(ctx context.Context, name string, replicas int32) *v1alpha1.FileServer {
 	return &v1alpha1.FileServer{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
-		Spec:       v1alpha1.FileServerSpec{Replicas: replicas, Storage: v1alpha1.FileServerStorage{Volumes: volumes}},
+		Spec:       v1alpha1.FileServerSpec{Replicas: replicas, Storage: storage(ctx)},
 	}
 }
 

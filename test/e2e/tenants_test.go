@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -38,7 +36,7 @@ var _ = Describe("A tenant", Label("tenants"), func() {
 			// It stays allowed until then: a share that is not is deleted without its data.
 			allow(ctx, nil)
 			for ordinal := range int32(serverCount) {
-				Expect(shell(ctx, naming.DataServer(fileServer, ordinal), "ls %s/0", naming.VolumesRoot)).NotTo(ContainSubstring(tenant.Namespace))
+				Expect(namesOfData(ctx, ordinal)).NotTo(ContainSubstring(tenant.Namespace))
 			}
 		}, NodeTimeout(bound(2*time.Minute)))
 	})
@@ -71,9 +69,9 @@ var _ = Describe("A tenant", Label("tenants"), func() {
 		Expect(shell(ctx, clientA, "ls -n /tree/tenant/data/d0/owner")).To(ContainSubstring("1000 1000"))
 		var whole []string
 		for ordinal := range int32(serverCount) {
-			whole = append(whole, shell(ctx, naming.DataServer(fileServer, ordinal), "ls %s/0/%s.data", naming.VolumesRoot, tenant.Namespace))
+			whole = append(whole, directoriesOn(ctx, ordinal, tenant.Namespace+".data", "")...)
 		}
-		Expect(strings.Fields(strings.Join(whole, " "))).To(ConsistOf("d0", "d1", "d2", "made"))
+		Expect(whole).To(ConsistOf("d0", "d1", "d2", "made"))
 
 		By("a benchmark there")
 		tenantBenchmark(ctx, &tenant)

@@ -43,12 +43,12 @@ func brimServer(ctx context.Context) *v1alpha1.FileServer {
 
 // Each volume must be a file system of its own here, with its size, its end and its growth. On a cluster where volumes are directories of the
 // nodes' disks these are the disk's, and there is nothing to see.
-var _ = Describe("Volumes of a size", Label("volumes"), Ordered, func() {
+var _ = Describe("Volumes of a size", Label("volumes", volumesHaveSizes), Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		if sharedFileSystems {
 			Skip("HOWDAH_E2E_SHARED_FILE_SYSTEMS=yes: volumes have no size of their own")
 		}
-		small := newFileServer(brim, 1)
+		small := newFileServer(ctx, brim, 1)
 		small.Spec.Storage.Volumes.Size = new(resource.MustParse("64Mi"))
 		Expect(c.Create(ctx, small)).To(Succeed())
 		single := newShare(brim, "/brim", 0)
