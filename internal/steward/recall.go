@@ -76,8 +76,8 @@ func (s *steward) isStuck(storage *internalv1.ShareStorage) bool {
 	return s.stuck[storage.Spec.FileShareRef.Name]
 }
 
-// byLuck are the shares to do first, and those that are stuck.
-func (s *steward) byLuck(storages []*internalv1.ShareStorage) (well, stuck []*internalv1.ShareStorage) {
+// stuckLast are the shares to do first, and those that are stuck.
+func (s *steward) stuckLast(storages []*internalv1.ShareStorage) (well, stuck []*internalv1.ShareStorage) {
 	well = slices.DeleteFunc(slices.Clone(storages), s.isStuck)
 	stuck = slices.DeleteFunc(slices.Clone(storages), func(storage *internalv1.ShareStorage) bool { return !s.isStuck(storage) })
 	return well, stuck

@@ -164,7 +164,7 @@ func (s *steward) work(ctx context.Context, w wish) (string, error) {
 		s.connector.close()
 		return internalv1.ReasonCephUnusable, err
 	}
-	well, stuck := s.byLuck(w.storages)
+	well, stuck := s.stuckLast(w.storages)
 	timeouts := 0
 	for _, group := range [][]*internalv1.ShareStorage{well, stuck} {
 		for _, storage := range group {

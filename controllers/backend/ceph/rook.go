@@ -124,11 +124,11 @@ func (s *Storage) decideRook() contract.Decision {
 	}
 	labels := naming.SelectSteward(fs.Name)
 	if s.rook.Create {
-		d.Unowned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.FileSystem(fs, labels))}
+		d.Unowned = append(d.Unowned, client.ApplyConfigurationFromUnstructured(rook.FileSystem(fs, labels)))
 	}
 	if s.rook.MayAsk {
 		d.Owned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.Client(fs, labels))}
-		d.Unowned = []runtime.ApplyConfiguration{client.ApplyConfigurationFromUnstructured(rook.Group(fs, labels))}
+		d.Unowned = append(d.Unowned, client.ApplyConfigurationFromUnstructured(rook.Group(fs, labels)))
 	}
 	if s.rook.Fault != "" {
 		d.Again = lookAgain
