@@ -55,7 +55,11 @@ manifests=$(GOFLAGS=-mod=mod GOPROXY=off go -C hack/argocd list -m -f '{{.Dir}}'
 kubectl apply --server-side --field-manager=argocd -k "$manifests/crds" >/dev/null
 kubectl create namespace argocd --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 kubectl apply --namespace argocd --server-side --field-manager=argocd -k "$manifests/base/config" >/dev/null
-kubectl wait --for=condition=Established crd/applications.argoproj.io crd/appprojects.argoproj.io crd/applicationsets.argoproj.io --timeout=60s >/dev/null
+# Of an object that has no conditions yet kubectl does not wait for one: it fails ("conditions accessor error").
+established() {
+  kubectl wait --for=condition=Established crd/applications.argoproj.io crd/appprojects.argoproj.io crd/applicationsets.argoproj.io --timeout=60s
+}
+established >/dev/null 2>&1 || { sleep 5; established >/dev/null; }
 kubectl apply --namespace argocd -f - >/dev/null <<END
 apiVersion: v1
 kind: Secret

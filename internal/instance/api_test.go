@@ -127,6 +127,21 @@ func TestTheDataServerInTheAPI(t *testing.T) {
 		t.Errorf("status %+v", healed.Status)
 	}
 	exportsInTheAPI(t, operator, source, next, silent)
+
+	if source.isDeleted() {
+		t.Error("a DataServer that is there is taken for deleted")
+	}
+	mustWork(t, "delete the DataServer", operator.Delete(t.Context(), stored()))
+	for deadline := time.Now().Add(patience); !source.isDeleted(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the deletion of the DataServer was not heard")
+		}
+	}
+	dataServer.ResourceVersion, dataServer.UID = "", ""
+	mustWork(t, "make the DataServer again", operator.Create(t.Context(), dataServer))
+	if next(); source.isDeleted() {
+		t.Error("a DataServer that was made again is taken for deleted")
+	}
 }
 
 // exportsInTheAPI goes through the life of exports: many at once are heard as few changes, own statuses not at all, and a

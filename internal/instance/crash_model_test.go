@@ -323,6 +323,7 @@ func (m *model) startManager(name string) *modelProcess {
 		keys: handleKeys{filepath.Join(m.root, "key"), filepath.Join(m.root, "none")}, certificates: certificates{filepath.Join(m.root, "none"), ""},
 		own: ownAddress(), prober: p.ganesha, reporter: source, wishes: source.wishes, wake: make(chan struct{}, 1),
 		log: slog.New(&modelLog{p}), now: time.Now, count: func() (int32, error) { return 0, nil }, metrics: newMetrics("ns", name), ganesha: p.ganesha,
+		isDeleted: func() bool { return false },
 	}
 	manager.proxy = newTLSProxy(nil, manager.metrics, slog.New(slog.DiscardHandler))
 	p.ganesha.changed = func() {

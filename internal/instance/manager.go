@@ -68,11 +68,13 @@ type manager struct {
 	prober   prober
 	reporter reporter
 	// fence has clients of Ceph shut out, nil if there is nobody to ask.
-	fence  func(ctx context.Context, addresses []string) error
-	wishes <-chan wish
-	wake   chan struct{}
-	log    *slog.Logger
-	now    func() time.Time
+	fence func(ctx context.Context, addresses []string) error
+	// isDeleted tells whether the DataServer is being deleted, or is gone.
+	isDeleted func() bool
+	wishes    <-chan wish
+	wake      chan struct{}
+	log       *slog.Logger
+	now       func() time.Time
 	// count tells how many connections clients have.
 	count   func() (int32, error)
 	metrics *serverMetrics
@@ -167,6 +169,7 @@ func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 			m.log.Warn("the stop was not reported", "err", err)
 		}
 		cancel()
+		m.sayGoodbye(context.WithoutCancel(ctx))
 	}
 	stopGanesha()
 	m.group.Wait()

@@ -102,13 +102,17 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	manager.fence = source.fence
-	// The watch must outlive the manager's last report by nothing: it is only read.
+	manager.fence, manager.isDeleted = source.fence, source.isDeleted
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return source.run(ctx) })
+	// The watch outlives the manager, which looks in the end whether its DataServer goes as well.
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return source.run(watching) })
 	group.Go(func() error { return manager.serveHTTP(ctx, options.Port) })
 	group.Go(func() error { return manager.proxy.listenAndServe(ctx, options.NFSTLSPort) })
-	group.Go(func() error { return manager.run(ctx) })
+	group.Go(func() error {
+		defer stopWatching()
+		return manager.run(ctx)
+	})
 	group.Go(func() error {
 		reapOrphans(ctx, func() int { return manager.ganesha.state().PID })
 		return nil
@@ -131,7 +135,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
 		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own, gateways: options.Gateways,
 		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
-		log: options.Log, now: time.Now, count: readConnections, metrics: newMetrics(options.Namespace, options.DataServer),
+		log: options.Log, now: time.Now, count: readConnections, isDeleted: func() bool { return false }, metrics: newMetrics(options.Namespace, options.DataServer),
 	}
 	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
 	m.ganesha = &supervisor{

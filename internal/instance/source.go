@@ -52,6 +52,7 @@ type apiSource struct {
 	// mutex is held during a write of the DataServer's status too: its echo may be faster than its answer, and must wait to be known as one.
 	mutex   sync.Mutex
 	newest  *internalv1.DataServer             // As far as is known; nil until the first is seen.
+	deleted bool                               // The newest is gone.
 	exports map[string]*internalv1.ShareExport // By name, as far as is known.
 	synced  bool                               // Everything that was there at the start is known.
 	pending *time.Timer                        // Runs while a change waits for more.
@@ -94,6 +95,7 @@ func (a *apiSource) run(ctx context.Context) error {
 		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.seen,
 			UpdateFunc: func(_, object any) { a.seen(object) },
+			DeleteFunc: a.gone,
 		}},
 		{&internalv1.ShareExport{}, toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.exportSeen,
@@ -133,12 +135,25 @@ func (a *apiSource) seen(object any) {
 	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
 		return // An echo of this manager's own write, or older than its answer.
 	}
-	a.newest = dataServer.DeepCopy()
+	a.newest, a.deleted = dataServer.DeepCopy(), false
 	if known != nil && known.UID == dataServer.UID && known.Generation == dataServer.Generation &&
 		equality.Semantic.DeepEqual(known.Status, dataServer.Status) {
 		return // Labels or the like.
 	}
 	a.changed()
+}
+
+func (a *apiSource) gone(any) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.deleted = true
+}
+
+// isDeleted tells whether the DataServer is being deleted, or is gone.
+func (a *apiSource) isDeleted() bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.deleted || a.newest != nil && a.newest.DeletionTimestamp != nil
 }
 
 // exportSeen takes an export. A status that changed alone is no reason for a pass: it is this manager's own, and what
