@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// fencePatience is how long the steward may take. Without a fence ganesha's start takes 6 s longer, so more would not be worth it.
-	fencePatience = 3 * time.Second
+	// fencePatience is how long the steward may take; ganesha starts meanwhile, and has waited out most of what it would be spared by then.
+	fencePatience = 10 * time.Second
 	fencePoll     = 20 * time.Millisecond
 	// maxFenced is the schema's limit of addresses.
 	maxFenced = 64
@@ -39,7 +39,7 @@ func (a *apiSource) fence(ctx context.Context, addresses []string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the steward did not answer within %s: ganesha starts without a fence, which takes it some seconds longer", fencePatience)
+			return fmt.Errorf("the steward did not answer within %s", fencePatience)
 		case <-poll.C:
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	// fenceFor is how long an address is shut out. Its sessions end within seconds, and nobody has it again: it has a number of its own.
 	fenceFor = 2 * time.Minute
-	// fencePatience is how long one request may take; the data server waits for 3 s.
+	// fencePatience is how long one request may take; the data server waits as long.
 	fencePatience = 10 * time.Second
 	// stayConnected is how often the fencer's connection is looked at while nobody asks, so that there is one when somebody does.
 	stayConnected = 30 * time.Second

@@ -276,8 +276,10 @@ func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
 }
 
-// BeforeStart shuts out what is left of the start before: each of its watches would make ganesha wait, 3 s for every change of the
-// grace object.
+// BeforeStart has what is left of the start before shut out: each of its watches would make ganesha wait, 3 s for every change of the
+// grace object. Ganesha starts meanwhile, which saves its clients the time that the fence takes: its own watch is none of those that are listed
+// here, a notification ends as soon as the dead one is shut out, and each share's old session is ended by the metadata servers before it is
+// reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.readAgain()
 	if b.options.Fence == nil {
@@ -298,7 +300,17 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 		return nil
 	}
 	b.options.Log.Info("shutting out what is left of the last start", "addresses", dead)
-	return b.options.Fence(ctx, dead)
+	go b.fence(ctx, dead)
+	return nil
+}
+
+func (b *Backend) fence(ctx context.Context, dead []string) {
+	began := b.now()
+	if err := b.options.Fence(ctx, dead); err != nil {
+		b.options.Log.Warn("what is left of the last start is not shut out, so ganesha's start takes seconds longer", "err", err)
+		return
+	}
+	b.options.Log.Info("shut out what was left of the last start", "took", b.now().Sub(began).String())
 }
 
 // HasData tells whether the share has a directory.
