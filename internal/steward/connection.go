@@ -63,6 +63,13 @@ func (c *connector) connected(ctx context.Context, to *internalv1.StewardCeph) (
 	return connection, nil
 }
 
+// hasNewCredential tells whether the Secret is another one than the connection was made with: a wrong key is to be said soon after it was
+// written, and not when somebody needs it.
+func (c *connector) hasNewCredential() bool {
+	as, err := readCredential(c.credential, c.to.ProvisioningSecretName)
+	return c.connection != nil && (err != nil || as != c.as)
+}
+
 // close ends the connection.
 func (c *connector) close() {
 	if c.connection != nil {

@@ -28,6 +28,8 @@ const (
 	retryMost  = 30 * time.Second
 	// publishEvery is how long new places wait for others before data servers are told of them.
 	publishEvery = 2 * time.Second
+	// credentialEvery is how often it is looked whether the Secret has another account, or none. The kubelet takes up to a minute and a half before.
+	credentialEvery = 5 * time.Second
 )
 
 // known is a place that is as it should be.
@@ -64,13 +66,17 @@ type steward struct {
 func (s *steward) run(ctx context.Context) error {
 	defer s.connector.close()
 	wait := retryFirst
-	retry := time.NewTimer(0)
+	retry, credentials := time.NewTimer(0), time.NewTicker(credentialEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.api.changed:
 			wait = retryFirst
+		case <-credentials.C:
+			if !s.connector.hasNewCredential() {
+				continue
+			}
 		case <-retry.C:
 		}
 		again := lookEvery

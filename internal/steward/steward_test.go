@@ -326,6 +326,27 @@ func TestDataServersGetAPendingKey(t *testing.T) {
 	}
 }
 
+// A key that was replaced in the Secret is tried before somebody needs it, and one that is refused is said once.
+func TestAnotherAccountInTheSecretIsNoticed(t *testing.T) {
+	w := newWorld(t, "data")
+	if w.steward.connector.hasNewCredential() {
+		t.Error("before the first connection there is nothing to compare")
+	}
+	if !w.pass() || w.steward.connector.hasNewCredential() {
+		t.Error("nothing is new")
+	}
+	key := filepath.Join(w.steward.connector.credential, "userKey")
+	if err := os.Remove(key); err != nil || !w.steward.connector.hasNewCredential() {
+		t.Errorf("the key is gone, and that is not noticed (%v)", err)
+	}
+	if err := os.WriteFile(key, []byte("BQ=="), 0o600); err != nil || !w.steward.connector.hasNewCredential() {
+		t.Errorf("the key is another, and that is not noticed (%v)", err)
+	}
+	if !w.pass() || w.steward.connector.hasNewCredential() {
+		t.Error("the new key is the one in use")
+	}
+}
+
 // Where nothing answers, the first two time-outs tell: the steward does not wait for each share.
 func TestAnOutageIsNotTriedForEachShare(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d")
