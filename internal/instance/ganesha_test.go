@@ -281,6 +281,7 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 		if err := <-ended; err != nil {
 			t.Errorf("the manager ended with: %v", err)
 		}
+		server.supervisor().port.release() // As the end of the process does.
 		if err := <-proxied; err != nil {
 			t.Errorf("the TLS port ended with: %v", err)
 		}

@@ -13,7 +13,8 @@ import (
 
 // portHolder listens on ganesha's port while ganesha does not. Nobody is accepted: connections wait in the kernel, and when the holder lets go
 // they are reset, and their clients connect again at once. A client that is refused instead tries again after 3 s, 6 s, 12 s and so on (Linux:
-// xprt_reconnect_backoff), so that pauses are 3, 9 or 21 s long, whatever ganesha takes (9.7 and 21.9 s were measured).
+// xprt_reconnect_backoff), so that pauses are 3, 9 or 21 s long, whatever ganesha takes (9.7 and 21.9 s were measured). Once the pod is gone they
+// wait with the namespace servers (v1alpha1.WaitingRoomPort).
 type portHolder struct {
 	// port is ganesha's; 0: nothing is held.
 	port  uint16
@@ -21,8 +22,9 @@ type portHolder struct {
 	held  net.Listener
 }
 
-// hold begins to listen, unless it does. Ganesha can listen beside it, by what internal/ganesha/handles does to its socket.
-func (h *portHolder) hold(ctx context.Context) error {
+// hold begins to listen, unless it does. Ganesha can listen beside it, by what internal/ganesha/handles does to its socket. It takes no context:
+// clients wait also while everything ends.
+func (h *portHolder) hold() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.port == 0 || h.held != nil {
@@ -35,7 +37,7 @@ func (h *portHolder) hold(ctx context.Context) error {
 		}
 		return failed
 	}}
-	held, err := shared.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(int(h.port))))
+	held, err := shared.Listen(context.Background(), "tcp", net.JoinHostPort("", strconv.Itoa(int(h.port))))
 	if err != nil {
 		return fmt.Errorf("listening in ganesha's place: %w", err)
 	}

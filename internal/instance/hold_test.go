@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -18,7 +17,7 @@ func TestWhoConnectsWhileGaneshaIsAwayWaitsAndIsThenReset(t *testing.T) {
 	mustWork(t, "free it", free.Close())
 	h, address := &portHolder{port: uint16(port)}, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for range 2 { // Also for a start that follows one that failed.
-		mustWork(t, "hold", h.hold(t.Context()))
+		mustWork(t, "hold", h.hold())
 	}
 	defer h.release()
 	waiting, err := net.Dial("tcp", address)
@@ -26,7 +25,7 @@ func TestWhoConnectsWhileGaneshaIsAwayWaitsAndIsThenReset(t *testing.T) {
 	defer func() { _ = waiting.Close() }()
 	// Ganesha listens beside it.
 	ganeshas := &portHolder{port: uint16(port)}
-	mustWork(t, "listen as ganesha does", ganeshas.hold(t.Context()))
+	mustWork(t, "listen as ganesha does", ganeshas.hold())
 	defer ganeshas.release()
 	h.release()
 	_ = waiting.SetReadDeadline(time.Now().Add(patience)) // It is open.
@@ -36,5 +35,5 @@ func TestWhoConnectsWhileGaneshaIsAwayWaitsAndIsThenReset(t *testing.T) {
 	again, err := net.Dial("tcp", address)
 	mustWork(t, "connect to ganesha", err)
 	_ = again.Close() // It is open.
-	mustWork(t, "hold nothing", (&portHolder{}).hold(context.Background()))
+	mustWork(t, "hold nothing", (&portHolder{}).hold())
 }

@@ -93,13 +93,13 @@ func (s *supervisor) note(change func(*ganeshaState)) {
 }
 
 // run starts ganesha, and again whenever it ends, until the context ends; then
-// it stops it gracefully. The configuration file must exist.
+// it stops it gracefully. The configuration file must exist. The port stays held after it: the
+// end of this process, which is near, resets who waits there.
 func (s *supervisor) run(ctx context.Context) {
 	backoff, hold := time.Duration(0), true
-	defer s.port.release()
 	for ctx.Err() == nil {
 		if hold {
-			s.holdPort(ctx)
+			s.holdPort()
 		} else {
 			s.port.release()
 		}
@@ -131,8 +131,8 @@ func (s *supervisor) wasUp() bool {
 }
 
 // holdPort has clients wait until ganesha is up.
-func (s *supervisor) holdPort(ctx context.Context) {
-	if err := s.port.hold(ctx); err != nil && ctx.Err() == nil {
+func (s *supervisor) holdPort() {
+	if err := s.port.hold(); err != nil {
 		s.log.Warn("clients are refused until ganesha is up, and come back seconds later", "err", err)
 	}
 }
@@ -192,7 +192,7 @@ func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
 	ended := make(chan error, 1)
 	go func() {
 		err := command.Wait()
-		s.holdPort(ctx) // Before anything else: clients connect again at once.
+		s.holdPort() // Before anything else: clients connect again at once.
 		ended <- err
 	}()
 	select {

@@ -2,11 +2,13 @@ package instance
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +30,7 @@ func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 		DataServer: "training-0", VolumesRoot: root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
 	}, wishes, status, newNFSProber("training-0", ownAddress()))
 	mustWork(t, "manager", err)
+	defer manager.ganesha.(*supervisor).port.release()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.run(ctx) }()
@@ -115,4 +118,42 @@ func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// Between ganesha's end and the pod's, clients that are refused would come back seconds after the next pod is up.
+func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
+	directory := t.TempDir()
+	binary, config := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf")
+	mustWork(t, "write a program", os.WriteFile(binary, []byte("#!/bin/sh\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
+	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	mustWork(t, "find a port", err)
+	port := free.Addr().(*net.TCPAddr).Port
+	mustWork(t, "free it", free.Close())
+	s := &supervisor{
+		binary: binary, configFile: config, pidFile: filepath.Join(directory, "pid"), log: quiet,
+		beforeStart: func(context.Context) {}, changed: func() {}, port: portHolder{port: uint16(port)},
+	}
+	defer s.port.release()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	for deadline := time.Now().Add(patience); !s.state().Initialized; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not start")
+		}
+	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	if connection, err := net.Dial("tcp", address); err == nil {
+		_ = connection.Close()
+		t.Fatal("the port is held while ganesha is up")
+	}
+	cancel()
+	<-ended
+	connection, err := net.Dial("tcp", address)
+	mustWork(t, "connect after ganesha's end", err)
+	_ = connection.Close() // It is open.
 }
