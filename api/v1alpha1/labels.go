@@ -86,6 +86,10 @@ const (
 	// JobFinalizer keeps an MLPerfStorageJob until its PersistentVolume is being deleted.
 	JobFinalizer = "howdah.io/mlperf-storage-job"
 
+	// EndpointSlicesManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on the operator's EndpointSlices: Kubernetes'
+	// own controllers leave these alone.
+	EndpointSlicesManagedBy = "operator.howdah.io"
+
 	// NFSPort is the TCP port of the namespace servers and of the data servers:
 	// a referral (fs_locations, RFC 8881 section 11.16) carries no port, so clients use this one.
 	NFSPort = 2049
@@ -96,4 +100,7 @@ const (
 	// ManagerPort is the TCP port on which instance managers and namespace servers
 	// answer /healthz, /readyz and /metrics.
 	ManagerPort = 9588
+	// WaitingRoomPort is the TCP port of namespace servers to which Services of data servers lead while
+	// these have no pod: who connects is reset after a moment, and gets no answer.
+	WaitingRoomPort = 9591
 )

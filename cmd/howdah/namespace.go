@@ -46,6 +46,7 @@ func newNamespaceCommand() *cobra.Command {
 	flags.StringVar(&o.PreviousCertificate, "previous-certificate", serverpod.PreviousCertificate, "file with the certificate of the keys before; it need not be there")
 	flags.StringVar(&o.Listen, "listen", ":"+strconv.Itoa(v1alpha1.NFSPort), "address for NFS clients")
 	flags.StringVar(&o.Manager, "manager", ":"+strconv.Itoa(v1alpha1.ManagerPort), "address of /healthz, /readyz and /metrics")
+	flags.StringVar(&o.WaitingRoom, "waiting-room", ":"+strconv.Itoa(v1alpha1.WaitingRoomPort), "address at which clients of data servers without a pod wait; empty: none")
 	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "how long a client may be silent")
 	flags.DurationVar(&o.MaxWait, "max-wait", 0, "how long clients are put off while a directory's data server does not serve; 0: for as long as they wait")
 	flags.DurationVar(&o.Linger, "linger", namespace.DefaultLinger, "how long to serve on after the order to stop")

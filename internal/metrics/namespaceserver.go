@@ -59,6 +59,8 @@ var (
 		"Connections that had to make room for another client's, or were closed because their client did not read.")
 	NamespaceRefusedLookups = counter(NamespaceServer, "howdah_namespace_refused_lookups_total",
 		"Lookups of shares whose access rules leave the client out.")
+	NamespaceWaitingRoom = counter(NamespaceServer, "howdah_namespace_waiting_room_connections_total",
+		"Connections to data servers without a pod, those of namespace servers that ask for them included. Each is reset after a moment, so that its client connects again.")
 	NamespaceChangesDelayed = counter(NamespaceServer, "howdah_namespace_changes_delayed_total",
 		"Changes of directories that were put off (NFS4ERR_DELAY) because a client's address asked for too many.")
 	NamespaceClientsDelayed = counter(NamespaceServer, "howdah_namespace_clients_delayed_total",

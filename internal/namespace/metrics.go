@@ -23,6 +23,7 @@ type serverMetrics struct {
 	elections  prometheus.Counter
 	reachable  *prometheus.GaugeVec
 	refusals   prometheus.Counter
+	waiting    prometheus.Counter
 }
 
 func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
@@ -39,8 +40,9 @@ func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
 		elections:  metrics.NamespaceKeeperElections.NewCounter(),
 		reachable:  metrics.NamespaceReachable.GaugeVec(),
 		refusals:   metrics.NamespaceRefusedLookups.NewCounter(),
+		waiting:    metrics.NamespaceWaitingRoom.NewCounter(),
 	}
-	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable, m.refusals)
+	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable, m.refusals, m.waiting)
 	metrics.RegisterProcess(m.own, true)
 	return m
 }

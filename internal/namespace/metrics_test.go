@@ -1,8 +1,10 @@
 package namespace
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -32,6 +34,9 @@ func TestTheMetricsOfANamespaceServer(t *testing.T) {
 	if err := c.Mkdir(t.Context(), client.Credentials{UID: 4711}, "/data/made-by-a-client", client.MkdirOptions{Mode: 0o755}); err != nil {
 		t.Fatal(err)
 	}
+	if v := <-waitThere(t, server.waitingRoom); !errors.Is(v.err, syscall.ECONNRESET) || v.took < waitingTime || v.took > 10*waitingTime {
+		t.Errorf("who waits for a data server: %v after %s", v.err, v.took)
+	}
 	identity := fmt.Sprintf("file_server=%q,namespace=%q", fileServer, w.namespace)
 	var text string
 	w.eventually("the keeper knows its data server", func() bool {
@@ -46,7 +51,7 @@ func TestTheMetricsOfANamespaceServer(t *testing.T) {
 		`howdah_namespace_operations_total{%s,operation="OP_CREATE",status="NFS4_OK"} 1`,
 		`howdah_namespace_operation_duration_seconds_count{%s,operation="OP_CREATE"} 1`,
 		`howdah_namespace_mkdir_duration_seconds_count{%s,status="NFS4_OK"} 1`,
-		`howdah_namespace_connections_refused_total{%s} 0`,
+		`howdah_namespace_connections_refused_total{%s} 0`, `howdah_namespace_waiting_room_connections_total{%s} 1`,
 	} {
 		if sample = fmt.Sprintf(sample, identity); !strings.Contains(text, sample+"\n") {
 			t.Errorf("there is no %s in\n%s", sample, text)

@@ -29,6 +29,8 @@ type Options struct {
 	Certificate, PreviousCertificate string
 	// Listen and Manager are the addresses for NFS and for probes and metrics.
 	Listen, Manager string
+	// WaitingRoom is the address at which clients of data servers without a pod wait. Empty: there is none.
+	WaitingRoom string
 
 	// Lease of clients. There is no state to lose, so it is about noticing dead clients only.
 	Lease time.Duration

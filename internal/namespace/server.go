@@ -83,6 +83,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	group.Go(func() error { s.service.CheckUnconfirmed(serving); return nil })
 	group.Go(func() error { return s.nfs(serving) })
 	group.Go(func() error { return s.keep(serving, ctx) })
+	group.Go(func() error { s.waitingRoom(serving); return nil })
 	err = group.Wait()
 	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

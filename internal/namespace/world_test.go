@@ -212,14 +212,16 @@ type serverUnderTest struct {
 	address string
 	// manager is the address of its probes and metrics.
 	manager string
-	stop    func()
+	// waitingRoom is where clients of data servers without a pod wait.
+	waitingRoom string
+	stop        func()
 }
 
 // serve starts a namespace server and waits until it is ready.
 func (w *world) serve(replica string) *serverUnderTest {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &serverUnderTest{address: freeAddress(w.t), manager: freeAddress(w.t)}
+	s := &serverUnderTest{address: freeAddress(w.t), manager: freeAddress(w.t), waitingRoom: freeAddress(w.t)}
 	// A server that is started again has a pod's name and token again.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: replica}}
 	if err := w.api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -237,7 +239,7 @@ func (w *world) serve(replica string) *serverUnderTest {
 	done := make(chan error, 1)
 	go func() {
 		done <- Run(ctx, own, Options{
-			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: s.manager, Log: log,
+			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: s.manager, WaitingRoom: s.waitingRoom, Log: log,
 			Certificate: certificate,
 		})
 	}()

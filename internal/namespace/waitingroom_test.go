@@ -1,0 +1,126 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// openWaitingRoom gives its address, how many were let in, and what ends it.
+func openWaitingRoom(t *testing.T, stay time.Duration, places int) (address string, entered *atomic.Int32, end func()) {
+	t.Helper()
+	listener, err := listenForWaiting(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered = &atomic.Int32{}
+	room := &waitingRoom{stay: stay, places: places, entered: func() { entered.Add(1) }, log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		room.serve(ctx, listener)
+	}()
+	end = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(end)
+	return listener.Addr().String(), entered, end
+}
+
+// waitThere connects, and tells in the channel how that ended and after how long.
+func waitThere(t *testing.T, address string) <-chan visit {
+	t.Helper()
+	began := time.Now()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Clients send their requests. It comes before the reset, which is told once, and is to be told to Read.
+	if _, err := connection.Write(make([]byte, 1<<10)); err != nil {
+		t.Fatal(err)
+	}
+	visits := make(chan visit, 1)
+	go func() {
+		_ = connection.SetReadDeadline(began.Add(20 * time.Second))
+		n, err := connection.Read(make([]byte, 1))
+		visits <- visit{time.Since(began), n, err}
+		_ = connection.Close()
+	}()
+	return visits
+}
+
+type visit struct {
+	took  time.Duration
+	bytes int
+	err   error
+}
+
+func TestWhoWaitsIsResetAfterTheTimeAndHearsNothing(t *testing.T) {
+	const stay = 300 * time.Millisecond
+	address, entered, _ := openWaitingRoom(t, stay, 10)
+	var visits []<-chan visit
+	for range 5 {
+		visits = append(visits, waitThere(t, address))
+		time.Sleep(stay / 10)
+	}
+	for i, visits := range visits {
+		if v := <-visits; v.bytes != 0 || !errors.Is(v.err, syscall.ECONNRESET) || v.took < stay {
+			t.Errorf("%d: %d bytes and %v after %s", i, v.bytes, v.err, v.took)
+		}
+	}
+	if n := entered.Load(); n != 5 {
+		t.Errorf("%d were counted", n)
+	}
+}
+
+func TestWhoFindsNoPlaceWaitsForOneAndIsNotSentBack(t *testing.T) {
+	const stay = 200 * time.Millisecond
+	address, entered, _ := openWaitingRoom(t, stay, 2)
+	var visits []<-chan visit
+	began := time.Now()
+	for range 6 {
+		visits = append(visits, waitThere(t, address))
+	}
+	time.Sleep(stay / 4)
+	if n := entered.Load(); n > 2 && time.Since(began) < stay {
+		t.Errorf("%d are in a room for two", n)
+	}
+	var last time.Duration
+	for i, visits := range visits {
+		v := <-visits
+		if !errors.Is(v.err, syscall.ECONNRESET) || v.took < stay {
+			t.Errorf("%d: %v after %s", i, v.err, v.took)
+		}
+		last = max(last, v.took)
+	}
+	if last < 3*stay {
+		t.Errorf("six went through a room for two in %s", last)
+	}
+}
+
+func TestTheWaitingRoomEndsWithTheContext(t *testing.T) {
+	address, entered, end := openWaitingRoom(t, time.Hour, 1)
+	inside, outside := waitThere(t, address), waitThere(t, address)
+	for deadline := time.Now().Add(10 * time.Second); entered.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody is let in")
+		}
+	}
+	end()
+	for where, visits := range map[string]<-chan visit{"in the room": inside, "before it": outside} {
+		if v := <-visits; !errors.Is(v.err, syscall.ECONNRESET) {
+			t.Errorf("who was %s: %v", where, v.err)
+		}
+	}
+	if connection, err := net.Dial("tcp", address); err == nil {
+		_ = connection.Close()
+		t.Error("it still listens")
+	}
+}
