@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -71,6 +72,10 @@ func Scheme() (*runtime.Scheme, error) {
 // applier reads them, but for kinds that nothing is applied to: nodes, and ShareDirectories, ShareExports and ShareStorages, of which there are many.
 func CacheOptions(watchNamespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})}
+	// Kubernetes' own have the labels of their Services.
+	slices := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
+		v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, discoveryv1.LabelManagedBy: v1alpha1.EndpointSlicesManagedBy,
+	})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:                  {Transform: slimNode},
 		&corev1.Namespace{}:             {Transform: cache.TransformStripManagedFields()},
@@ -82,6 +87,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&internalv1.ShareDirectory{}:    {Transform: slimDirectory},
 		&corev1.Pod{}:                   ours,
 		&corev1.Service{}:               ours,
+		&discoveryv1.EndpointSlice{}:    slices,
 		&corev1.ConfigMap{}:             ours,
 		&corev1.ServiceAccount{}:        ours,
 		&corev1.PersistentVolume{}:      ours,

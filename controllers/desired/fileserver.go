@@ -40,6 +40,8 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
+	// WaitingRooms are the addresses of namespace servers at which clients of data servers without a pod can wait.
+	WaitingRooms []netip.Addr
 	// CertificatesLost is how often the certificates of this FileServer were lost and made anew.
 	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.
@@ -59,6 +61,9 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	children = append(children, FrontDoorService(in))
 	for ordinal := range in.Replicas {
 		children = append(children, DataServerService(in, ordinal))
+		if slice := waitingRoomSlice(in, ordinal); slice != nil {
+			children = append(children, slice)
+		}
 	}
 	if in.Storage.Describe != nil || !in.Storage.Missing {
 		for ordinal := range in.Replicas {

@@ -41,7 +41,9 @@ func TestFileServerChildren(t *testing.T) {
 				Tolerate(corev1.Toleration{Key: "storage", Operator: corev1.TolerationOpEqual, Value: "yes", Effect: corev1.TaintEffectNoSchedule}).
 				Build(),
 			Images: images, Replicas: 2,
-			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+			// Two families: a Service has one.
+			Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "fd00:9::11"},
+			WaitingRooms:    []netip.Addr{netip.MustParseAddr("10.244.1.7"), netip.MustParseAddr("10.244.2.7"), netip.MustParseAddr("fd00:7::17"), netip.MustParseAddr("fd00:7::27")},
 			NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.244.1.0/31"), netip.MustParsePrefix("fd00:7::2/128")},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 

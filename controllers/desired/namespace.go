@@ -59,7 +59,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithImage(in.Images.Howdah).
 		WithArgs(namespaceArgs(in)...).
 		WithEnv(downwardEnv()...).
-		WithPorts(podPorts(false)...).
+		WithPorts(append(podPorts(false), containerPort(portWaiting, v1alpha1.WaitingRoomPort))...).
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
 		WithResources(namespaceResources(in)).

@@ -52,15 +52,14 @@ func ClientNetworks(shares []v1alpha1.FileShare, nodes []netip.Prefix) []netip.P
 // out is not restricted. Probes need no rule: a pod's own node always gets in.
 func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	doors, servers := naming.SelectNamespaceServers(in.name()), naming.SelectDataServers(in.name())
-	clients := ingress(clientPeers(in.Clients), v1alpha1.NFSPort)
 	scrapers := namespacePeers(in.NetworkPolicies.MetricsFrom, nil)
 	operator := namespacePeers([]string{in.NetworkPolicies.OperatorNamespace}, map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentOperator})
 	policies := []runtime.ApplyConfiguration{
 		networkPolicy(in, naming.NamespaceServers(in.name()), doors,
-			clients,
+			ingress(clientPeers(in.Clients), v1alpha1.NFSPort, v1alpha1.WaitingRoomPort),
 			ingress(append(operator, scrapers...), v1alpha1.ManagerPort)),
 		networkPolicy(in, naming.DataServerAccount(in.name()), servers,
-			clients,
+			ingress(clientPeers(in.Clients), v1alpha1.NFSPort),
 			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 				networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(doors)),
 			}, v1alpha1.NFSPort, v1alpha1.NFSTLSPort),

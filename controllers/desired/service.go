@@ -22,6 +22,7 @@ const (
 	portNFSTLS  = "nfs-tls"
 	portMetrics = "metrics"
 	portManager = "manager"
+	portWaiting = "waiting-room"
 )
 
 // FrontDoorService is the address that clients mount. All connections of a

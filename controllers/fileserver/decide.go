@@ -59,6 +59,7 @@ func decide(o *observed, images desired.Images) decision {
 		ToBeIdle:     o.toBeIdle(replicas),
 		Storage:      d.storage.Servers,
 		Addresses:    o.addresses(),
+		WaitingRooms: o.waitingRooms(),
 		NodeNetworks: networks,
 		Clients:      desired.ClientNetworks(o.shares, networks),
 	}

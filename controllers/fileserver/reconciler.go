@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -40,6 +41,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
@@ -144,7 +146,7 @@ func (r *Reconciler) applyWithKeys(ctx context.Context, o *observed, d decision)
 // prunable are the kinds of children of which there can be one too many.
 func prunable() []client.ObjectList {
 	return []client.ObjectList{
-		&corev1.ServiceList{}, &internalv1.DataServerList{}, &internalv1.StewardList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
+		&corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}, &internalv1.DataServerList{}, &internalv1.StewardList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{},
 		&policyv1.PodDisruptionBudgetList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 		&networkingv1.NetworkPolicyList{},
 	}

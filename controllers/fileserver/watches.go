@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -63,6 +64,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(meantChanged())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(meantChanged())).
 		Owns(&corev1.Service{}).
+		Owns(&discoveryv1.EndpointSlice{}).
 		Owns(&internalv1.DataServer{}).
 		Owns(&internalv1.Steward{}).
 		Owns(&corev1.ServiceAccount{}).
@@ -170,7 +172,7 @@ func podChanged() predicate.Predicate {
 		if c := podCondition(pod, corev1.PodReady); c != nil {
 			ready = c.Status
 		}
-		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.Phase, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
+		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.PodIPs, pod.Status.Phase, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)

@@ -21,7 +21,7 @@ func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 		"a probe's time":      {func(p *corev1.Pod) { p.Status.Conditions[0].LastProbeTime = metav1.NewTime(time.Unix(1, 0)) }, false},
 		"another condition":   {func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }, false},
 		"not ready any more":  {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
-		"another address":     {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, false},
+		"another address":     {func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.2"}} }, true},
 		"another of its name": {func(p *corev1.Pod) { p.UID = "b" }, true},
 		"being stopped":       {func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, true},
 		"its container waits": {func(p *corev1.Pod) {

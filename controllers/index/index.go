@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -106,6 +107,7 @@ var by = []struct {
 	{&corev1.PersistentVolumeClaim{}, fileShare, label(v1alpha1.FileShareLabel)},
 	{&corev1.PersistentVolume{}, fileShare, label(v1alpha1.FileShareLabel)},
 	{&corev1.Service{}, fileServer, label(v1alpha1.FileServerLabel)},
+	{&discoveryv1.EndpointSlice{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&corev1.ServiceAccount{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&appsv1.StatefulSet{}, fileServer, label(v1alpha1.FileServerLabel)},
 	{&appsv1.Deployment{}, fileServer, label(v1alpha1.FileServerLabel)},

@@ -44,6 +44,15 @@ func DataServer(fileServer string, ordinal int32) string {
 	return fileServer + "-" + strconv.Itoa(int(ordinal))
 }
 
+// WaitingRoom is the EndpointSlice that leads clients of a data server's Service to the waiting room while there is no pod. A slice can't
+// change the family of its addresses, so that is in the name.
+func WaitingRoom(dataServer string, ipv6 bool) string {
+	if ipv6 {
+		return dataServer + "-waiting-room-ipv6"
+	}
+	return dataServer + "-waiting-room-ipv4"
+}
+
 // DataServerOrdinal reads a data server's name backwards; false if it is none of the FileServer's.
 func DataServerOrdinal(fileServer, server string) (int32, bool) {
 	digits, ok := strings.CutPrefix(server, fileServer+"-")

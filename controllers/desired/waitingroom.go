@@ -1,0 +1,50 @@
+package desired
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	discoveryv1ac "k8s.io/client-go/applyconfigurations/discovery/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// waitingRoomSlice leads to the namespace servers' waiting rooms who connects to the Service of a data server that has no pod, and would be refused.
+// Its endpoints say that they are terminating and still serve: kube-proxy takes such ones when a Service has no ready endpoint, and
+// only then (k8s.io/kubernetes, pkg/proxy/topology.go, CategorizeEndpoints). A pod that exists and has an address counts as
+// ready, whatever it says of itself, because the Service publishes it.
+// Nil: there is nobody to lead to, or the Service has no address yet.
+func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.EndpointSliceApplyConfiguration {
+	server := naming.DataServer(in.name(), ordinal)
+	service, err := netip.ParseAddr(in.Addresses[server])
+	if err != nil {
+		return nil
+	}
+	var endpoints []*discoveryv1ac.EndpointApplyConfiguration
+	for _, room := range in.WaitingRooms {
+		if room.Is4() == service.Is4() {
+			endpoints = append(endpoints, discoveryv1ac.Endpoint().
+				WithAddresses(room.String()).
+				WithConditions(discoveryv1ac.EndpointConditions().WithReady(false).WithServing(true).WithTerminating(true)))
+		}
+	}
+	if len(endpoints) == 0 {
+		return nil
+	}
+	family := discoveryv1.AddressTypeIPv4
+	if !service.Is4() {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	meta := labels(naming.SelectDataServers(in.name()))
+	meta[v1alpha1.DataServerLabel] = server
+	meta[discoveryv1.LabelServiceName] = server
+	meta[discoveryv1.LabelManagedBy] = v1alpha1.EndpointSlicesManagedBy
+	return discoveryv1ac.EndpointSlice(naming.WaitingRoom(server, !service.Is4()), in.namespace()).
+		WithLabels(meta).
+		WithAddressType(family).
+		WithEndpoints(endpoints...).
+		// A port is known by its name. The others of the Service lead nowhere: nobody waits there.
+		WithPorts(discoveryv1ac.EndpointPort().WithName(portNFS).WithPort(v1alpha1.WaitingRoomPort).WithProtocol(corev1.ProtocolTCP))
+}
