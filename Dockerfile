@@ -25,7 +25,7 @@ RUN set -eux; \
 
 FROM packaged AS handles
 # Signed file handles: internal/ganesha/handles/README.md. The library is compiled against the headers of this very
-# nfs-ganesha (its source) and of the RPC library that it uses.
+# nfs-ganesha (its source), and of the libraries that it uses.
 RUN set -eux; \
     if [ -e /etc/apt/sources.list.d/backports.sources ]; then \
         sed -i 's/^Types:.*/Types: deb deb-src/' /etc/apt/sources.list.d/backports.sources; \
@@ -33,7 +33,7 @@ RUN set -eux; \
         sed 's/^deb /deb-src /' /etc/apt/sources.list.d/backports.list >> /etc/apt/sources.list.d/backports-source.list; \
     fi; \
     apt-get update; \
-    apt-get install --yes --no-install-recommends -t trixie-backports gcc libc6-dev patchelf libntirpc-dev liburcu-dev
+    apt-get install --yes --no-install-recommends -t trixie-backports gcc libc6-dev patchelf libntirpc-dev liburcu-dev libcephfs-dev
 COPY internal/ganesha/handles /src
 RUN /src/build.sh /out
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/serverpod"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -156,13 +157,21 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		sh(ctx, user, `set -e; for d in d0 d1; do echo second >%[1]s/$d/changed; rm -r %[1]s/$d/below; done; sync`, mountPoint)
 		for _, d := range []string{"d0", "d1"} {
 			Expect(sh(ctx, writer, "cat %s/%s/%s/changed", mountPoint, d, path)).To(Equal("first of " + d + "\n"))
-			// To cp the two files are one: the snapshot's has the same number on the same device.
-			sh(ctx, user, "cd %[1]s/%[2]s && cat %[3]s/changed >changed && cp -a %[3]s/below .", mountPoint, d, path)
+			// Neither may be one file to cp, nor .snap its own parent to find.
+			sh(ctx, user, "cd %[1]s/%[2]s && cp -a %[3]s/changed changed && cp -a %[3]s/below . && find .snap >/dev/null", mountPoint, d, path)
+			Expect(strings.Fields(sh(ctx, user, "cd %[1]s/%[2]s && stat -c %%i . .snap %[3]s changed %[3]s/changed | sort -u", mountPoint, d, path))).To(HaveLen(5))
 			Expect(sh(ctx, user, "cat %[1]s/%[2]s/changed %[1]s/%[2]s/below/removed", mountPoint, d)).To(Equal("first of " + d + "\nkept of " + d + "\n"))
 			_, err := c.Shell(ctx, user, fmt.Sprintf("echo x >%s/%s/%s/new", mountPoint, d, path))
 			Expect(err).To(MatchError(ContainSubstring("Read-only file system")))
 			Expect(sh(ctx, user, "ls -A %s/%s", mountPoint, d)).NotTo(ContainSubstring(".snap"), "no listing has it")
 		}
+		// A new ganesha finds by the client's handles what they led to before.
+		look := fmt.Sprintf("for d in d0 d1; do cd %s/$d/%s && stat -c '%%i %%n' . changed below below/removed && cat changed || exit 1; done", mountPoint, path)
+		before := sh(ctx, user, "%s", look)
+		for server := range owners(ctx, share) {
+			sh(ctx, server, "kill -9 $(cat %s/ganesha.pid)", serverpod.RunDir)
+		}
+		Expect(sh(ctx, user, "%s", look)).To(Equal(before))
 	}, SpecTimeout(limit))
 
 	It("keep the share's data until they are deleted, and go for good then", func(ctx SpecContext) {

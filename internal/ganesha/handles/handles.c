@@ -27,6 +27,7 @@
 
 #include "layout.h"
 #include "siphash.h"
+#include "snapshots.h"
 
 enum { MAC_BYTES = 8, ROUND_BYTES = 2, KEYS_MOST = 2, EXPORTS_MOST = 1 << 16, EXIT_CONFIG = 78 };
 
@@ -236,5 +237,14 @@ void *dlopen(const char *path, int flags)
 		real = (load_library *)dlsym(RTLD_NEXT, "dlopen");
 	if (path != NULL && strstr(path, "/libfsal") != NULL)
 		flags &= ~RTLD_DEEPBIND;
+	if (path != NULL && strstr(path, "/libfsalceph") != NULL) {
+		void *fsal = real(path, flags);
+
+		if (fsal != NULL)
+			prepare_snapshots(fsal);
+		return fsal;
+	}
+	// Nothing after the call: names without a path (libganesha_rados_recov.so) are searched in the RUNPATH of whom it returns to, and
+	// that must be ganesha.
 	return real(path, flags);
 }
