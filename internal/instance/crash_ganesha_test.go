@@ -71,6 +71,8 @@ func (g *modelGanesha) drop() {
 	g.exports = map[string]*modelExport{}
 }
 
+func (g *modelGanesha) hold() {}
+
 func (g *modelGanesha) run(ctx context.Context) {
 	for ctx.Err() == nil && !g.p.isDead() {
 		g.once(ctx)

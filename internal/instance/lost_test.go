@@ -57,6 +57,8 @@ func (l *losing) load() {
 	}
 }
 
+func (l *losing) hold() {}
+
 func (l *losing) run(ctx context.Context) { <-ctx.Done() }
 
 func (l *losing) state() ganeshaState {

@@ -38,6 +38,8 @@ type reporter interface {
 
 // daemon is ganesha as the manager sees it: a supervisor.
 type daemon interface {
+	// hold has clients wait from now on, until it is up.
+	hold()
 	// run keeps it running until the context ends.
 	run(ctx context.Context)
 	state() ganeshaState

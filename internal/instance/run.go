@@ -103,6 +103,8 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return err
 	}
 	manager.fence, manager.isDeleted = source.fence, source.isDeleted
+	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
+	manager.ganesha.hold()
 	group, ctx := errgroup.WithContext(ctx)
 	// The watch outlives the manager, which looks in the end whether its DataServer goes as well.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))

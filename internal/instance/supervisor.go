@@ -99,7 +99,7 @@ func (s *supervisor) run(ctx context.Context) {
 	backoff, hold := time.Duration(0), true
 	for ctx.Err() == nil {
 		if hold {
-			s.holdPort()
+			s.hold()
 		} else {
 			s.port.release()
 		}
@@ -130,8 +130,8 @@ func (s *supervisor) wasUp() bool {
 	return s.served == s.now.Starts
 }
 
-// holdPort has clients wait until ganesha is up.
-func (s *supervisor) holdPort() {
+// hold has clients wait until ganesha is up.
+func (s *supervisor) hold() {
 	if err := s.port.hold(); err != nil {
 		s.log.Warn("clients are refused until ganesha is up, and come back seconds later", "err", err)
 	}
@@ -192,7 +192,7 @@ func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
 	ended := make(chan error, 1)
 	go func() {
 		err := command.Wait()
-		s.holdPort() // Before anything else: clients connect again at once.
+		s.hold() // Before anything else: clients connect again at once.
 		ended <- err
 	}()
 	select {
