@@ -27,7 +27,7 @@
 
 #include "layout.h"
 #include "siphash.h"
-#include "snapshots.h"
+#include "cephfs.h"
 
 enum { MAC_BYTES = 8, ROUND_BYTES = 2, KEYS_MOST = 2, EXPORTS_MOST = 1 << 16, EXIT_CONFIG = 78 };
 
@@ -241,7 +241,7 @@ void *dlopen(const char *path, int flags)
 		void *fsal = real(path, flags);
 
 		if (fsal != NULL)
-			prepare_snapshots(fsal);
+			prepare_cephfs(fsal);
 		return fsal;
 	}
 	// Nothing after the call: names without a path (libganesha_rados_recov.so) are searched in the RUNPATH of whom it returns to, and
