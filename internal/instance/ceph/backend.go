@@ -132,7 +132,7 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	}
 	object, err := own.Read(ctx, b.place(), ceph.GraceObject)
 	if err != nil {
-		return b.withCaps(fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, err))
+		return b.withCaps(fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
 	}
 	change, err := ceph.JoinGrace(object, b.options.Node)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	}
 	if change != nil {
 		if err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
-			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, err))
+			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
 		}
 	}
 	b.joined = true
@@ -159,7 +159,7 @@ func (b *Backend) ReadIDs(ctx context.Context, _ *internalv1.DataServer) (*expor
 	}
 	object, err := own.Read(ctx, b.place(), idsObject)
 	if err != nil {
-		return nil, fmt.Errorf("reading the Export_Ids: %w", err)
+		return nil, fmt.Errorf("reading the Export_Ids: %w", b.renewing(err))
 	}
 	b.written = nil
 	if object != nil {
@@ -179,7 +179,7 @@ func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
 		return err
 	}
 	if err := own.Change(ctx, b.place(), idsObject, ceph.Change{Data: text}); err != nil {
-		return fmt.Errorf("keeping the Export_Ids: %w", err)
+		return fmt.Errorf("keeping the Export_Ids: %w", b.renewing(err))
 	}
 	b.written = text
 	return nil
@@ -244,11 +244,11 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 	}
 	systems, err := own.Command(ctx, ceph.FileSystems())
 	if err != nil {
-		return nil, err
+		return nil, b.renewing(err)
 	}
 	pools, err := own.Command(ctx, ceph.Usage())
 	if err != nil {
-		return nil, err
+		return nil, b.renewing(err)
 	}
 	capacity, err := ceph.ParseCapacity(b.options.FileSystem, systems, pools)
 	if err != nil {

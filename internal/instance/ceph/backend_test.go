@@ -3,11 +3,13 @@ package ceph
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -251,6 +253,29 @@ func TestNewMonitorsAreInTheConfigurationAtTheNextPass(t *testing.T) {
 				t.Errorf("%s is not in:\n%s", monitor, text)
 			}
 		}
+	}
+}
+
+// librados can wait for an OSD for ever that all others reach again. Its connection is not kept for that the monitors answer it.
+func TestAConnectionThatDoesNotAnswerInTimeIsMadeAnew(t *testing.T) {
+	b := stored(t, whole().but("write", `{"code":110,"words":"writing exports: Connection timed out"}`), nil)
+	if err := b.configure(nil); err != nil {
+		t.Fatal(err)
+	}
+	table, err := b.ReadIDs(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.WriteIDs(t.Context(), table); !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Fatalf("the cluster does not answer, and that is told as %v", err)
+	}
+	text, err := json.Marshal(whole())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(helps, string(text)) // It does to who asks anew.
+	if err := b.WriteIDs(t.Context(), table); err != nil {
+		t.Errorf("the next try: %v", err)
 	}
 }
 

@@ -113,13 +113,23 @@ func (m *monitors) String() string {
 func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
 	systems, err := own.Command(ctx, ceph.FileSystems())
 	if err != nil {
-		return b.withCaps(fmt.Errorf("asking for the file systems: %w", err))
+		return b.withCaps(fmt.Errorf("asking for the file systems: %w", b.renewing(err)))
 	}
 	pools, err := own.Command(ctx, ceph.Usage())
 	if err != nil {
-		return b.withCaps(fmt.Errorf("asking for the pools: %w", err))
+		return b.withCaps(fmt.Errorf("asking for the pools: %w", b.renewing(err)))
 	}
 	return ceph.FindPlaces(b.options.FileSystem, b.options.RecoveryPool, systems, pools)
+}
+
+// renewing lets a connection go that has not done in time what it was asked for: librados can wait for an OSD for ever that all others reach
+// again (seen after a minute without network, with the monitors' answers in time). The next try makes a new one.
+func (b *Backend) renewing(err error) error {
+	if b.own != nil && (errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, context.DeadlineExceeded)) {
+		b.own.Close()
+		b.own = nil
+	}
+	return err
 }
 
 // withCaps adds to an error that the recovery user may not do something what would let it. A connection keeps the rights that it began
