@@ -18,8 +18,8 @@ func (o *observed) waitingRooms() []netip.Addr {
 		}
 		for _, ip := range pod.Status.PodIPs {
 			address, err := netip.ParseAddr(ip.IP)
-			if err != nil {
-				continue
+			if err != nil || !address.IsGlobalUnicast() {
+				continue // The API takes no others in an EndpointSlice (loopback, link-local), and the whole pass would fail.
 			}
 			running = append(running, address)
 			if podReady(pod) {
