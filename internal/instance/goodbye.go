@@ -10,8 +10,8 @@ import (
 )
 
 // At its end ganesha gives nothing back that it holds in Ceph: its sessions with the metadata servers stay, for its next start to reclaim what
-// clients have open (ceph_abort_conn in FSAL_CEPH). One that never starts again leaves them for 300 s, as it asked for, and until then
-// others wait for what it holds: a mkdir in a share's root took 300 s after a scale-in. An export that is taken away is unmounted in
+// clients have open (ceph_abort_conn in FSAL_CEPH). One that never starts again leaves them until Ceph takes them, and until then others wait
+// for what it holds: a mkdir in a share's root took 300 s after a scale-in (less since handles/cephfs.c). An export that is taken away is unmounted in
 // good order. So a data server that goes for good takes away all of its exports before its end, on whatever storage.
 
 const (
