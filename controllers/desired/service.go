@@ -41,11 +41,9 @@ func FrontDoorService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort)))
 }
 
-// DataServerService is the one stable address of a data server. It publishes the
-// pod before it is ready: there is no other server to send a client to, so taking the
-// address away only turns a wait into refused connections and adds the time for the
-// network to learn of readiness to every restart. Clients know a server by its
-// identity, not by its address, and wait out its grace period.
+// DataServerService is the one stable address of a data server. It leads to the pod while that is ready, which outlasts
+// a ganesha that is started again in place (serverpod.ReadyPatience), and to the namespace servers' waiting rooms (waitingRoomSlice)
+// as soon as the pod is told to end: what connects to a pod that is about to go waits for a time-out, of seconds.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server := naming.DataServer(in.name(), ordinal)
 	selector := naming.SelectDataServers(in.name())
@@ -58,7 +56,6 @@ func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApply
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
-			WithPublishNotReadyAddresses(true).
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
 }
 

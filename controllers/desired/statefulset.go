@@ -41,7 +41,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	pod := corev1ac.PodSpec().
 		WithServiceAccountName(naming.DataServerAccount(in.name())).
 		WithEnableServiceLinks(false).
-		WithTerminationGracePeriodSeconds(int64((serverpod.StopAllowance + 10*time.Second) / time.Second)).
+		WithTerminationGracePeriodSeconds(int64((serverpod.StopAllowance + serverpod.LeaveAllowance + 10*time.Second) / time.Second)).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
 	place(pod, selector, in.FileServer.Spec.Placement)
@@ -67,7 +67,8 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 		WithPorts(podPorts(true)...).
 		// A server under full load answers late, and killing it then makes things worse: be slow to.
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
-		WithReadinessProbe(probe(serverpod.ReadyPath, 2, 5, 3)).
+		// One failure counts, for the Service leads to the pod while it is ready, and a pod that ends must be left at once.
+		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 5, 1)).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithRunAsUser(0).
 			WithAllowPrivilegeEscalation(false).

@@ -11,10 +11,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// waitingRoomSlice leads to the namespace servers' waiting rooms who connects to the Service of a data server that has no pod, and would be refused.
-// Its endpoints say that they are terminating and still serve: kube-proxy takes such ones when a Service has no ready endpoint, and
-// only then (k8s.io/kubernetes, pkg/proxy/topology.go, CategorizeEndpoints). A pod that exists and has an address counts as
-// ready, whatever it says of itself, because the Service publishes it.
+// waitingRoomSlice leads to the namespace servers' waiting rooms who connects to the Service of a data server that has no ready pod, and would be
+// refused. Its endpoints say that they are terminating and still serve: kube-proxy takes such ones when a Service has no ready endpoint, and
+// only then (k8s.io/kubernetes, pkg/proxy/topology.go, CategorizeEndpoints).
 // Nil: there is nobody to lead to, or the Service has no address yet.
 func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	server := naming.DataServer(in.name(), ordinal)

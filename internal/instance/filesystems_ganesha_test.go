@@ -29,7 +29,7 @@ func (s *dataServer) awaitRefusal() (message string) {
 	s.await("the volume to be refused", func(status told) bool {
 		var reason string
 		reason, message = readyCondition(status)
-		return (reason == internalv1.ReasonVolumeRefused || reason == internalv1.ReasonCephUnusable) && s.manager.ready(s.t.Context()) != nil
+		return (reason == internalv1.ReasonVolumeRefused || reason == internalv1.ReasonCephUnusable) && s.manager.fit(s.t.Context()) != nil
 	})
 	return message
 }

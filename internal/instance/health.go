@@ -19,6 +19,9 @@ import (
 // probeTimeout bounds one probe of ganesha; a good answer takes some milliseconds.
 const probeTimeout = 3 * time.Second
 
+// readyPoll is how often it is looked whether a server that starts is ready.
+const readyPoll = 100 * time.Millisecond
+
 // maxScrapes is how many may read the metrics at a time: whoever reaches the port can.
 const maxScrapes = 8
 
@@ -26,6 +29,8 @@ const maxScrapes = 8
 type expectation struct {
 	generation atomic.Int64 // The newest generation that was fully served; 0: none yet.
 	stopping   atomic.Bool
+	// readyAt is when it was seen to be ready last, in nanoseconds since 1970; 0: never.
+	readyAt atomic.Int64
 	// clearedStart is the start of ganesha, counted from 1, that refuses forged file handles as far as
 	// there is an export to try it on; 0: none yet.
 	clearedStart atomic.Int64
@@ -60,16 +65,42 @@ func (m *manager) healthy(ctx context.Context) error {
 	return nil
 }
 
-// ready is the readiness probe: ganesha has served a whole generation, and what answers now is this very server.
+// ready is the readiness probe: the server is fit, or was a moment ago and is not stopping (serverpod.ReadyPatience).
 func (m *manager) ready(ctx context.Context) error {
 	if m.expected.stopping.Load() {
 		return errors.New("stopping")
 	}
+	err, now := m.soonFit(ctx), m.now()
+	if err == nil {
+		m.expected.readyAt.Store(now.UnixNano())
+		return nil
+	}
+	if last := m.expected.readyAt.Load(); last != 0 && now.Sub(time.Unix(0, last)) < serverpod.ReadyPatience {
+		return nil
+	}
+	return err
+}
+
+// soonFit is fit, which it waits for until ganesha is up for the first time: the next probe is a second away, and clients wait.
+func (m *manager) soonFit(ctx context.Context) error {
+	for {
+		err := m.fit(ctx)
+		if err == nil || m.expected.readyAt.Load() != 0 || m.expected.stopping.Load() || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// fit tells what keeps the server from being ready: ganesha has served a whole generation, and what answers now is this very server.
+// Without a certificate it is: its Service leads clients to it only while it is ready, and they need none. The DataServer's condition tells.
+func (m *manager) fit(ctx context.Context) error {
 	if m.expected.generation.Load() == 0 {
 		return errors.New("no generation of the DataServer has been served yet")
-	}
-	if !m.proxy.ready() {
-		return errors.New("there is no certificate by which namespace servers could know this data server")
 	}
 	state := m.ganesha.state()
 	if !state.Initialized {

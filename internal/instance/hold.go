@@ -4,40 +4,35 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
-// portHolder listens on ganesha's port while ganesha does not. Nobody is accepted: connections wait in the kernel, and when the holder lets go
-// they are reset, and their clients connect again at once. A client that is refused instead tries again after 3 s, 6 s, 12 s and so on (Linux:
-// xprt_reconnect_backoff), so that pauses are 3, 9 or 21 s long, whatever ganesha takes (9.7 and 21.9 s were measured). Once the pod is gone they
-// wait with the namespace servers (v1alpha1.WaitingRoomPort).
+// heldSocket is the port holder's socket in ganesha: the first descriptor after the standard ones.
+const heldSocket = 3
+
+// portHolder has the socket that ganesha listens on, from before ganesha's first start to the end of the process. Ganesha takes it over instead of
+// one of its own (internal/ganesha/handles/listen.c), so while no ganesha runs connections wait in the kernel, and the next one accepts them. A client
+// that is refused instead tries again after 3 s, 6 s, 12 s and so on (Linux: xprt_reconnect_backoff), whatever ganesha takes (9.7 and 21.9 s were
+// measured); and it would be, by one that listens only when ganesha has ended. Once the pod is gone they wait with the namespace servers
+// (v1alpha1.WaitingRoomPort).
 type portHolder struct {
 	// port is ganesha's; 0: nothing is held.
 	port  uint16
 	mutex sync.Mutex
-	held  net.Listener
+	held  *os.File
 }
 
-// hold begins to listen, unless it does. Ganesha can listen beside it, by what internal/ganesha/handles does to its socket. It takes no context:
-// clients wait also while everything ends.
+// hold begins to listen, unless it does. It takes no context: clients wait also while everything ends.
 func (h *portHolder) hold() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.port == 0 || h.held != nil {
 		return nil
 	}
-	shared := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		var failed error
-		if err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }); err != nil {
-			return err
-		}
-		return failed
-	}}
-	held, err := shared.Listen(context.Background(), "tcp", net.JoinHostPort("", strconv.Itoa(int(h.port))))
+	held, err := listenFor(h.port)
 	if err != nil {
 		return fmt.Errorf("listening in ganesha's place: %w", err)
 	}
@@ -45,7 +40,27 @@ func (h *portHolder) hold() error {
 	return nil
 }
 
-// release lets go.
+// listenFor returns a listening socket that Go's runtime knows nothing of.
+func listenFor(port uint16) (*os.File, error) {
+	var configured net.ListenConfig
+	listener, err := configured.Listen(context.Background(), "tcp", net.JoinHostPort("", strconv.Itoa(int(port))))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = listener.Close() }() // The copy goes on listening.
+	socket, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		return nil, err
+	}
+	// Ganesha's accept must find a connection or wait: it takes any error but EINTR for the end of the socket (ntirpc, svc_vc.c).
+	if err := syscall.SetNonblock(int(socket.Fd()), false); err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
+	return socket, nil
+}
+
+// release lets go: who waits is reset.
 func (h *portHolder) release() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -55,5 +70,12 @@ func (h *portHolder) release() {
 	}
 }
 
-// environment tells ganesha's library which port is shared.
-func (h *portHolder) environment() string { return "HOWDAH_HELD_PORT=" + strconv.Itoa(int(h.port)) }
+// lend is what ganesha must inherit to listen on the held socket: files from heldSocket on, and an environment.
+func (h *portHolder) lend() (files []*os.File, environment []string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.held == nil {
+		return nil, nil
+	}
+	return []*os.File{h.held}, []string{"HOWDAH_HELD_PORT=" + strconv.Itoa(int(h.port)), "HOWDAH_HELD_SOCKET=" + strconv.Itoa(heldSocket)}
+}

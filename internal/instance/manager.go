@@ -71,6 +71,8 @@ type manager struct {
 	reporter reporter
 	// fence has clients of Ceph shut out, nil if there is nobody to ask.
 	fence func(ctx context.Context, addresses []string) error
+	// leave is how long it goes on after it was told to end, so that new connections are led elsewhere before.
+	leave time.Duration
 	// isDeleted tells whether the DataServer is being deleted, or is gone.
 	isDeleted func() bool
 	wishes    <-chan wish
@@ -171,10 +173,19 @@ func (m *manager) stop(ctx context.Context, stopGanesha func()) {
 			m.log.Warn("the stop was not reported", "err", err)
 		}
 		cancel()
+		m.letLeave()
 		m.sayGoodbye(context.WithoutCancel(ctx))
 	}
 	stopGanesha()
 	m.group.Wait()
+}
+
+// letLeave goes on serving until the pod's Service leads elsewhere.
+func (m *manager) letLeave() {
+	if m.isDeleted() {
+		return // Nobody comes in its place.
+	}
+	<-time.After(m.leave)
 }
 
 // pass does what is to be done for the present DataServer and reports. It is true if nothing is left to do.

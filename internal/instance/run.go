@@ -102,17 +102,18 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	manager.leave = serverpod.LeaveAllowance
 	manager.fence, manager.isDeleted = source.fence, source.isDeleted
 	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
 	manager.ganesha.hold()
 	group, ctx := errgroup.WithContext(ctx)
-	// The watch outlives the manager, which looks in the end whether its DataServer goes as well.
-	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return source.run(watching) })
-	group.Go(func() error { return manager.serveHTTP(ctx, options.Port) })
-	group.Go(func() error { return manager.proxy.listenAndServe(ctx, options.NFSTLSPort) })
+	// These outlive the manager, which looks in the end whether its DataServer goes as well, and serves on for a while.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return source.run(serving) })
+	group.Go(func() error { return manager.serveHTTP(serving, options.Port) })
+	group.Go(func() error { return manager.proxy.listenAndServe(serving, options.NFSTLSPort) })
 	group.Go(func() error {
-		defer stopWatching()
+		defer stopServing()
 		return manager.run(ctx)
 	})
 	group.Go(func() error {

@@ -42,7 +42,7 @@ func handlesStayValid(t *testing.T) {
 	pid := s.pid()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
 	s.await("the restart", func(told) bool { return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(told) bool { return s.manager.ready(t.Context()) == nil })
+	s.await("its service", func(told) bool { return s.manager.fit(t.Context()) == nil })
 	mustKeep("a handle after kill -9", first)
 	if again := handle(); !bytes.Equal(again, first) {
 		t.Errorf("the handle was %x and is %x", first, again)
@@ -125,13 +125,13 @@ func nothingIsServedUnsigned(t *testing.T) {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == internalv1.ReasonHandleKeyMissing
 	})
-	if s.pid() != 0 || s.manager.ready(t.Context()) == nil {
+	if s.pid() != 0 || s.manager.fit(t.Context()) == nil {
 		t.Errorf("ganesha is process %d, and the server says that it is ready", s.pid())
 	}
 	mustWork(t, "give it a key", os.Remove(keys.current))
 	mustWork(t, "give it a key", os.WriteFile(keys.current, []byte("sixteen bytes..."), 0o400))
 	s.settle()
-	if err := s.manager.ready(t.Context()); err != nil {
+	if err := s.manager.fit(t.Context()); err != nil {
 		t.Errorf("with a key: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func unsignedGaneshaIsStopped(t *testing.T) {
 		return condition != nil && condition.Reason == internalv1.ReasonHandlesUnsigned
 	})
 	s.await("the process to end", func(told) bool { return s.pid() != pid })
-	if err := s.manager.ready(t.Context()); err == nil {
+	if err := s.manager.fit(t.Context()); err == nil {
 		t.Error("the server says that it is ready")
 	}
 }

@@ -28,7 +28,7 @@ const (
 	// first restart after settledAfter of good service waits for nothing: clients stall meanwhile.
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 15 * time.Second
-	settledAfter = 30 * time.Second
+	settledAfter = 10 * time.Second
 	// reloadWait is how long a reload may take; 1000 exports took 0.13 s.
 	reloadWait = 30 * time.Second
 )
@@ -39,7 +39,7 @@ type supervisor struct {
 	// roundsFile tells the library in front of ganesha how often each Export_Id was used before.
 	roundsFile string
 	keys       handleKeys
-	// port has clients wait while ganesha is not up.
+	// port has the socket that ganesha listens on: clients wait while none is up.
 	port portHolder
 	// beforeStart runs before each start, while ganesha is not running.
 	beforeStart func(ctx context.Context)
@@ -112,7 +112,7 @@ func (s *supervisor) run(ctx context.Context) {
 		if time.Since(began) > settledAfter {
 			backoff = 0
 		}
-		// It may be a ganesha that can't listen beside another: the next start has the port for itself.
+		// It may be a ganesha that can't listen on what it is lent: the next start has the port for itself.
 		hold = s.wasUp() || !hold
 		s.log.Error("ganesha ended; starting it again", "how", err, "after", backoff)
 		select {
@@ -152,7 +152,9 @@ func (s *supervisor) once(ctx context.Context) error {
 	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
 	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
 	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
-	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, s.port.environment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	lent, environment := s.port.lend()
+	command.ExtraFiles, command.Env = lent, append(command.Env, environment...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -190,11 +192,7 @@ func (s *supervisor) once(ctx context.Context) error {
 // to stop, and kills it after StopAllowance.
 func (s *supervisor) wait(ctx context.Context, command *exec.Cmd) error {
 	ended := make(chan error, 1)
-	go func() {
-		err := command.Wait()
-		s.hold() // Before anything else: clients connect again at once.
-		ended <- err
-	}()
+	go func() { ended <- command.Wait() }()
 	select {
 	case err := <-ended:
 		return err
@@ -232,7 +230,6 @@ func (s *supervisor) heard(line logLine) {
 		s.tell(line.message)
 	}
 	if strings.Contains(line.message, lineInitialized) {
-		s.port.release()
 		s.update(func(state *ganeshaState) { state.Initialized, s.served = true, state.Starts })
 	}
 	switch {

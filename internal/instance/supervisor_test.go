@@ -123,8 +123,8 @@ func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
 // Between ganesha's end and the pod's, clients that are refused would come back seconds after the next pod is up.
 func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
 	directory := t.TempDir()
-	binary, config := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf")
-	mustWork(t, "write a program", os.WriteFile(binary, []byte("#!/bin/sh\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
+	binary, config, lent := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf"), filepath.Join(directory, "lent")
+	mustWork(t, "write a program", os.WriteFile(binary, []byte("#!/bin/sh\ntest -S /proc/$$/fd/3 && echo \"$HOWDAH_HELD_SOCKET\" > "+lent+"\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
 	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	mustWork(t, "find a port", err)
@@ -147,13 +147,34 @@ func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
 		}
 	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if connection, err := net.Dial("tcp", address); err == nil {
-		_ = connection.Close()
-		t.Fatal("the port is held while ganesha is up")
+	if command, err := os.ReadFile(lent); err != nil || string(command) != "3\n" {
+		t.Errorf("the program was lent the socket %q: %v", command, err)
 	}
 	cancel()
 	<-ended
 	connection, err := net.Dial("tcp", address)
 	mustWork(t, "connect after ganesha's end", err)
 	_ = connection.Close() // It is open.
+}
+
+func TestAPodStaysReadyWhileGaneshaIsStartedAgainButNotWhileItIsStopped(t *testing.T) {
+	now := time.Unix(1000, 0)
+	m := &manager{now: func() time.Time { return now }}
+	isReady := func(what string, want bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*readyPoll)
+		defer cancel()
+		if err := m.ready(ctx); (err == nil) != want {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	isReady("it never served", false)
+	m.expected.readyAt.Store(now.UnixNano())
+	now = now.Add(serverpod.ReadyPatience - time.Millisecond)
+	isReady("ganesha is away for less than is waited for", true)
+	m.expected.stopping.Store(true)
+	isReady("it is being stopped", false)
+	m.expected.stopping.Store(false)
+	now = now.Add(time.Millisecond)
+	isReady("ganesha is away for too long", false)
 }

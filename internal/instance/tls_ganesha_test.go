@@ -317,14 +317,17 @@ func servedWithoutCertificate(t *testing.T) {
 				t.Errorf("the condition: %+v", condition)
 			}
 			t.Logf("%s", condition.Message)
-			if err := s.manager.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
-				t.Errorf("readiness: %v", err)
+			if err := s.manager.fit(t.Context()); err != nil {
+				t.Errorf("its Service leads no client to it: %v", err)
 			}
 			mustWork(t, "a client", s.from("10.99.0.1").Mkdir(t.Context(), user, "/alpha/0/here", client.MkdirOptions{Mode: 0o755}))
 			mustBeRefused(t, "a namespace server", issue(t, testAuthority, (*mtls.Authority).NamespaceServers))
 			certificateOf(t, name, testAuthority)
 			s.supervisor().changed()
-			s.await("all to be well", func(told) bool { return s.manager.ready(t.Context()) == nil })
+			s.await("all to be well", func(status told) bool {
+				condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+				return condition != nil && condition.Reason != internalv1.ReasonCertificateInvalid
+			})
 		})
 	}
 }

@@ -65,8 +65,6 @@ func newTLSProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *s
 // use makes the configuration count for connections from now on; with nil there can be none.
 func (p *tlsProxy) use(config *tls.Config) { p.config.Store(config) }
 
-func (p *tlsProxy) ready() bool { return p.config.Load() != nil }
-
 func (p *tlsProxy) listenAndServe(ctx context.Context, port int) error {
 	configured := net.ListenConfig{KeepAliveConfig: tlsKeepAlive}
 	listener, err := configured.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))

@@ -66,12 +66,18 @@ func lookUp(names ...string) []operation {
 // dialWire makes a session of the minor version.
 func dialWire(t *testing.T, address string, minor uint32) *wire {
 	t.Helper()
+	return dialWireAs(t, "wire "+t.Name(), address, minor)
+}
+
+// dialWireAs makes a session of the minor version for a client owner.
+func dialWireAs(t *testing.T, owner, address string, minor uint32) *wire {
+	t.Helper()
 	connection, err := net.DialTimeout("tcp", address, patience)
 	mustWork(t, "connect", err)
 	t.Cleanup(func() { _ = connection.Close() })
 	w := &wire{t: t, connection: connection, minor: minor}
 	_, known := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
-		EiaClientowner:  nfsv4.ClientOwner4{CoOwnerid: []byte("wire " + t.Name())},
+		EiaClientowner:  nfsv4.ClientOwner4{CoOwnerid: []byte(owner)},
 		EiaFlags:        nfsv4.EXCHGID4_FLAG_USE_NON_PNFS,
 		EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
 	}})

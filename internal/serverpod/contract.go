@@ -53,7 +53,8 @@ const (
 	// not meant to run yet and while it is being restarted with backoff for at most StartAllowance.
 	HealthPath = "/healthz"
 	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
-	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started.
+	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started; or did
+	// less than ReadyPatience ago, and is not stopping.
 	ReadyPath = "/readyz"
 	// ConnectionsPath is where a namespace server tells how many connections it has: Connections, in JSON.
 	ConnectionsPath = "/connections"
@@ -62,6 +63,12 @@ const (
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"
 
+	// ReadyPatience is how long a data server's pod that was ready stays so while ganesha is being started again in place: its clients
+	// wait in the pod, and come to a ganesha that is up sooner than the network learns of readiness.
+	ReadyPatience = 10 * time.Second
+	// LeaveAllowance is how long a data server goes on after it was told to end, and says that it is not ready: until then the kubelet, the API
+	// and kube-proxy lead new connections elsewhere.
+	LeaveAllowance = 2500 * time.Millisecond
 	// StopAllowance is how long the instance manager waits for ganesha after SIGTERM
 	// before it kills it. The pod's terminationGracePeriodSeconds must be longer.
 	StopAllowance = 20 * time.Second

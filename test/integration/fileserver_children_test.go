@@ -298,10 +298,10 @@ var _ = Describe("A FileServer becomes its children", func() {
 			return exists(&appsv1.Deployment{}, namespace, "healing-front-door").Spec.Template.Spec.Containers[0].Image
 		}, patience).Should(Equal(howdahImage))
 		service := exists(&corev1.Service{}, namespace, "healing-1")
-		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = false })
+		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
 		Eventually(func() bool {
 			return exists(&corev1.Service{}, namespace, "healing-1").Spec.PublishNotReadyAddresses
-		}, patience).Should(BeTrue())
+		}, patience).Should(BeFalse(), "a pod that ends would be led to")
 	})
 
 	It("exports every live share, spelled out, and asks for removals", func() {

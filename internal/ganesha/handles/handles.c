@@ -28,6 +28,7 @@
 #include "layout.h"
 #include "siphash.h"
 #include "cephfs.h"
+#include "grace.h"
 
 enum { MAC_BYTES = 8, ROUND_BYTES = 2, KEYS_MOST = 2, EXPORTS_MOST = 1 << 16, EXIT_CONFIG = 78 };
 
@@ -193,6 +194,8 @@ int nfs4_op_putfh(struct arguments *arguments, struct compound *compound, struct
 	struct handle wire = arguments->handle;
 	uint8_t bare[HANDLE_MOST];
 	int answer;
+
+	look_at_grace();
 
 	if (wire.bytes == NULL || wire.length < HEAD_BYTES || wire.length > HANDLE_MOST)
 		goto forged;

@@ -66,6 +66,8 @@ type Backend struct {
 	// inUse are the keys that ganesha has; now is a clock.
 	inUse keysInUse
 	now   func() time.Time
+	// watching is who watches the grace object.
+	watching watching
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -277,31 +279,42 @@ func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 }
 
 // BeforeStart has what is left of the start before shut out: each of its watches would make ganesha wait, 3 s for every change of the
-// grace object. Ganesha starts meanwhile, which saves its clients the time that the fence takes: its own watch is none of those that are listed
-// here, a notification ends as soon as the dead one is shut out, and each share's old session is ended by the metadata servers before it is
+// grace object. Ganesha starts meanwhile, which saves its clients the time that the fence takes: its own watch is none of those that were seen
+// before, a notification ends as soon as the dead one is shut out, and each share's old session is ended by the metadata servers before it is
 // reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.readAgain()
 	if b.options.Fence == nil {
 		return nil
 	}
-	// A connection of its own: this is called beside everything else.
-	own, err := b.connect(ctx, b.options.RecoveryUser)
-	if err != nil {
-		return err
+	// Who was seen is known without asking Ceph, which takes half a second or more.
+	dead := b.watching.take()
+	if len(dead) == 0 {
+		var err error
+		if dead, err = b.watchers(ctx); err != nil {
+			return err
+		}
 	}
-	defer own.Close()
-	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
-	if err != nil {
-		return fmt.Errorf("looking who watches the grace object: %w", err)
-	}
-	dead := ceph.Dead(watchers)
 	if len(dead) == 0 {
 		return nil
 	}
 	b.options.Log.Info("shutting out what is left of the last start", "addresses", dead)
 	go b.fence(ctx, dead)
 	return nil
+}
+
+// watchers are the addresses that watch the grace object, by a connection of their own: this is called beside everything else.
+func (b *Backend) watchers(ctx context.Context) ([]string, error) {
+	own, err := b.connect(ctx, b.options.RecoveryUser)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
+	if err != nil {
+		return nil, fmt.Errorf("looking who watches the grace object: %w", err)
+	}
+	return ceph.Dead(watchers), nil
 }
 
 func (b *Backend) fence(ctx context.Context, dead []string) {

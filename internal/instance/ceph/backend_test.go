@@ -2,12 +2,14 @@ package ceph
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -369,4 +371,36 @@ func TestAnExportThatIsMadeAnewReadsItsKeyAnew(t *testing.T) {
 	if _, is := b.renewed("a"); is {
 		t.Error("it has the new key")
 	}
+}
+
+// Who watched the grace object while ganesha ran is dead when it has ended; Ceph is asked only if nobody was seen.
+func TestWhoWatchedIsShutOutWithoutAskingCeph(t *testing.T) {
+	const listed = `{"code":0,"result":[{"address":"10.244.1.9:0/1"}]}`
+	b, fenced := stored(t, whole().but("watchers", listed), nil), make(chan []string, 1)
+	b.options.Fence = func(_ context.Context, addresses []string) error {
+		fenced <- addresses
+		return nil
+	}
+	starts := func(what, want string) {
+		t.Helper()
+		if err := b.BeforeStart(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-fenced; !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v is shut out, not %s", what, got, want)
+		}
+	}
+	starts("nobody was seen", "10.244.1.9:0/1")
+	ceph := &sick{watch: []string{"10.244.1.9:0/2"}}
+	watch := &healthWatch{connect: ceph.connect, watching: &b.watching}
+	watch.lookWhoWatches(t.Context()) // There is no connection yet.
+	starts("nobody could be seen", "10.244.1.9:0/1")
+	watch.connection = ceph
+	watch.lookWhoWatches(t.Context())
+	starts("one was seen", "10.244.1.9:0/2")
+	starts("it was seen of the start before", "10.244.1.9:0/1")
+	watch.lookWhoWatches(t.Context())
+	ceph.watch, ceph.err = nil, errors.New("away")
+	watch.lookWhoWatches(t.Context())
+	starts("Ceph did not answer since", "10.244.1.9:0/2")
 }

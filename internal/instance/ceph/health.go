@@ -22,6 +22,7 @@ const (
 // asked is what is asked for its health: a client of Ceph.
 type asked interface {
 	Command(ctx context.Context, command ceph.Command) (string, error)
+	Watchers(ctx context.Context, place client.Place, object string) ([]ceph.Watcher, error)
 	Close()
 }
 
@@ -35,6 +36,9 @@ type healthWatch struct {
 
 	connection asked // nil: none.
 	scope      ceph.Scope
+	// place is where the grace object is, watching gets who watches it; nil: nobody wants to know.
+	place    client.Place
+	watching *watching
 	// reached: there was a connection once. What keeps the first one from being made is said by Claim.
 	reached bool
 }
@@ -49,7 +53,7 @@ func (b *Backend) WatchHealth(ctx context.Context, tell func(backend.Health) err
 			}
 			return connection, nil
 		},
-		monitors: b.monitors.String, fileSystem: b.options.FileSystem, recoveryPool: b.options.RecoveryPool,
+		monitors: b.monitors.String, fileSystem: b.options.FileSystem, recoveryPool: b.options.RecoveryPool, place: b.place(), watching: &b.watching,
 	}
 	watch.run(ctx, tell)
 }
@@ -67,6 +71,19 @@ func (w *healthWatch) run(ctx context.Context, tell func(backend.Health) error) 
 			return
 		case <-tick.C:
 		}
+		w.lookWhoWatches(ctx)
+	}
+}
+
+// lookWhoWatches keeps who watches the grace object, for the next start of ganesha. What it can't know it leaves as it is.
+func (w *healthWatch) lookWhoWatches(ctx context.Context) {
+	if w.connection == nil || w.watching == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	if found, err := w.connection.Watchers(ctx, w.place, ceph.GraceObject); err == nil {
+		w.watching.set(ceph.Dead(found))
 	}
 }
 

@@ -21,6 +21,8 @@ type sick struct {
 	err    error
 	// connections counts those that were made and not closed, made all.
 	connections, made int
+	// watch are the addresses that watch the grace object.
+	watch []string
 }
 
 func (s *sick) connect(context.Context) (asked, error) {
@@ -42,6 +44,13 @@ func (s *sick) Command(_ context.Context, command ceph.Command) (string, error) 
 		return `[{"name":"fs1","metadata_pool":"m","metadata_pool_id":1,"data_pool_ids":[2],"data_pools":["d"]}]`, nil
 	}
 	return s.health, nil
+}
+
+func (s *sick) Watchers(context.Context, client.Place, string) (found []ceph.Watcher, err error) {
+	for _, address := range s.watch {
+		found = append(found, ceph.Watcher{Address: address})
+	}
+	return found, s.err
 }
 
 // link is a connection to it that was made with a key; Ceph leaves one with a key that was replaced without an answer.

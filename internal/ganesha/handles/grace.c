@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grace period that ends when it may, for nfs-ganesha as Debian packages it.
+//
+// It may as soon as all clients of before have reclaimed what they had, and ganesha looks whether they have when its reaper runs: every half lease
+// (nfs_reaper_thread.c). With leases of 6 s, opens waited for up to 3 s longer than they had to. A client that has reclaimed goes on with its work,
+// so its calls are the moment to look; in grace they have the reaper run, a few times in a second at most. How long a grace period lasts at
+// most is not known here: calls that come later than any do nothing.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "grace.h"
+
+enum { MILLISECONDS_BETWEEN = 100, MILLISECONDS_MOST = 300 * 1000 };
+
+typedef void start_grace(void *how);
+typedef void wake(void);
+
+__attribute__((visibility("default"))) start_grace nfs_start_grace;
+
+static wake *ganesha_wakes_reaper;
+static _Atomic int64_t began, looked; // 0: never.
+
+static int64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+// Ganesha starts a grace period, or looks whether it has to.
+void nfs_start_grace(void *how)
+{
+	static start_grace *ganeshas;
+
+	if (ganeshas == NULL) {
+		ganeshas = (start_grace *)dlsym(RTLD_NEXT, "nfs_start_grace");
+		ganesha_wakes_reaper = (wake *)dlsym(RTLD_NEXT, "reaper_wake");
+	}
+	began = milliseconds();
+	ganeshas(how);
+}
+
+void look_at_grace(void)
+{
+	int64_t now, last;
+
+	if (began == 0 || ganesha_wakes_reaper == NULL)
+		return;
+	now = milliseconds();
+	if (now - began > MILLISECONDS_MOST)
+		return;
+	last = looked;
+	if (now - last >= MILLISECONDS_BETWEEN && atomic_compare_exchange_strong(&looked, &last, now))
+		ganesha_wakes_reaper();
+}

@@ -1,0 +1,51 @@
+package instance
+
+import (
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// reclaimOpen is OPEN of what the current handle leads to, by a client that had it open for writing before its server started again.
+func reclaimOpen() operation {
+	return &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
+		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_WRITE,
+		Owner:       nfsv4.OpenOwner4{Owner: []byte("process")},
+		Openhow:     &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE},
+		Claim:       &nfsv4.OpenClaim4_CLAIM_PREVIOUS{DelegateType: nfsv4.OPEN_DELEGATE_NONE},
+	}}
+}
+
+// clientsAreKnownByTheirOwner: networks of pods may change a client's address on the way when its server's pod comes back on another node. Who it is
+// is told by its client owner alone (RFC 8881 section 2.4); another one has nothing to reclaim.
+func clientsAreKnownByTheirOwner(t *testing.T) {
+	s := boot(t, "reclaim", 1)
+	s.apply(func(spec *wanted) {
+		spec.GraceSeconds = 30
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+	})
+	s.settle()
+	mustWork(t, "make a file", os.WriteFile("/volumes/reclaim/0/alpha/file", nil, 0o666))
+	mustWork(t, "let all write", os.Chmod("/volumes/reclaim/0/alpha/file", 0o666))
+	handle, err := s.from("10.99.0.1").Handle(t.Context(), user, "/alpha/0/file")
+	mustWork(t, "GETFH", err)
+	before := dialWire(t, "10.99.0.1:2049", 1)
+	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	pid := s.pid()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid && s.manager.ganesha.state().Initialized })
+
+	file := &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+	after := dialWire(t, "10.99.0.2:2049", 1)
+	if status := after.run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Errorf("it is refused to reclaim with %s", client.StatusName(status))
+	}
+	if status := dialWireAs(t, "somebody else", "10.99.0.1:2049", 1).run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
+		t.Errorf("another client at the address that it had is told %s when it reclaims", client.StatusName(status))
+	}
+}
