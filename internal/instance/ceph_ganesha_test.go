@@ -206,7 +206,7 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 	c.options.FSID = "00000000-0000-0000-0000-000000000001"
 	s := c.boot()
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
-	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct spec.storage.ceph.external.monitors") || s.pid() != 0 {
+	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct spec.storage.ceph (external.monitors") || s.pid() != 0 {
 		t.Errorf("%q, and ganesha is process %d", message, s.pid())
 	}
 }

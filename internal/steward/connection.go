@@ -49,7 +49,7 @@ func (c *connector) connected(ctx context.Context, to *internalv1.StewardCeph) (
 	}
 	fsid, err := connection.FSID(ctx)
 	if err == nil && fsid != to.FSID {
-		err = fmt.Errorf("the Ceph cluster at %v has the fsid %s, not %s: correct spec.storage.ceph.external.monitors, or, if fsid was never right, make another FileServer",
+		err = fmt.Errorf("the Ceph cluster at %v has the fsid %s, not %s: correct spec.storage.ceph (external.monitors, or the CephCluster that rook.clusterRef names), or, if the fsid was never right, make another FileServer",
 			to.Monitors, fsid, to.FSID)
 	}
 	if err == nil {

@@ -18,7 +18,7 @@ func unconnected(err error, user, secret string, monitors []string) error {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", strings.Join(monitors, ", "), err)
-	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOENT):
+	case client.IsRefusal(err, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENOENT):
 		return fmt.Errorf("the monitors do not take the key of client.%s: userID and userKey of Secret %s must be a cephx user without \"client.\" and what ceph auth get-key client.%s prints (%w)",
 			user, secret, user, err)
 	}

@@ -36,6 +36,9 @@ func TestWhatIsWrongNamesItsRemedy(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
+	if err := unconnected(fmt.Errorf("starting howdah-ceph: %w", syscall.ENOENT), "u", "ceph", nil); strings.Contains(err.Error(), "userKey") {
+		t.Errorf("a program that is missing is taken for a wrong key: %v", err)
+	}
 	if isOutage(said(syscall.EACCES)) || !isOutage(refused(client.ErrGone, "x", "u")) || !isDenied(refused(said(syscall.EPERM), "x", "u")) {
 		t.Error("a refusal is taken for an outage, or the other way round")
 	}

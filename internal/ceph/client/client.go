@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,12 @@ func (e *Error) Error() string { return e.Words }
 
 // Is makes errors.Is(err, syscall.ENOENT) work.
 func (e *Error) Is(target error) bool { return target == e.Code }
+
+// IsRefusal tells whether Ceph answered with one of the codes. Others are about this machine: the program is missing, say.
+func IsRefusal(err error, codes ...syscall.Errno) bool {
+	var answer *Error
+	return errors.As(err, &answer) && slices.Contains(codes, answer.Code)
+}
 
 // ErrGone tells that the program has ended: make a new Client.
 var ErrGone = errors.New("the program that speaks to Ceph has ended")

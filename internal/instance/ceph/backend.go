@@ -113,7 +113,7 @@ func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) erro
 		return nil
 	}
 	if fsid != b.options.FSID {
-		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph.external.monitors, or, if fsid was never right, make another FileServer",
+		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph (external.monitors, or the CephCluster that rook.clusterRef names), or, if the fsid was never right, make another FileServer",
 			b.monitors.String(), fsid, b.options.FSID)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 	case errors.Is(err, syscall.ETIMEDOUT):
 		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", &b.monitors, err)
 	// EIO: what is no key at all. EACCES: another one, or a user that there is not, or one without rights at the monitors (measured).
-	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOENT):
+	case client.IsRefusal(err, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENOENT):
 		return nil, fmt.Errorf("the key of client.%s is not taken by Ceph: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, mon 'allow r' included (%w)",
 			user, user, b.options.SecretName, user, err)
 	}
