@@ -56,6 +56,7 @@ func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApply
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
+			WithPublishNotReadyAddresses(false). // Said, so that it is undone if somebody changes it.
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
 }
 

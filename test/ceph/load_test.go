@@ -14,11 +14,11 @@ import (
 	"github.com/howdah/howdah/test/spare"
 )
 
-// Two processes in a directory: one writes a line to a file that it has open, and has it on disk, the other opens a file to write to it and
+// Two processes in a directory: one writes a line to a file that it has open and locked, and has it on disk, the other opens a file to write to it and
 // closes it; each as often as it can, with a pause of 50 ms. Told is the longest time from one to the next in seconds, and how many there were.
-// An error ends it: hard mounts have none. The clock is the kernel's, in hundredths, because perl-base has no finer one.
+// An error ends it: hard mounts have none, and a lock that a client could not reclaim is one (EIO; nfs.recover_lost_locks is off). The clock is the kernel's, in hundredths, because perl-base has no finer one.
 const load = `exec perl -e '
-use Fcntl; $| = 1;
+use Fcntl qw(:DEFAULT :flock); $| = 1;
 my $directory = shift;
 sub now { open my $f, "<", "/proc/uptime" or die; my ($t) = split " ", <$f>; $t }
 sub again {
@@ -35,6 +35,7 @@ sub again {
   print "$what $most $count\n"; exit 0;
 }
 sysopen my $kept, "$directory/kept", O_WRONLY|O_CREAT|O_TRUNC|O_SYNC or die "kept: $!";
+flock $kept, LOCK_EX|LOCK_NB or die "lock: $!";
 my @children = (
   again("io", sub { my $line = "line $_[0]\n"; syswrite($kept, $line) == length $line }),
   again("open", sub { my $f; sysopen($f, "$directory/opened", O_RDWR|O_CREAT) && close $f }),
