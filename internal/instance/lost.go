@@ -10,6 +10,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/backend"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -32,12 +33,41 @@ type lostShare struct {
 // tryPatience is how long that may take. It takes 0.1 s; a user without rights to any metadata server waits for ever.
 const tryPatience = 5 * time.Second
 
+// Clients are shut out while the storage is away, and notice when it is back: the exports are looked at soon and often then. Each look is a few
+// small writes of recovery records in Ceph.
+const (
+	watchful = time.Minute
+	lookSoon = 3 * time.Second
+)
+
+// lookEvery is how often exports that serve are looked at now; 0 is never.
+func (m *manager) lookEvery() time.Duration {
+	every := m.storage.LookEvery()
+	if back := m.storageBack.Load(); back != nil && m.now().Sub(*back) < watchful {
+		return min(every, lookSoon)
+	}
+	return every
+}
+
+// noteHealth has the exports looked at when the storage is back. It belongs to the goroutine that watches the storage's health.
+func (m *manager) noteHealth(health backend.Health) {
+	if m.storageAway && health.Failing == "" {
+		now := m.now()
+		m.storageBack.Store(&now)
+		select {
+		case m.wake <- struct{}{}:
+		default: // It is about to look.
+		}
+	}
+	m.storageAway = health.Failing != ""
+}
+
 // isLost tells whether an export will not serve again by itself.
 func isLost(err error) bool { return client.IsStatus(err, nfsv4.NFS4ERR_SERVERFAULT) }
 
 // lookForLost looks at the exports that serve, when it is time.
 func (m *manager) lookForLost(ctx context.Context) {
-	every := m.storage.LookEvery()
+	every := m.lookEvery()
 	if every == 0 || m.now().Sub(m.lookedAt) < every {
 		return
 	}

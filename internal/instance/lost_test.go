@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
+	"github.com/howdah/howdah/internal/instance/backend"
 	"github.com/howdah/howdah/internal/instance/exportids"
 	"github.com/howdah/howdah/internal/instance/volumes"
 	"github.com/howdah/howdah/internal/nfs4/client"
@@ -241,7 +242,30 @@ func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
 		t.Errorf("%v is exported, and %v are lost", daemon.exports, m.lost)
 	}
 
+	// When the storage is back after it was away, clients may have been shut out: nobody waits for the next turn.
+	wake := make(chan struct{}, 1)
+	m.wake = wake
+	m.noteHealth(backend.Health{Failing: "no monitor answers"})
+	m.noteHealth(backend.Health{Failing: "one of three answers"})
+	now = now.Add(time.Second)
+	daemon.shutOut["/b/0"] = true
+	if failing := pass(); len(failing) > 0 || len(wake) > 0 {
+		t.Errorf("looked at while the storage is away: %v", failing)
+	}
+	m.noteHealth(backend.Health{Degraded: "an OSD is down"})
+	now = now.Add(lookSoon)
+	if failing := pass(); !slices.Equal(failing, []string{"b"}) || len(wake) != 1 || m.rest() != lookSoon {
+		t.Errorf("what fails is %v, woken %d times, rests %s", failing, len(wake), m.rest())
+	}
+	settle()
+	now = now.Add(watchful)
+	if m.rest() != lookEvery {
+		t.Errorf("rests %s for good", m.rest())
+	}
+
 	// On volumes nobody looks.
+	m.noteHealth(backend.Health{Failing: "away"})
+	m.noteHealth(backend.Health{})
 	m.storage = looking{m.storage.(looking).Backend, 0}
 	looks = daemon.looks
 	now = now.Add(time.Hour)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +80,9 @@ type manager struct {
 	wake      chan struct{}
 	log       *slog.Logger
 	now       func() time.Time
+	// storageBack is when the storage answered again after it had not; storageAway belongs to the goroutine that watches its health.
+	storageBack atomic.Pointer[time.Time]
+	storageAway bool
 	// count tells how many connections clients have.
 	count   func() (int32, error)
 	metrics *serverMetrics
@@ -156,7 +160,7 @@ func (m *manager) run(ctx context.Context) error {
 
 // rest is the time between two passes while nothing changes.
 func (m *manager) rest() time.Duration {
-	if every := m.storage.LookEvery(); every > 0 {
+	if every := m.lookEvery(); every > 0 {
 		return min(every, usageEvery)
 	}
 	return usageEvery
@@ -281,6 +285,7 @@ func (m *manager) observe() observation {
 
 // tellHealth writes what the storage says of itself, beside passes: those may be waiting for that very storage.
 func (m *manager) tellHealth(ctx context.Context, health backend.Health) error {
+	m.noteHealth(health)
 	m.log.Info("the health of the storage is another", "failing", health.Failing, "degraded", health.Degraded)
 	return m.reporter.report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
 		return withHealth(status, health, metav1.NewTime(m.now().Truncate(time.Second)))

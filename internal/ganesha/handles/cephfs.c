@@ -17,12 +17,19 @@
 // takes another's place waits for it as long (mds_reconnect_timeout, 45 s, counts for sessions of the usual kind alone): with a node that had
 // both, a data server and a metadata server, the whole file system stood still for 300 s (2026-11-22). A directory has one data
 // server here, so there is nobody from whom what clients have would have to be kept before they reclaim it.
+//
+// 3. A listing of snapshots is one that changes.
+//
+// The change attribute of .snap (RFC 8881 section 5.8.1.4), by which clients know whether the names that they found there still are, stays
+// what it was when snapshots come and go: a client that had read a snapshot by its path did so for as long as it ran after the snapshot was
+// deleted. It follows the clock here, so that a client asks for the names again when it next looks at .snap's attributes (acdirmax, 60 s).
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cephfs/libcephfs.h>
@@ -31,6 +38,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 #define LIVE ((uint64_t)-2) // CEPH_NOSNAP
+#define SNAPDIR ((uint64_t)-1) // CEPH_SNAPDIR
 #define CHANGED ((uint64_t)1 << 63)
 enum { EXIT_CONFIG = 78 };
 
@@ -77,6 +85,8 @@ static void number(struct ceph_statx *stx)
 {
 	if (stx->stx_dev != LIVE && stx->stx_ino != 0 && (stx->stx_ino & CHANGED) == 0)
 		stx->stx_ino = changed(stx->stx_ino, stx->stx_dev);
+	if (stx->stx_dev == SNAPDIR)
+		stx->stx_version = (uint64_t)time(NULL);
 }
 
 EXPORTED int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in, struct ceph_statx *stx, unsigned int want,
