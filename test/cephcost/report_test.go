@@ -70,6 +70,25 @@ func TestARunOnABusyMachineIsInvalid(t *testing.T) {
 	}
 }
 
+func TestTheLabMayGoOnForAWhileAndAnotherLoadMayNot(t *testing.T) {
+	for busyFor, want := range map[int]struct {
+		idle  float64
+		looks int
+	}{0: {0.8, 1}, 3: {0.8, 4}, restTries: {0.3, restTries}} {
+		looks := 0
+		w, err := settled(func() (window, error) {
+			looks++
+			if looks <= busyFor {
+				return window{"before read", true, spare.Use{Idle: 0.3}}, nil
+			}
+			return window{"before read", true, spare.Use{Idle: 0.8}}, nil
+		})
+		if err != nil || w.use.Idle != want.idle || looks != want.looks {
+			t.Errorf("busy for %d looks: %v after %d, %v", busyFor, w, looks, err)
+		}
+	}
+}
+
 func TestARunThatBeginsOnABusyMachineEndsThere(t *testing.T) {
 	text, result := report(nil, []window{{"before anything was made", true, spare.Use{Idle: 0.1}}}, 2)
 	if result != invalid || strings.Contains(text, "ceph-fuse") || !strings.Contains(text, "before anything was made: this machine's CPUs were idle for 10 %") {

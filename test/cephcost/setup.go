@@ -280,6 +280,8 @@ func (b *bench) removeAll(ctx context.Context) {
 		complain(err)
 	}
 	for _, args := range [][]string{
+		// Before its servers: a node that is to unmount what nobody serves any more waits for minutes.
+		{"delete", "pod", clientPod, "--grace-period=1"},
 		{"delete", "pods", "--selector", cluster.ClientLabel, "--grace-period=1"},
 		{"delete", "fileshares", "--all", "--timeout=60s"},
 		{"delete", "fileservers", "--all", "--timeout=60s"},
