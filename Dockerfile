@@ -50,7 +50,8 @@ FROM packaged AS ganesha
 COPY --from=handles /out /
 COPY --from=cephhelper /out /
 
-FROM ${GO_IMAGE} AS build
+# Compiled by this machine's Go, whatever processor the image is for.
+FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 COPY api api
@@ -58,12 +59,13 @@ COPY cmd cmd
 COPY controllers controllers
 COPY internal internal
 ARG VERSION=dev
+ARG TARGETARCH
 # Arguments, so that a builder can mount the caches that it has elsewhere.
 ARG GOMODCACHE=/root/go/pkg/mod
 ARG GOCACHE=/root/.cache/go-build
 # One RUN, so that the module cache is there when the build needs it.
 RUN --mount=type=cache,target=/root/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOMODCACHE=${GOMODCACHE} GOCACHE=${GOCACHE} GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+    GOMODCACHE=${GOMODCACHE} GOCACHE=${GOCACHE} GOFLAGS=-mod=readonly CGO_ENABLED=0 GOARCH=${TARGETARCH} \
     go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/howdah ./cmd/howdah
 
 FROM ${BASE_IMAGE} AS howdah

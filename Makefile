@@ -129,6 +129,10 @@ test-rook: packages ##+ The real operator of Rook 1.18.9, built of ROOK_SOURCE, 
 test-ceph-failures: packages ##+ A Ceph that fails below, under load: OSD, MDS, mon, node, full, network (HOWDAH_E2E_CUT=330s)
 	HOWDAH_E2E_LABELS=failures hack/test.sh ceph
 
+.PHONY: test-arm64
+test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU
+	hack/test-arm64.sh
+
 .PHONY: test-prometheus
 test-prometheus: packages ##+ Debian's Prometheus scrapes a lab: every expression of rules and dashboards has data
 	hack/test-prometheus.sh

@@ -6,7 +6,8 @@
 #   hack/release.sh twice           # programs, chart and manifests twice, in clones at different places: are they equal?
 #
 # VERSION is the chart's, HOWDAH_RELEASE_DIR another folder than dist/VERSION, HOWDAH_RELEASE_IMAGES=no leaves the images out,
-# HOWDAH_RELEASE_PLATFORMS="linux/amd64" takes only some of the systems and processors, for a trial;
+# HOWDAH_RELEASE_PLATFORMS="linux/amd64" takes only some of the systems and processors, for a trial. Images for another processor than this machine's
+# are made under Debian's QEMU (hack/emulate.sh), which takes root, and a quarter of an hour the first time.
 # HOWDAH_RELEASE_KEY is an Ed25519 key (PEM) to sign the provenance with, HOWDAH_RELEASE_DIRTY=yes allows uncommitted changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -84,14 +85,13 @@ program() {
   cp LICENSE "$@" "$work/$name"
   pack "$name.tar.gz" "$name"
 }
-also=()
+processors=()
 for platform in ${HOWDAH_RELEASE_PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
   os=${platform%/*} arch=${platform#*/}
   program kubectl-howdah "$os" "$arch" cmd/kubectl-howdah/kubectl_complete-howdah
   [ "$os" = linux ] || continue
   program howdah linux "$arch"
-  # The image is built for amd64; others get its program exchanged.
-  [ "$arch" = amd64 ] || also+=(--also "$arch=$work/howdah-$version-linux-$arch/howdah")
+  processors+=("$arch")
 done
 
 step "chart and manifests"
@@ -107,23 +107,26 @@ programs=("$work"/howdah-"$version"-linux-*/howdah "$work"/kubectl-howdah-"$vers
 step "what is in the programs"
 "$work/release" sbom --name howdah --version "$version" --epoch "$SOURCE_DATE_EPOCH" "${programs[@]}" >"$into/howdah-$version.spdx.json"
 
-# image TARGET [flags of release image]: the Dockerfile's, built as the lab builds it.
+# image TARGET: the Dockerfile's, for each processor, built as the lab builds it.
 image() {
-  local target=$1 name=howdah/$1:$version archive packages=()
-  shift
-  step "image $name"
-  archive=$(hack/lab/lab images --target "$target" --tag "$name" --build-arg "VERSION=$version" | tail -1)
-  "$work/release" image --archive "$archive" --name "$name" --epoch "$SOURCE_DATE_EPOCH" --into "$work/oci-$target" \
-    --binary /usr/local/bin/howdah --same "$work/howdah-$version-linux-amd64/howdah" "$@"
+  local target=$1 name=howdah/$1:$version arch archive parts=() emulated list packages
+  for arch in "${processors[@]}"; do
+    step "image $name for $arch"
+    emulated=()
+    [ "$arch" = "$(go env GOHOSTARCH)" ] || emulated=(hack/emulate.sh "$arch")
+    archive=$("${emulated[@]}" hack/lab/lab images --arch "$arch" --target "$target" --tag "$name" --build-arg "VERSION=$version" | tail -1)
+    parts+=(--archive "$archive" --same "$work/howdah-$version-linux-$arch/howdah")
+    list=image-$target-$version-$arch packages=()
+    [ "$target" != server ] || packages=(--archive "$archive")
+    "$work/release" sbom --name "image-$target" --version "$version" --epoch "$SOURCE_DATE_EPOCH" "${packages[@]}" \
+      "$work/howdah-$version-linux-$arch/howdah" >"$into/$list.spdx.json"
+  done
+  "$work/release" image --name "$name" --epoch "$SOURCE_DATE_EPOCH" --into "$work/oci-$target" --binary /usr/local/bin/howdah "${parts[@]}"
   # An archive of an image has its files at the top, and is not compressed: its layers are.
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --format=gnu -C "$work/oci-$target" -cf "$into/image-$target-$version.tar" .
-  [ "$target" != server ] || packages=(--archive "$archive")
-  "$work/release" sbom --name "image-$target" --version "$version" --epoch "$SOURCE_DATE_EPOCH" "${packages[@]}" \
-    "$work/howdah-$version-linux-amd64/howdah" >"$into/image-$target-$version.spdx.json"
 }
 if [ "${HOWDAH_RELEASE_IMAGES:-yes}" = yes ]; then
-  image howdah "${also[@]}"
-  # Of the server's Debian packages, and of what is compiled against them, there is amd64 only: docs/releases.md.
+  image howdah
   image server
 fi
 

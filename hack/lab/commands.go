@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/cache"
@@ -268,6 +269,7 @@ func images(args []string) error {
 	target := flags.String("target", "", "stage to build (default: howdah and server)")
 	tag := flags.String("tag", "", "the image's name; wants --target")
 	unpack := flags.Bool("unpack", false, "print a folder with the stage's files instead; wants --target")
+	arch := flags.String("arch", runtime.GOARCH, "processor that they are for: amd64, or arm64 under hack/emulate.sh arm64")
 	var buildArgs list
 	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
 	_ = flags.Parse(args)
@@ -290,13 +292,13 @@ func images(args []string) error {
 		return err
 	}
 	return openCache(cache.Images, func(c *cache.Cache) error {
-		for _, step := range []func() error{c.InstallPackages, c.BaseImages} {
+		for _, step := range []func() error{c.InstallPackages, func() error { return c.BaseImages(*arch) }} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
 		for _, b := range builds {
-			b.Context, b.Dockerfile, b.Args = dir, file, buildArgs
+			b.Context, b.Dockerfile, b.Args, b.Arch = dir, file, buildArgs, *arch
 			build := c.Image
 			if *unpack {
 				build = c.Unpacked

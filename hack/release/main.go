@@ -13,7 +13,7 @@ import (
 )
 
 const usage = `usage:
-  release image --archive FILE --name NAME:TAG --epoch SECONDS --into FOLDER [--binary PATH [--same FILE] [--also ARCH=FILE]...]
+  release image --archive FILE... --name NAME:TAG --epoch SECONDS --into FOLDER [--binary PATH --same FILE...]
   release sbom --name NAME --version VERSION --epoch SECONDS [--archive FILE] [BINARY]...       to standard output
   release provenance --version VERSION --commit SHA --epoch SECONDS [--key FILE] FILE...        to standard output
 `
@@ -41,16 +41,15 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	epoch := flags.Int64("epoch", -1, "time of everything, in seconds since 1970")
-	archive := flags.String("archive", "", "docker-archive of an image")
+	var archives, same list
+	flags.Var(&archives, "archive", "docker-archive of an image; may be repeated, for other processors")
 	name := flags.String("name", "", "name of the image, or of the release")
 	version := flags.String("version", "", "version of the release")
 	into := flags.String("into", "", "folder for the OCI layout")
-	binary := flags.String("binary", "", "path of the program in the image that differs between processors")
-	same := flags.String("same", "", "the program that the image must have at --binary")
+	binary := flags.String("binary", "", "path of the program in the image")
+	flags.Var(&same, "same", "the program that the image must have at --binary; once for each --archive, in the same order")
 	commit := flags.String("commit", "", "commit that it was built from")
 	key := flags.String("key", "", "private Ed25519 key (PEM, PKCS #8) to sign with")
-	var also list
-	flags.Var(&also, "also", "ARCH=FILE: the same image for another processor, with this program")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -60,14 +59,20 @@ func run(args []string) error {
 	at := time.Unix(*epoch, 0).UTC()
 	switch args[0] {
 	case "image":
-		if *same != "" {
-			if err := hasProgram(*archive, *binary, *same); err != nil {
+		if len(same) != 0 && len(same) != len(archives) {
+			return fmt.Errorf("%d --same for %d --archive: want one for each", len(same), len(archives))
+		}
+		for i := range same {
+			if err := hasProgram(archives[i], *binary, same[i]); err != nil {
 				return err
 			}
 		}
-		return writeImage(*archive, *name, *into, *binary, also, at)
+		return writeImage(archives, *name, *into, at)
 	case "sbom":
-		return writeSBOM(os.Stdout, *name, *version, *archive, flags.Args(), at)
+		if len(archives) > 1 {
+			return errors.New("sbom is of one --archive")
+		}
+		return writeSBOM(os.Stdout, *name, *version, archives.String(), flags.Args(), at)
 	case "provenance":
 		return writeProvenance(os.Stdout, *version, *commit, *key, flags.Args(), at)
 	}

@@ -33,6 +33,11 @@ var epoch = time.Unix(1790000000, 0).UTC()
 // dockerArchive is an image of these layers, each a map of files, all made at some time.
 func dockerArchive(t *testing.T, made time.Time, layers ...map[string]string) string {
 	t.Helper()
+	return archiveFor(t, "amd64", made, layers...)
+}
+
+func archiveFor(t *testing.T, arch string, made time.Time, layers ...map[string]string) string {
+	t.Helper()
 	image := empty.Image
 	for _, files := range layers {
 		var text bytes.Buffer
@@ -60,7 +65,7 @@ func dockerArchive(t *testing.T, made time.Time, layers ...map[string]string) st
 		t.Fatal(err)
 	}
 	config = config.DeepCopy()
-	config.Architecture, config.OS, config.Config = "amd64", "linux", v1.Config{User: "65532", Entrypoint: []string{"/usr/local/bin/howdah"}}
+	config.Architecture, config.OS, config.Config = arch, "linux", v1.Config{User: "65532", Entrypoint: []string{"/usr/local/bin/howdah"}}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		t.Fatal(err)
 	}
@@ -91,16 +96,15 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 func TestAnImageForTwoProcessorsDependsOnNothingButItsContent(t *testing.T) {
-	arm := filepath.Join(t.TempDir(), "howdah")
-	if err := os.WriteFile(arm, []byte("\x7fELF for arm"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	var folders []map[string]string
 	var first string
 	for _, made := range []time.Time{time.Unix(1, 0), time.Unix(2, 0)} {
-		archive := dockerArchive(t, made, map[string]string{"etc/passwd": "root"}, map[string]string{"usr/local/bin/howdah": "\x7fELF for amd"})
+		var archives []string
+		for _, arch := range []string{"amd64", "arm64"} {
+			archives = append(archives, archiveFor(t, arch, made, map[string]string{"etc/passwd": "root"}, map[string]string{"usr/local/bin/howdah": "for " + arch}))
+		}
 		into := t.TempDir()
-		if err := writeImage(archive, "howdah/howdah:1", into, "/usr/local/bin/howdah", []string{"arm64=" + arm}, epoch); err != nil {
+		if err := writeImage(archives, "howdah/howdah:1", into, epoch); err != nil {
 			t.Fatal(err)
 		}
 		folders = append(folders, sums(t, into))
@@ -130,7 +134,7 @@ func TestAnImageForTwoProcessorsDependsOnNothingButItsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct{ arch, program string }{{"amd64", "\x7fELF for amd"}, {"arm64", "\x7fELF for arm"}} {
+	for i, want := range []struct{ arch, program string }{{"amd64", "for amd64"}, {"arm64", "for arm64"}} {
 		image, err := images.Image(manifest.Manifests[i].Digest)
 		if err != nil {
 			t.Fatal(err)
@@ -159,11 +163,13 @@ func TestTheImageHasTheProgramThatIsReleased(t *testing.T) {
 	}
 }
 
-func TestAnImageWithProgramsForOneProcessorIsNoneForAnother(t *testing.T) {
-	archive := dockerArchive(t, epoch, map[string]string{"etc/passwd": "\x7fELF", "usr/local/bin/howdah": "\x7fELF"})
-	err := writeImage(archive, "howdah/server:1", t.TempDir(), "/usr/local/bin/howdah", []string{"arm64=" + archive}, epoch)
-	if err == nil || !strings.Contains(err.Error(), "etc/passwd is a program for one processor") {
+func TestImagesForOneProcessorAreNoneForTwo(t *testing.T) {
+	one, two := dockerArchive(t, epoch, map[string]string{"usr/local/bin/howdah": "1"}), dockerArchive(t, epoch, map[string]string{"usr/local/bin/howdah": "2"})
+	if err := writeImage([]string{one, two}, "howdah/server:1", t.TempDir(), epoch); err == nil || !strings.Contains(err.Error(), "are both for amd64") {
 		t.Errorf("%v", err)
+	}
+	if err := writeImage(nil, "howdah/server:1", t.TempDir(), epoch); err == nil {
+		t.Error("an image of nothing")
 	}
 }
 

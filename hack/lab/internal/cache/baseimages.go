@@ -28,6 +28,22 @@ const (
 	groupText = "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n"
 )
 
+// baseArgs are the Dockerfile's arguments for an image for a processor. The base images of others than this machine's have
+// names of their own: buildah finds one image by a name.
+func baseArgs(arch string) []string {
+	if arch == runtime.GOARCH {
+		return nil
+	}
+	return []string{"DEBIAN_IMAGE=" + forArch(debianImage, arch), "BASE_IMAGE=" + forArch(distrolessImage, arch), "GO_IMAGE=" + forArch(goImage, arch)}
+}
+
+func forArch(name, arch string) string {
+	if arch == runtime.GOARCH {
+		return name
+	}
+	return name + "-" + arch
+}
+
 // goSettings are the settings of the host's Go that a build inside an image needs
 // as well. They are part of the Go image alone, not of what is built with it.
 var goSettings = []string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE"}
@@ -57,8 +73,10 @@ func (c *Cache) clearLeftovers() error {
 	return nil
 }
 
-// BaseImages makes the base images in buildah's store.
-func (c *Cache) BaseImages() error {
+// BaseImages makes the base images in buildah's store for one processor. What is in the one with Go is for this machine's all the same, which
+// compiles for the other one: buildah 1.28 would take FROM --platform, which the Dockerfile has for that, for all stages that follow. Where
+// programs for the processor can't run here, an emulator must be there (hack/emulate.sh).
+func (c *Cache) BaseImages(arch string) error {
 	if err := c.clearLeftovers(); err != nil {
 		return err
 	}
@@ -75,12 +93,18 @@ func (c *Cache) BaseImages() error {
 		return fmt.Errorf("the host's certificate authorities: %w", err)
 	}
 	store := c.Path("buildah", "root", "overlay-images")
+	debian := func(arch string) product {
+		return product{name: stampOf("image-debian", arch), stamp: hash(mirror, nodeSuite, recipe), make: func() error { return c.makeDebian(mirror, arch) }}
+	}
 	products := []product{
-		{name: "image-debian", stamp: hash(mirror, nodeSuite, recipe), make: func() error { return c.makeDebian(mirror) }},
-		{name: "image-distroless", stamp: hash(cas, passwdText, recipe), make: c.makeDistroless},
-		{name: "image-golang", stamp: hash(mirror, cas, strings.Join(env, "\n"), runtime.Version(), recipe), make: func() error {
-			return c.makeGo(env)
+		debian(runtime.GOARCH),
+		{name: stampOf("image-distroless", arch), stamp: hash(cas, passwdText, recipe), make: func() error { return c.makeDistroless(arch) }},
+		{name: stampOf("image-golang", arch), stamp: hash(mirror, cas, strings.Join(env, "\n"), runtime.Version(), recipe), make: func() error {
+			return c.makeGo(env, arch)
 		}},
+	}
+	if arch != runtime.GOARCH {
+		products = append(products, debian(arch))
 	}
 	for _, p := range products {
 		p.files = []string{store}
@@ -89,6 +113,14 @@ func (c *Cache) BaseImages() error {
 		}
 	}
 	return nil
+}
+
+// stampOf names a product that there is for several processors.
+func stampOf(name, arch string) string {
+	if arch == runtime.GOARCH {
+		return name
+	}
+	return name + "-" + arch
 }
 
 // buildah runs buildah with a store of its own in the cache.
@@ -104,11 +136,11 @@ func (c *Cache) buildah(args ...string) (string, error) {
 
 // commit makes an image: from, changed by the buildah commands, as name. In the
 // commands @ stands for the working container.
-func (c *Cache) commit(from, name string, commands ...[]string) error {
+func (c *Cache) commit(arch, from, name string, commands ...[]string) error {
 	if err := os.MkdirAll(c.Path("tmp"), 0o755); err != nil {
 		return err
 	}
-	out, err := c.buildah("from", "--pull-never", from)
+	out, err := c.buildah("from", "--pull-never", "--arch", arch, from)
 	if err != nil {
 		return err
 	}
@@ -129,14 +161,14 @@ func (c *Cache) commit(from, name string, commands ...[]string) error {
 	return err
 }
 
-func (c *Cache) makeDebian(mirror string) error {
+func (c *Cache) makeDebian(mirror, arch string) error {
 	archive := c.Path("tmp", "debian.tar")
 	if err := os.MkdirAll(c.Path("tmp"), 0o755); err != nil {
 		return err
 	}
 	defer os.Remove(archive)
 	source := fmt.Sprintf("deb %s %s main", mirror, nodeSuite)
-	if err := sys.Run("mmdebstrap", "--variant=minbase", nodeSuite, archive, source); err != nil {
+	if err := sys.Run("mmdebstrap", "--variant=minbase", "--architectures="+arch, nodeSuite, archive, source); err != nil {
 		return err
 	}
 	// The same form as in the real image, because Dockerfiles edit it.
@@ -152,7 +184,7 @@ func (c *Cache) makeDebian(mirror string) error {
 		return err
 	}
 	defer os.Remove(empty)
-	return c.commit("scratch", debianImage,
+	return c.commit(arch, "scratch", forArch(debianImage, arch),
 		[]string{"add", "@", archive, "/"},
 		[]string{"copy", "@", sources, "/etc/apt/sources.list.d/debian.sources"},
 		[]string{"copy", "@", empty, "/etc/apt/sources.list"},
@@ -160,19 +192,19 @@ func (c *Cache) makeDebian(mirror string) error {
 	)
 }
 
-func (c *Cache) makeGo(env []string) error {
+func (c *Cache) makeGo(env []string, arch string) error {
 	root, err := goEnv("GOROOT")
 	if err != nil {
 		return err
 	}
 	config := []string{
-		"config", "--workingdir", "/go", "--env", "GOPATH=/go", "--env", "GOTOOLCHAIN=local",
+		"config", "--arch", arch, "--workingdir", "/go", "--env", "GOPATH=/go", "--env", "GOTOOLCHAIN=local",
 		"--env", "PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	}
 	for _, setting := range env {
 		config = append(config, "--env", setting)
 	}
-	return c.commit(debianImage, goImage,
+	return c.commit(runtime.GOARCH, debianImage, forArch(goImage, arch),
 		[]string{"copy", "@", root, "/usr/local/go"},
 		[]string{"copy", "@", hostCAs, hostCAs},
 		append(config, "@"),
@@ -198,7 +230,7 @@ func goEnv(name string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-func (c *Cache) makeDistroless() error {
+func (c *Cache) makeDistroless(arch string) error {
 	work := c.Path("tmp", "distroless")
 	if err := os.RemoveAll(work); err != nil {
 		return err
@@ -220,7 +252,7 @@ func (c *Cache) makeDistroless() error {
 	if err := os.Chmod(filepath.Join(work, "tmp"), 0o1777|os.ModeSticky); err != nil {
 		return err
 	}
-	return c.commit("scratch", distrolessImage,
+	return c.commit(arch, "scratch", forArch(distrolessImage, arch),
 		[]string{"copy", "@", work, "/"},
 		[]string{
 			"config", "--user", nonroot, "--workingdir", "/home/nonroot", "--env", "PATH=/usr/local/bin:/usr/bin:/bin",

@@ -18,6 +18,7 @@ type Build struct {
 	Target     string
 	Tag        string
 	Args       []string // NAME=VALUE
+	Arch       string   // The processor, as Go names it.
 }
 
 // Image builds the image if its inputs have changed and returns its archive.
@@ -31,12 +32,12 @@ func (c *Cache) Image(b Build) (string, error) {
 		return "", err
 	}
 	var bases strings.Builder
-	for _, name := range []string{"image-debian", "image-golang", "image-distroless"} {
+	for _, name := range []string{stampOf("image-debian", b.Arch), stampOf("image-golang", b.Arch), stampOf("image-distroless", b.Arch)} {
 		stamp, _ := os.ReadFile(c.Path("stamps", name)) // BaseImages has just made it.
 		bases.Write(stamp)
 	}
 	// Two tags of one target must not take turns in one file.
-	name := "image-" + b.Target + "-" + hash(b.Context, b.Tag)[:8]
+	name := stampOf("image-"+b.Target+"-"+hash(b.Context, b.Tag)[:8], b.Arch)
 	archive := c.Path("images", name+".tar")
 	err = c.ensure(product{
 		name:  name,
@@ -61,13 +62,13 @@ func (c *Cache) Unpacked(b Build) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	debian, err := os.ReadFile(c.Path("stamps", "image-debian"))
+	debian, err := os.ReadFile(c.Path("stamps", stampOf("image-debian", b.Arch)))
 	if err != nil {
 		return "", err
 	}
-	dir := c.Path("roots", b.Target)
+	dir := c.Path("roots", stampOf(b.Target, b.Arch))
 	return dir, c.ensure(product{
-		name:  "root-" + b.Target,
+		name:  stampOf("root-"+b.Target, b.Arch),
 		files: []string{filepath.Join(dir, "usr")},
 		stamp: hash(append([]string{dockerfile, sum, string(debian), b.Target}, b.Args...)...),
 		make:  func() error { return c.unpack(b, dir) },
@@ -77,11 +78,11 @@ func (c *Cache) Unpacked(b Build) (string, error) {
 // unpack takes the way by an image: buildah's own --output gives another stage's files
 // when the wanted one comes from its cache (1.28).
 func (c *Cache) unpack(b Build, dir string) error {
-	name := "localhost/howdah-stage-" + b.Target
+	name := stampOf("localhost/howdah-stage-"+b.Target, b.Arch)
 	if err := c.build(b, name); err != nil {
 		return err
 	}
-	out, err := c.buildah("from", "--pull-never", name)
+	out, err := c.buildah("from", "--pull-never", "--arch", b.Arch, name)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (c *Cache) unpack(b Build, dir string) error {
 // build builds the image into buildah's store. Go in the image is the host's
 // (makeGo) and gets the host's caches: whoever has run the tests has compiled most of it.
 func (c *Cache) build(b Build, tag string) error {
-	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/amd64", "--file", b.Dockerfile, "--target", b.Target}
+	args := []string{"bud", "--pull-never", "--layers", "--platform", "linux/" + b.Arch, "--file", b.Dockerfile, "--target", b.Target}
 	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
 		dir, err := goEnv(name)
 		if err != nil {
@@ -115,7 +116,7 @@ func (c *Cache) build(b Build, tag string) error {
 		inside := "/host-cache/" + name
 		args = append(args, "--volume", dir+":"+inside, "--build-arg", name+"="+inside)
 	}
-	for _, arg := range b.Args {
+	for _, arg := range append(baseArgs(b.Arch), b.Args...) {
 		args = append(args, "--build-arg", arg)
 	}
 	_, err := c.buildah(append(args, "--tag", tag, b.Context)...)

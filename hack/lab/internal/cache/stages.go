@@ -3,6 +3,7 @@ package cache
 import (
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,9 @@ func readStages(text string) map[string]stage {
 	var name string
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
 		fields := strings.Fields(line)
+		if len(fields) > 1 && fields[0] == "FROM" && strings.HasPrefix(fields[1], "--platform=") {
+			fields = slices.Delete(fields, 1, 2)
+		}
 		switch {
 		case len(fields) == 4 && fields[0] == "FROM" && strings.EqualFold(fields[2], "AS"):
 			name = fields[3]

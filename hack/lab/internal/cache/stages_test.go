@@ -14,7 +14,7 @@ FROM packaged AS handles
 COPY internal/handles /src
 FROM packaged AS ganesha
 COPY --from=handles /out /
-FROM ${GO} AS build
+FROM --platform=${BUILDPLATFORM} ${GO} AS build
 COPY go.mod \
      go.sum ./
 COPY --chmod=755 cmd cmd

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs a command while this machine's kernel starts programs for another processor by Debian's QEMU, in containers and chroots, too.
+# What is changed for that on the machine (binfmt_misc) is as before afterwards; if somebody else has set it up, it is left alone.
+#
+#   hack/emulate.sh arm64 COMMAND…
+#
+# Programs are some ten times slower so. It needs root.
+set -euo pipefail
+case ${1:?arm64, and a command} in
+  # How an ELF file for AArch64 begins, of 64 bits and little-endian, and which bits of it count.
+  arm64) machine=aarch64 magic=7f454c460201010000000000000000000200b700 mask=ffffffffffffff00fffffffffffffffffeffffff ;;
+  *) echo "emulate: no programs for $1 are known here; want arm64" >&2; exit 2 ;;
+esac
+shift
+[ $# -gt 0 ] || { echo "emulate: which command?" >&2; exit 2; }
+
+if [ "$(uname -m)" != "$machine" ]; then
+  # mmdebstrap asks arch-test whether programs for the other processor run.
+  if ! command -v "qemu-$machine-static" >/dev/null || ! command -v arch-test >/dev/null; then
+    echo "emulate: installing Debian's QEMU for single programs (40 MB)" >&2
+    apt-get -o DPkg::Lock::Timeout=300 update -q >&2
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q --yes --no-install-recommends qemu-user-static arch-test >&2
+  fi
+  formats=/proc/sys/fs/binfmt_misc
+  mine=$formats/howdah-$machine
+  # Of several at once the last one that ends takes it away.
+  users=${TMPDIR:-/tmp}/howdah-emulate-$machine.lock
+  exec 8>>"$users"
+  flock -x 8
+  finish() {
+    local status=$?
+    trap - EXIT INT TERM HUP
+    if flock -n -x 8; then
+      [ ! -e "$mine" ] || echo -1 >"$mine"
+      [ ! -s "$users" ] || umount "$formats" || true
+      : >"$users"
+    fi
+    exit "$status"
+  }
+  trap finish EXIT
+  trap 'exit 130' INT TERM HUP
+  if [ ! -e "$formats/register" ]; then
+    mount -t binfmt_misc binfmt_misc "$formats"
+    echo "mounted here" >&8
+  fi
+  if ! grep -ls "^magic $magic" "$formats"/*64* | xargs -r grep -q '^flags:.*F'; then
+    # F: the kernel keeps the emulator open, so that it is found where its file is not. C: with the rights of the program that it runs.
+    bytes() { sed 's/../\\x&/g' <<<"$1"; }
+    echo ":howdah-$machine:M::$(bytes $magic):$(bytes $mask):$(command -v "qemu-$machine-static"):FC" >"$formats/register"
+  fi
+  flock -s 8
+fi
+"$@" 8>&-
