@@ -51,6 +51,9 @@ const (
 	// MovesAnnotation on a FileServer asks for directories to be given to other data servers (internal/placement,
 	// Request). The operator takes off what is done or refused; an event tells of what is refused.
 	MovesAnnotation = "howdah.io/move-directories"
+	// RebalanceAnnotation on a FileServer asks for the directories of each share to be spread evenly over its data servers once: a number, how
+	// many may move at most (1 to 500). The operator turns it into requests in MovesAnnotation and takes it off; an event tells how many there are.
+	RebalanceAnnotation = "howdah.io/rebalance"
 
 	// Provisioner is the provisioner of StorageClasses whose claims become FileShares.
 	Provisioner = "howdah.io/share"

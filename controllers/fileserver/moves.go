@@ -45,6 +45,8 @@ type movePlan struct {
 	requests []placement.Request
 	settled  bool
 	refused  []string
+	// rebalanced is what came of a rebalancing that was asked for; empty: none was, or it waits.
+	rebalanced string
 }
 
 type directoryMove struct {
@@ -75,7 +77,7 @@ func (o *observed) isToMove(directory *internalv1.ShareDirectory) bool {
 
 // hasMoves tells whether any directory is to move, so that it has to be known who exports what.
 func (o *observed) hasMoves() bool {
-	return o.isShared() && (o.fileServer.Annotations[v1alpha1.MovesAnnotation] != "" ||
+	return o.isShared() && (o.fileServer.Annotations[v1alpha1.MovesAnnotation] != "" || o.fileServer.Annotations[v1alpha1.RebalanceAnnotation] != "" ||
 		slices.ContainsFunc(o.owned, func(d internalv1.ShareDirectory) bool { return o.isToMove(&d) }))
 }
 
@@ -105,6 +107,8 @@ func (o *observed) readExporters(ctx context.Context, c client.Client, in client
 	return nil
 }
 
+const onVolumes = "directories of storage.volumes can't move: their data is on the volumes of one data server, and no other reaches it; copy it to a new directory"
+
 // planMoves decides which directories move now.
 func planMoves(o *observed) (plan movePlan) {
 	requests, err := placement.ParseRequests(o.fileServer.Annotations[v1alpha1.MovesAnnotation])
@@ -113,8 +117,9 @@ func planMoves(o *observed) (plan movePlan) {
 		plan.settled, plan.refused = true, []string{"the annotation " + v1alpha1.MovesAnnotation + " is not taken: " + err.Error()}
 	case len(requests) > 0 && !o.isShared():
 		plan.settled = true
-		plan.refused = []string{"directories of storage.volumes can't move: their data is on the volumes of one data server, and no other reaches it; copy it to a new directory"}
+		plan.refused = []string{onVolumes}
 	}
+	plan.refuseRebalance(o)
 	if !o.isShared() || o.fileServer.DeletionTimestamp != nil {
 		return plan
 	}
@@ -124,6 +129,9 @@ func planMoves(o *observed) (plan movePlan) {
 		asked = plan.takeRequests(o, requests, live, still)
 	}
 	plan.evacuate(o, live, still, asked)
+	if err == nil {
+		plan.rebalance(o, live, asked)
+	}
 	return plan
 }
 
@@ -142,6 +150,15 @@ func (o *observed) liveShares() (live, still map[string]bool) {
 func (o *observed) serves(server, share string, live map[string]bool) bool {
 	shares, isTarget := o.exporters[server]
 	return isTarget && (shares[share] || !live[share])
+}
+
+// targets are the data servers that directories may move to.
+func (o *observed) targets(live map[string]bool) []placement.Target {
+	targets := make([]placement.Target, 0, len(o.exporters))
+	for server := range o.exporters {
+		targets = append(targets, placement.Target{Server: server, Serves: func(share string) bool { return o.serves(server, share, live) }})
+	}
+	return targets
 }
 
 // canMove tells whether nobody is at a directory.
@@ -192,7 +209,7 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 			}
 		}
 	}
-	p.settled = len(p.requests) != len(requests)
+	p.settled = p.settled || len(p.requests) != len(requests)
 	return asked
 }
 
@@ -216,11 +233,7 @@ func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[
 	if len(leaving) == 0 {
 		return
 	}
-	targets := make([]placement.Target, 0, len(o.exporters))
-	for server := range o.exporters {
-		targets = append(targets, placement.Target{Server: server, Serves: func(share string) bool { return o.serves(server, share, live) }})
-	}
-	moves, homeless := placement.Evacuate(targets, directories, func(d placement.Movable) bool { return leaving[d] }, movesPerPass-len(p.changes))
+	moves, homeless := placement.Evacuate(o.targets(live), directories, func(d placement.Movable) bool { return leaving[d] }, movesPerPass-len(p.changes))
 	p.homeless = homeless
 	for _, move := range moves {
 		i := at[placement.Movable{Share: move.Share, Path: move.Path, Server: move.From}]
@@ -268,11 +281,17 @@ func (r *Reconciler) settleRequests(ctx context.Context, o *observed, plan moveP
 	} else {
 		delete(after.Annotations, v1alpha1.MovesAnnotation)
 	}
+	if plan.endsRebalance(o) {
+		delete(after.Annotations, v1alpha1.RebalanceAnnotation)
+	}
 	if err := r.Patch(ctx, after, client.MergeFromWithOptions(o.fileServer, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("taking settled moves off the annotation %s: %w", v1alpha1.MovesAnnotation, err)
 	}
 	// The status of this pass is written against what is there now.
 	o.fileServer.Annotations, o.fileServer.ResourceVersion = after.Annotations, after.ResourceVersion
+	if plan.rebalanced != "" {
+		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "Rebalancing", "Move", "%s", plan.rebalanced)
+	}
 	if len(plan.refused) > 0 {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeWarning, "MoveRefused", "Move", "%s", conditions.List(plan.refused, maxPaths))
 	}

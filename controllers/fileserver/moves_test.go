@@ -67,6 +67,13 @@ func TestPlanMoves(t *testing.T) {
 	declared := func(d *internalv1.ShareDirectory) {
 		d.Annotations = map[string]string{v1alpha1.DeclaredAnnotation: v1alpha1.DeclaredTrue}
 	}
+	rebalance := func(o *observed, text string) *observed {
+		o.fileServer.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: text}
+		return o
+	}
+	uneven := func() *observed {
+		return inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-0"), owned("s", "c", "fs-0"), owned("t", "d", "fs-1"))
+	}
 	tests := map[string]struct {
 		o                 *observed
 		want              []string
@@ -74,7 +81,44 @@ func TestPlanMoves(t *testing.T) {
 		left              string
 		settled           bool
 		refused           string
+		rebalanced        string
 	}{
+		"a rebalancing becomes requests": {
+			o: rebalance(uneven(), "100"), pending: 2, left: "s/a to fs-2, s/b to fs-1", settled: true, rebalanced: "so many directories move: 2",
+		},
+		"no more than was asked for": {o: rebalance(uneven(), "1"), pending: 1, left: "s/a to fs-2", settled: true, rebalanced: "no more than the 1"},
+		"one of what is even already": {
+			o: rebalance(inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1")), "100"), settled: true, rebalanced: "nothing is to move",
+		},
+		"a rebalancing goes nowhere where a server is to be idle": {
+			o: rebalance(uneven().leave("fs-2"), "100"), pending: 1, left: "s/a to fs-1", settled: true, rebalanced: "so many directories move: 1",
+		},
+		"one waits while no data server serves": {
+			o: func() *observed {
+				o := rebalance(uneven(), "100")
+				o.exporters = map[string]map[string]bool{}
+				return o
+			}(),
+			pending: 1,
+		},
+		"one waits for what is to move already": {
+			o: func() *observed {
+				o := rebalance(uneven(), "100")
+				o.fileServer.Annotations[v1alpha1.MovesAnnotation] = `[{"share":"s","path":"a","to":"fs-2"}]`
+				return o
+			}(),
+			want: []string{"s/a to fs-2"}, pending: 1, left: "s/a to fs-2",
+		},
+		"a rebalancing of no number": {o: rebalance(uneven(), "all"), settled: true, refused: `is "all": want the number of directories that may move, 1 to 500`},
+		"a rebalancing of nothing":   {o: rebalance(uneven(), "0"), settled: true, refused: "1 to 500"},
+		"a rebalancing of volumes": {
+			o: func() *observed {
+				o := rebalance(uneven(), "100")
+				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
+				return o
+			}(),
+			settled: true, refused: "directories of storage.volumes can't move",
+		},
 		"nothing is to move": {o: inCeph(owned("s", "a", "fs-0"))},
 		"those of a server in maintenance go where placement has them": {
 			o:    inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1"), owned("s", "c", "fs-2"), owned("t", "d", "fs-2")).leave("fs-2"),
@@ -169,6 +213,13 @@ func TestPlanMoves(t *testing.T) {
 			}
 			if plan.pending != tc.pending || plan.homeless != tc.homeless || plan.settled != tc.settled || strings.Join(left, ", ") != tc.left {
 				t.Errorf("%d pending, %d homeless, settled %t, left %v", plan.pending, plan.homeless, plan.settled, left)
+			}
+			if !strings.Contains(plan.rebalanced, tc.rebalanced) || (tc.rebalanced == "") != (plan.rebalanced == "") {
+				t.Errorf("of the rebalancing: %q, want %q in it", plan.rebalanced, tc.rebalanced)
+			}
+			_, isAsked := tc.o.fileServer.Annotations[v1alpha1.RebalanceAnnotation]
+			if ends := tc.rebalanced != "" || isAsked && tc.refused != ""; plan.endsRebalance(tc.o) != ends {
+				t.Errorf("the annotation %s goes: %t, want %t", v1alpha1.RebalanceAnnotation, plan.endsRebalance(tc.o), ends)
 			}
 			said := strings.Join(plan.refused, "\n")
 			for _, part := range strings.Split(tc.refused, "|") {

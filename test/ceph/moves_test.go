@@ -158,22 +158,34 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
 	}, SpecTimeout(limit))
 
-	It("spreads them again as it was shown before", func(ctx SpecContext) {
+	It("spreads them again as it was shown before, or as the operator plans it", func(ctx SpecContext) {
+		spread := func(counts ...any) {
+			GinkgoHelper()
+			Eventually(ctx, func(ctx context.Context) []int {
+				var counts []int
+				for _, directories := range owners(ctx, share) {
+					counts = append(counts, len(directories))
+				}
+				return counts
+			}).Should(ConsistOf(counts...))
+			Eventually(ctx, func(ctx context.Context) map[string]string {
+				object := &v1alpha1.FileServer{}
+				Expect(c.Get(ctx, name, object)).To(Succeed())
+				return object.Annotations
+			}).ShouldNot(Or(HaveKey(v1alpha1.MovesAnnotation), HaveKey(v1alpha1.RebalanceAnnotation)))
+		}
 		shown := howdah(ctx, "rebalance", name, "--dry-run")
 		fmt.Fprint(GinkgoWriter, shown)
 		howdah(ctx, "rebalance", name)
-		Eventually(ctx, func(ctx context.Context) []int {
-			var counts []int
-			for _, directories := range owners(ctx, share) {
-				counts = append(counts, len(directories))
-			}
-			return counts
-		}).Should(HaveEach(2))
-		Eventually(ctx, func(ctx context.Context) string {
-			object := &v1alpha1.FileServer{}
-			Expect(c.Get(ctx, name, object)).To(Succeed())
-			return object.Annotations[v1alpha1.MovesAnnotation]
-		}).Should(BeEmpty())
+		spread(2, 2, 2)
+
+		By("asking by an annotation, as Argo CD's action does")
+		howdah(ctx, "move", share+"/"+owners(ctx, share)[name+"-0"][0], "--to", name+"-1")
+		spread(1, 3, 2)
+		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
+			metav1.SetMetaDataAnnotation(&fs.ObjectMeta, v1alpha1.RebalanceAnnotation, "100")
+		})
+		spread(2, 2, 2)
 	}, SpecTimeout(limit))
 
 	It("empties a data server that is to go, waits for its clients, and loses nothing", func(ctx SpecContext) {

@@ -68,17 +68,20 @@ func ownersOf(namespace string) func(Gomega) map[string]int {
 	}
 }
 
-func refusalsOfMoves(namespace string) func() []string {
-	return func() (notes []string) {
-		var list eventsv1.EventList
-		Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
-		for _, event := range list.Items {
-			if event.Reason == "MoveRefused" {
-				notes = append(notes, event.Note)
-			}
+func eventsOf(namespace, reason string) (notes []string) {
+	GinkgoHelper()
+	var list eventsv1.EventList
+	Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+	for _, event := range list.Items {
+		if event.Reason == reason {
+			notes = append(notes, event.Note)
 		}
-		return notes
 	}
+	return notes
+}
+
+func refusalsOfMoves(namespace string) func() []string {
+	return func() []string { return eventsOf(namespace, "MoveRefused") }
 }
 
 func askToMove(fs *v1alpha1.FileServer, requests ...placement.Request) {
@@ -147,6 +150,30 @@ var _ = Describe("A directory in Ceph", func() {
 		settledMoves(namespace)
 		Eventually(refusalsOfMoves(namespace), patience).Should(ConsistOf(ContainSubstring("directories of storage.volumes can't move")))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
+	})
+
+	It("is given to another data server where an annotation asks for all to be spread again, and an event says so", func() {
+		namespace, fs := spreadInCeph(3, 6)
+		var requests []placement.Request
+		for path, directory := range directoriesOf(namespace, "data") {
+			if directory.Spec.DataServerRef.Name == "training-2" {
+				requests = append(requests, placement.Request{Share: "data", Path: path, To: "training-0"})
+			}
+		}
+		askToMove(fs, requests...)
+		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
+		rebalance := func(most string) {
+			GinkgoHelper()
+			change(settledMoves(namespace), func(fs *v1alpha1.FileServer) { fs.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: most} })
+		}
+		rebalance("100")
+		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
+		Expect(settledMoves(namespace).Annotations).NotTo(HaveKey(v1alpha1.RebalanceAnnotation))
+		rebalance("100")
+		Eventually(func() map[string]string { return settledMoves(namespace).Annotations }, patience).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
+		rebalance("many")
+		Eventually(func() []string { return append(eventsOf(namespace, "Rebalancing"), refusalsOfMoves(namespace)()...) }, patience).Should(ContainElements(
+			ContainSubstring("so many directories move: 2"), ContainSubstring("nothing is to move"), ContainSubstring("want the number of directories that may move, 1 to 500")))
 	})
 
 	It("is moved by kubectl howdah, and all of them are spread again, as it was shown before", func() {

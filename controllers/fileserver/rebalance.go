@@ -1,0 +1,73 @@
+package fileserver
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/placement"
+)
+
+// A rebalancing that is asked for by an annotation becomes requests for single directories, which are done one pass after the other like any
+// other's: then it is on record what is still to move, and a new operator goes on. kubectl howdah rebalance writes such requests by itself, after it
+// has shown them; who can only set a field (Argo CD's actions, a script) leaves the planning to the operator.
+
+// askedToRebalance is how many directories may move; 0 if nobody has asked.
+func (o *observed) askedToRebalance() (most int, err error) {
+	text, asked := o.fileServer.Annotations[v1alpha1.RebalanceAnnotation]
+	if !asked {
+		return 0, nil
+	}
+	most, err = strconv.Atoi(text)
+	if err != nil || most < 1 || most > placement.MaxRequests {
+		return 0, fmt.Errorf("the annotation %s is %q: want the number of directories that may move, 1 to %d", v1alpha1.RebalanceAnnotation, text, placement.MaxRequests)
+	}
+	return most, nil
+}
+
+// refuseRebalance takes a request off that can't be.
+func (p *movePlan) refuseRebalance(o *observed) {
+	most, err := o.askedToRebalance()
+	switch {
+	case err != nil:
+		p.settled, p.refused = true, append(p.refused, err.Error())
+	case most > 0 && !o.isShared():
+		p.settled, p.refused = true, append(p.refused, onVolumes)
+	}
+}
+
+// endsRebalance tells whether the annotation is to go: it was refused, or has become requests.
+func (p *movePlan) endsRebalance(o *observed) bool {
+	most, err := o.askedToRebalance()
+	return err != nil || most > 0 && (p.rebalanced != "" || !o.isShared())
+}
+
+// rebalance makes requests of what was asked for. It waits for data servers that serve, and for what is to move already.
+func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]bool) {
+	most, err := o.askedToRebalance()
+	if err != nil || most == 0 {
+		return
+	}
+	if p.pending > 0 || len(o.exporters) == 0 {
+		p.pending = max(p.pending, 1)
+		return
+	}
+	var directories []placement.Movable
+	for i := range o.owned {
+		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" && !asked[i] && live[spec.FileShareRef.Name] {
+			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
+		}
+	}
+	moves := placement.Rebalance(o.targets(live), directories, most)
+	for _, move := range moves {
+		p.requests = append(p.requests, placement.Request{Share: move.Share, Path: move.Path, To: move.To})
+	}
+	p.pending, p.settled = len(moves), true
+	p.rebalanced = fmt.Sprintf("for each share to be spread evenly over the data servers, so many directories move: %d", len(moves))
+	switch len(moves) {
+	case 0:
+		p.rebalanced = "nothing is to move: the data servers that can take directories have as many of each share as there can be"
+	case most:
+		p.rebalanced += fmt.Sprintf("; no more than the %d that were asked for: more may be to move after them", most)
+	}
+}
