@@ -1,6 +1,6 @@
 // Command argocd is the part of Argo CD that judges and syncs, in one binary: the controllers of Applications and ApplicationSets, the
-// repository server and what Git asks for a password, chosen by the name it is called by. Argo CD's own main has the API server, the web
-// pages and the CLI, too, which nobody asks anything here.
+// repository server, the API server and what Git asks for a password, chosen by the name it is called by. Argo CD's own main has the CLI,
+// too, which nobody asks anything here; the module has no web pages.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	sets "github.com/argoproj/argo-cd/v3/cmd/argocd-applicationset-controller/commands"
 	askpass "github.com/argoproj/argo-cd/v3/cmd/argocd-git-ask-pass/commands"
 	repository "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
+	server "github.com/argoproj/argo-cd/v3/cmd/argocd-server/commands"
 	"github.com/argoproj/argo-cd/v3/common"
 	"github.com/spf13/cobra"
 )
@@ -20,6 +21,7 @@ var programs = map[string]func() *cobra.Command{
 	common.CommandApplicationController:    controller.NewCommand,
 	common.CommandApplicationSetController: sets.NewCommand,
 	common.CommandRepoServer:               repository.NewCommand,
+	common.CommandServer:                   server.NewCommand,
 	common.CommandGitAskPass:               askpass.NewCommand,
 }
 

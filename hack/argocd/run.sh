@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the real Argo CD, without its API server and web pages, beside the cluster that KUBECONFIG names, and a command as long as it
+# Runs the real Argo CD, without its web pages, beside the cluster that KUBECONFIG names, and a command as long as it
 # runs. Everything listens on this machine's loopback addresses, or those of the network namespace that this is started in.
 #
 #   hack/argocd/run.sh build              builds it, and ends: some 8 minutes on two cores the first time
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 source hack/environment.sh
 source hack/progress.sh
 
-programs=(argocd-application-controller argocd-applicationset-controller argocd-repo-server argocd-git-ask-pass)
+programs=(argocd-application-controller argocd-applicationset-controller argocd-repo-server argocd-server argocd-git-ask-pass)
 inputs=$({ cat hack/argocd/go.mod hack/argocd/go.sum hack/argocd/main.go; go env GOVERSION GOARCH; } | sha256sum | cut -c1-16)
 bin=$HOWDAH_CACHE/argocd/$inputs
 build() {
@@ -95,6 +95,9 @@ start application-controller "${inside[@]}" "$bin/argocd-application-controller"
   --repo-server 127.0.0.1:8081 --repo-server-plaintext
 start applicationset-controller "${inside[@]}" "$bin/argocd-applicationset-controller" --logformat text --namespace argocd \
   --argocd-repo-server 127.0.0.1:8081 --repo-server-plaintext --metrics-addr 127.0.0.1:8085 --probe-addr 127.0.0.1:8086 --webhook-addr 127.0.0.1:7000
+# Who reaches this loopback address may do everything, as who can read KUBECONFIG may.
+start server "${inside[@]}" "$bin/argocd-server" --logformat text --namespace argocd --redis 127.0.0.1:6379 --repo-server 127.0.0.1:8081 \
+  --repo-server-plaintext --insecure --disable-auth --address 127.0.0.1 --port 8080 --metrics-address 127.0.0.1 --metrics-port 8087 --dex-server 127.0.0.1:1
 
 # What can't start ends at once.
 sleep 5
@@ -111,7 +114,7 @@ child=$!
 trap 'kill -TERM "$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
 wait "$child" || {
   status=$?
-  for name in repo-server application-controller applicationset-controller; do
+  for name in repo-server application-controller applicationset-controller server; do
     echo "--- the last warnings of $name (all of it: $logs/$name.log)" >&2
     grep -E 'level=(warning|error|fatal)|^(Error|panic)' "$logs/$name.log" | tail -8 | cut -c1-400 >&2 || true
   done

@@ -87,6 +87,19 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: $2}}]
 END
 }
+# action APP NAMESPACE KIND NAME [ACTION]: does it to an object of an Application as the web pages would; without ACTION those that are offered, in
+# lines with ! before what can't be chosen.
+action() {
+  local to="http://127.0.0.1:8080/api/v1/applications/$1/resource/actions" answer
+  if [ $# -eq 4 ]; then
+    answer=$(curl --silent --show-error --fail-with-body -m 20 "$to?appNamespace=argocd&namespace=$2&group=howdah.io&version=v1alpha1&kind=$3&resourceName=$4") || fail "actions of $3 $4: $answer"
+    grep -o '{[^{}]*}' <<<"$answer" | sed -n -e '/"disabled":true/s/.*"name":"\([^"]*\)".*/!\1/p' -e '/"disabled":true/!s/.*"name":"\([^"]*\)".*/\1/p' | sort | tr '\n' ' '
+    return
+  fi
+  answer=$(curl --silent --show-error --fail-with-body -m 20 -H 'Content-Type: application/json' "$to/v2" -d \
+    "{\"name\":\"$1\",\"appNamespace\":\"argocd\",\"namespace\":\"$2\",\"group\":\"howdah.io\",\"version\":\"v1alpha1\",\"kind\":\"$3\",\"resourceName\":\"$4\",\"action\":\"$5\"}") \
+    || fail "$5 of $3 $4: $answer"
+}
 loads() { kubectl -n "$team" exec load -- cat /tmp/done; }
 
 : >"$figures"
@@ -132,7 +145,7 @@ kubectl create namespace "$team" --dry-run=client -o yaml | kubectl apply -f -
 kubectl label --overwrite namespace "$team" pod-security.kubernetes.io/enforce=privileged
 
 say "the health checks, and the two examples of config/argocd with these repositories and images"
-kubectl apply --server-side --field-manager=howdah --namespace argocd -k config/argocd/health
+kubectl apply --server-side --field-manager=howdah --namespace argocd -k config/argocd/customizations
 mkdir "$folder/examples"
 cp config/argocd/application.yaml config/argocd/applicationset.yaml "$folder/examples"
 cat >"$folder/examples/kustomization.yaml" <<END
@@ -215,6 +228,19 @@ until_true 60 bash -c "! kubectl -n $team get fileshare unet3d -o jsonpath={.spe
 figure "an edit by hand is undone after" "$(seconds_since "$started")"
 until_app "$storage" 60 "Synced Healthy *"
 
+say "actions, as Argo CD's pages do them: pause and resume"
+offered=$(action "$storage" "$team" FileServer training)
+[ "$offered" = "!resume pause " ] || fail "of a FileServer on volumes there is offered: $offered"
+for kind in FileServer/training FileShare/unet3d; do
+  action "$storage" "$team" "${kind%/*}" "${kind#*/}" pause
+  until_app "$storage" 60 "Synced Suspended *"
+  offered=$(action "$storage" "$team" "${kind%/*}" "${kind#*/}")
+  [ "$offered" = "!pause resume " ] || fail "of a paused $kind there is offered: $offered"
+  action "$storage" "$team" "${kind%/*}" "${kind#*/}" resume
+  until_app "$storage" 60 "Synced Healthy *"
+done
+figure "a FileServer and a share paused and resumed by Argo CD's actions: Suspended, then Healthy, and Synced all the while" yes
+
 say "prune: a share that leaves Git"
 git -C "$platform" rm --quiet "storage/$team/home.yaml"
 commit "no home"
@@ -269,6 +295,12 @@ done
 figure "a sync with a benchmark of seconds as PostSync hook: $(kubectl -n "$team" get mlps gate -o jsonpath="$job")" "$(app gate '{.status.operationState.phase}'), $(seconds_since "$started")"
 [ "$(app gate '{.status.operationState.phase}')" = Succeeded ] || fail "the gate was to let release 1 pass"
 until_true 30 kubectl -n "$team" get configmap promoted
+offered=$(action gate "$team" MLPerfStorageJob gate)
+[ "$offered" = "!resume !suspend run-again " ] || fail "of a job that has ended there is offered: $offered"
+action gate "$team" MLPerfStorageJob gate run-again
+again=$(kubectl -n "$team" get mlps -o name | grep -o 'gate-[0-9]*$') || fail "Argo CD's action run-again made no job"
+kubectl -n "$team" wait --for=jsonpath='{.status.completionTime}' mlps/"$again" --timeout=$((120 * patience))s
+figure "the job once more by the action run-again: $again" "$(kubectl -n "$team" get mlps "$again" -o jsonpath="$job")"
 sed -i 's/release: "1"/release: "2"/' "$platform/gate/release.yaml" "$platform/gate/promoted.yaml"
 # More accelerators than the lab can feed.
 sed -i -e 's/type: A100/type: H100/' -e 's/count: 1/count: 24/' -e 's/samples: 84/samples: 336/' -e 's/sampleSize: 20k/sampleSize: 400k/' "$platform/gate/gate.yaml"

@@ -27,7 +27,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func scripts(t *testing.T) Scripts {
 	t.Helper()
-	all, err := ReadScripts(top + "/config/argocd/health")
+	all, err := ReadScripts(top + "/config/argocd/customizations")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,11 +259,13 @@ func TestEveryKindHasACheck(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
-	if kind, file, err := parseEntry("resource.customizations.health.a.b_C=d.lua"); kind != "a.b/C" || file != "d.lua" || err != nil {
-		t.Errorf("%s %s %v", kind, file, err)
+	for _, what := range []string{"health", "actions"} {
+		if got, err := parseEntry("resource.customizations." + what + ".a.b_C=d"); got != (entry{what, "a.b/C", "d"}) || err != nil {
+			t.Errorf("%v %v", got, err)
+		}
 	}
-	for _, bad := range []string{"resource.customizations.health.a.b_C", "resource.customizations.health.C=d.lua", "other.a_C=d.lua"} {
-		if _, _, err := parseEntry(bad); err == nil {
+	for _, bad := range []string{"resource.customizations.health.a.b_C", "resource.customizations.health.C=d.lua", "other.a_C=d.lua", "resource.customizations.icons.a_C=d"} {
+		if _, err := parseEntry(bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}

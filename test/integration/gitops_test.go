@@ -23,7 +23,7 @@ import (
 // runs. In the end the two must have been of one opinion.
 func judgeEverything() {
 	GinkgoHelper()
-	scripts, err := gitops.ReadScripts(filepath.Join("..", "..", "config", "argocd", "health"))
+	scripts, err := gitops.ReadScripts(filepath.Join("..", "..", "config", "argocd", "customizations"))
 	Expect(err).NotTo(HaveOccurred())
 	watcher, err := client.NewWithWatch(config, client.Options{Scheme: admin.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
