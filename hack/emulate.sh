@@ -8,7 +8,9 @@
 set -euo pipefail
 case ${1:?arm64, and a command} in
   # How an ELF file for AArch64 begins, of 64 bits and little-endian, and which bits of it count.
-  arm64) machine=aarch64 magic=7f454c460201010000000000000000000200b700 mask=ffffffffffffff00fffffffffffffffffeffffff ;;
+  arm64) machine=aarch64
+    magic='\x7f\x45\x4c\x46\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+    mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' ;;
   *) echo "emulate: no programs for $1 are known here; want arm64" >&2; exit 2 ;;
 esac
 shift
@@ -23,13 +25,13 @@ if [ "$(uname -m)" != "$machine" ]; then
   fi
   formats=/proc/sys/fs/binfmt_misc
   mine=$formats/howdah-$machine
-  # Of several at once the last one that ends takes it away.
-  users=${TMPDIR:-/tmp}/howdah-emulate-$machine.lock
-  exec 8>>"$users"
-  flock -x 8
+  # Of several at once the last one that ends takes it away: all have the first lock meanwhile, who sets up or takes away the second.
+  users=${TMPDIR:-/tmp}/howdah-emulate-$machine
+  exec 8>>"$users" 9>>"$users.setup"
   finish() {
     local status=$?
     trap - EXIT INT TERM HUP
+    flock 9
     if flock -n -x 8; then
       [ ! -e "$mine" ] || echo -1 >"$mine"
       [ ! -s "$users" ] || umount "$formats" || true
@@ -39,15 +41,16 @@ if [ "$(uname -m)" != "$machine" ]; then
   }
   trap finish EXIT
   trap 'exit 130' INT TERM HUP
+  flock 9
+  flock -s 8
   if [ ! -e "$formats/register" ]; then
     mount -t binfmt_misc binfmt_misc "$formats"
     echo "mounted here" >&8
   fi
-  if ! grep -ls "^magic $magic" "$formats"/*64* | xargs -r grep -q '^flags:.*F'; then
+  if ! grep -ls "^magic ${magic//\\x/}" "$formats"/*64* | xargs -r grep -q '^flags:.*F'; then
     # F: the kernel keeps the emulator open, so that it is found where its file is not. C: with the rights of the program that it runs.
-    bytes() { sed 's/../\\x&/g' <<<"$1"; }
-    echo ":howdah-$machine:M::$(bytes $magic):$(bytes $mask):$(command -v "qemu-$machine-static"):FC" >"$formats/register"
+    echo ":howdah-$machine:M::$magic:$mask:$(command -v "qemu-$machine-static"):FC" >"$formats/register"
   fi
-  flock -s 8
+  flock -u 9
 fi
-"$@" 8>&-
+"$@" 8>&- 9>&-

@@ -11,5 +11,6 @@ shift
 root=$(hack/lab/lab images --arch arm64 --target ganesha --unpack)
 # With an amd64 program nothing below would show anything.
 head -c 20 "$root/usr/bin/ganesha.nfsd" | od -An -tx1 | tr -d ' \n' | grep -q '^7f454c46.*b700$' || { echo "test-arm64: $root/usr/bin/ganesha.nfsd is not for arm64" >&2; exit 1; }
+# shellcheck disable=SC2016 # the format is dpkg-query's
 echo "ganesha of $root: $(chroot "$root" /usr/bin/dpkg-query -W -f '${Package} ${Version} for ${Architecture}' nfs-ganesha)" >&2
 HOWDAH_GANESHA_ROOT=$root HOWDAH_REQUIRE_GANESHA=1 go test -count=1 "$@" ./internal/instance ./internal/ganesha/...

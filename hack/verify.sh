@@ -55,4 +55,17 @@ remind "golangci-lint of everything" "$golangci_lint" run ./...
 for module in hack/kind/rehearsal hack/lab hack/lab/provisioner hack/pictures hack/release hack/tools/testrun; do
   (cd "$module" && "$golangci_lint" run -c "$OLDPWD/.golangci.yml" ./...)
 done
-echo "=== verify: good, in $SECONDS s"
+
+step "known vulnerabilities"
+vulnerable=0
+hack/vulnerabilities.sh || vulnerable=$?
+case $vulnerable in
+  0) ;;
+  # A machine without a way to the database can say everything else all the same.
+  4) unknown=", but nobody has looked for known vulnerabilities: no database" ;;
+  *)
+    echo "verify: update the modules that govulncheck names" >&2
+    exit 1
+    ;;
+esac
+echo "=== verify: good, in $SECONDS s${unknown:-}"

@@ -465,6 +465,7 @@ func runScenarios(t *testing.T) {
 		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
+		{"a slow start leaves clients their grace", graceIsForClients},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
 		{"removals and new shares are cut at any step", removalsAreCut},

@@ -22,6 +22,62 @@ func reclaimOpen() operation {
 	}}
 }
 
+// fileBeforeAKill makes a client that has a file open, kills ganesha and returns the process that was and the file's handle.
+func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file operation) {
+	t.Helper()
+	mustWork(t, "make a file", os.WriteFile(folder+"/file", nil, 0o666))
+	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
+	before := dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
+	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	pid = s.pid()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	return pid, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+}
+
+// graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), in which nobody could have
+// reclaimed anything. A lock that is not reclaimed is lost, and who has it gets EIO.
+func graceIsForClients(t *testing.T) {
+	const grace = 4
+	s := boot(t, "slow", 1)
+	s.apply(func(spec *wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+	})
+	s.settle()
+	for range 5 {
+		pid, file := fileBeforeAKill(t, s, "/volumes/slow/0/alpha")
+		stopped := stopInGrace(t, s, pid)
+		time.Sleep(100 * time.Millisecond) // What it said before is read.
+		tookCalls := s.manager.ganesha.state().Initialized
+		time.Sleep((grace + 1) * time.Second)
+		mustWork(t, "continue", syscall.Kill(stopped, syscall.SIGCONT))
+		status := dialWire(t, "10.99.0.1:2049", 1).run(user, file, reclaimOpen())
+		if tookCalls {
+			continue // It was faster than this test.
+		}
+		if status != nfsv4.NFS4_OK {
+			t.Errorf("after a start of more than the %d s of grace a client is refused to reclaim with %s", grace, client.StatusName(status))
+		}
+		return
+	}
+	t.Error("ganesha took calls each time before it could be stopped")
+}
+
+// stopInGrace stops the next ganesha after one as soon as it says that it is in grace, when it takes no calls yet.
+func stopInGrace(t *testing.T, s *dataServer, after int) int {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Millisecond) {
+		if state := s.manager.ganesha.state(); state.PID != 0 && state.PID != after && state.InGrace {
+			mustWork(t, "stop", syscall.Kill(state.PID, syscall.SIGSTOP))
+			return state.PID
+		}
+	}
+	t.Fatal("no other ganesha is in grace")
+	return 0
+}
+
 // clientsAreKnownByTheirOwner: networks of pods may change a client's address on the way when its server's pod comes back on another node. Who it is
 // is told by its client owner alone (RFC 8881 section 2.4); another one has nothing to reclaim.
 func clientsAreKnownByTheirOwner(t *testing.T) {
@@ -31,17 +87,9 @@ func clientsAreKnownByTheirOwner(t *testing.T) {
 		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
 	})
 	s.settle()
-	mustWork(t, "make a file", os.WriteFile("/volumes/reclaim/0/alpha/file", nil, 0o666))
-	mustWork(t, "let all write", os.Chmod("/volumes/reclaim/0/alpha/file", 0o666))
-	before := dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
-	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
-	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
-	pid := s.pid()
-	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	pid, file := fileBeforeAKill(t, s, "/volumes/reclaim/0/alpha")
 	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid && s.manager.ganesha.state().Initialized })
 
-	file := &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
 	after := dialWire(t, "10.99.0.2:2049", 1)
 	if status := after.run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
 		t.Errorf("it is refused to reclaim with %s", client.StatusName(status))

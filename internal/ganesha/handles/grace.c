@@ -5,6 +5,11 @@
 // (nfs_reaper_thread.c). With leases of 6 s, opens waited for up to 3 s longer than they had to. A client that has reclaimed goes on with its work,
 // so its calls are the moment to look; in grace they have the reaper run, a few times in a second at most. How long a grace period lasts at
 // most is not known here: calls that come later than any do nothing.
+//
+// And one that begins when clients can use it. Ganesha's begins before it mounts what it serves; where that takes longer than the grace period
+// (a storage that is slow to answer, a busy node), it was over with the first call, and clients lost what they had open and locked (EIO). It
+// begins anew when ganesha takes its port, which is the last that it does before it takes calls. Nothing could have ended the period by then but
+// the one look that ganesha takes when it has read who may reclaim: before that it begins anew, too.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -17,9 +22,12 @@ enum { MILLISECONDS_BETWEEN = 100, MILLISECONDS_MOST = 300 * 1000 };
 
 typedef void start_grace(void *how);
 typedef void wake(void);
+typedef void wait_for_others(void);
 
 __attribute__((visibility("default"))) start_grace nfs_start_grace;
+__attribute__((visibility("default"))) wait_for_others nfs_wait_for_grace_enforcement;
 
+static start_grace *ganeshas;
 static wake *ganesha_wakes_reaper;
 static _Atomic int64_t began, looked; // 0: never.
 
@@ -34,14 +42,28 @@ static int64_t milliseconds(void)
 // Ganesha starts a grace period, or looks whether it has to.
 void nfs_start_grace(void *how)
 {
-	static start_grace *ganeshas;
-
 	if (ganeshas == NULL) {
 		ganeshas = (start_grace *)dlsym(RTLD_NEXT, "nfs_start_grace");
 		ganesha_wakes_reaper = (wake *)dlsym(RTLD_NEXT, "reaper_wake");
 	}
 	began = milliseconds();
 	ganeshas(how);
+}
+
+// In grace ganesha takes a start without a reason (an event) for more time, and reads nothing anew.
+void begin_grace_anew(void)
+{
+	if (began != 0)
+		nfs_start_grace(NULL);
+}
+
+// Ganesha waits until all of its cluster are in grace, and looks whether it is over.
+void nfs_wait_for_grace_enforcement(void)
+{
+	wait_for_others *ganeshas_wait = (wait_for_others *)dlsym(RTLD_NEXT, "nfs_wait_for_grace_enforcement");
+
+	begin_grace_anew();
+	ganeshas_wait();
 }
 
 void look_at_grace(void)
