@@ -108,6 +108,9 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 	var fs *v1alpha1.FileServer
 
 	BeforeAll(func(ctx SpecContext) {
+		// Other stories make one of that name, too, and may have come before.
+		output, err := c.Kubectl(ctx, "delete", "secret", "ceph-shares", "--ignore-not-found")
+		Expect(err).NotTo(HaveOccurred(), output)
 		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
 		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
 			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
