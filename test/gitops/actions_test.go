@@ -105,7 +105,9 @@ func TestActionsOfAFileServer(t *testing.T) {
 		"pause":     {"pause", nil, v1alpha1.PausedAnnotation, v1alpha1.PausedTrue},
 		"rebalance": {"rebalance", nil, v1alpha1.RebalanceAnnotation, "100"},
 		"move": {
-			"move", map[string]string{"share": "unet3d", "path": "train/7", "to": "fs-2"}, v1alpha1.MovesAnnotation,
+			"move",
+			map[string]string{"share": "unet3d", "path": "train/7", "to": "fs-2"},
+			v1alpha1.MovesAnnotation,
 			placement.FormatRequests([]placement.Request{{Share: "unet3d", Path: "train/7", To: "fs-2"}}),
 		},
 	} {
