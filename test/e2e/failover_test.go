@@ -67,6 +67,7 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 			}()
 		}
 		Eventually(ctx, namespaceServersReady).Should(Succeed())
+		Eventually(ctx, dataServersRest).Should(Succeed())
 		before := dataServersToldOf(ctx)
 		for i, victim := range namespacePods(ctx) {
 			_, err := c.Kubectl(ctx, "delete", "pod", victim.Name, "--grace-period=0", "--force", "--wait=false")
@@ -111,8 +112,37 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 	}, SpecTimeout(bound(4*time.Minute)))
 })
 
-// dataServersToldOf is what data servers were asked for and made of it: the generations of DataServers and ShareExports, and how often
-// each ganesha has reloaded.
+// dataServersRest says which data server is not ready, and which export is still to go. A story before this one may have killed instance
+// managers: while kubelet waits to start one again, what there is of a log is the last one's.
+func dataServersRest(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := c.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectDataServers(fileServer))); err != nil {
+		return err
+	}
+	if len(pods.Items) != serverCount {
+		return fmt.Errorf("%d data servers have a pod", len(pods.Items))
+	}
+	for _, pod := range pods.Items {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionTrue {
+				return fmt.Errorf("data server %s is not ready: %s", pod.Name, condition.Message)
+			}
+		}
+	}
+	exports := &internalv1.ShareExportList{}
+	if err := c.List(ctx, exports, client.InNamespace(c.Namespace)); err != nil {
+		return err
+	}
+	for _, export := range exports.Items {
+		if export.DeletionTimestamp != nil {
+			return fmt.Errorf("ShareExport %s is being deleted", export.Name)
+		}
+	}
+	return nil
+}
+
+// dataServersToldOf is what data servers were asked for and made of it: the generations of DataServers and ShareExports, how often
+// each ganesha has reloaded, and how often its container was started again, which is where a log begins.
 func dataServersToldOf(ctx context.Context) map[string]int64 {
 	GinkgoHelper()
 	told := map[string]int64{}
@@ -127,6 +157,11 @@ func dataServersToldOf(ctx context.Context) map[string]int64 {
 		told["DataServer "+server.Name] = server.Generation
 		log, err := c.Kubectl(ctx, "logs", server.Name, "--tail=-1")
 		Expect(err).NotTo(HaveOccurred())
+		pod := &corev1.Pod{}
+		Expect(c.Get(ctx, server.Name, pod)).To(Succeed())
+		for _, status := range pod.Status.ContainerStatuses {
+			told["restarts of "+server.Name] += int64(status.RestartCount)
+		}
 		told["reloads of "+server.Name] = int64(strings.Count(log, "Reread exports complete"))
 	}
 	Expect(len(told)).To(BeNumerically(">", 2*serverCount))
