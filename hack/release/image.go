@@ -94,7 +94,7 @@ func hasProgram(archive, binary, file string) error {
 	if err != nil {
 		return err
 	}
-	released, err := os.ReadFile(file) //nolint:gosec // who runs this names it
+	released, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
