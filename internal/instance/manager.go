@@ -138,6 +138,9 @@ func (m *manager) run(ctx context.Context) error {
 			m.dataServer, m.exports = withOwnNode(next.server, m.gateways), next.exports
 			if m.storage == nil {
 				m.storage = m.storageOf(next.server)
+				if lister, can := m.storage.(backend.Lister); can {
+					m.proxy.offer(lister)
+				}
 				m.group.Go(func() {
 					m.storage.WatchHealth(ctx, func(health backend.Health) error { return m.tellHealth(ctx, health) })
 				})

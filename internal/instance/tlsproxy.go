@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/listing"
 )
 
 const (
@@ -23,6 +27,8 @@ const (
 	// take. What Go reads of a stranger before it judges him is bounded too, by 64 KiB, and 256 KiB of certificates.
 	tlsHandshakes    = 32
 	handshakeTimeout = 5 * time.Second
+	// listTimeout bounds the listing of a share, and how long it waits for others.
+	listTimeout = time.Minute
 	// relayTimeout bounds the connection to ganesha.
 	relayTimeout = 3 * time.Second
 	// tellRefusedEvery is how often refusals are logged: whoever is refused may try very often.
@@ -33,14 +39,19 @@ const (
 var tlsKeepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // tlsProxy is the port for namespace servers. Who proves in the TLS handshake to be one is connected with ganesha, which
-// trusts what comes from the instance manager's own address. It reads nothing of what goes to and fro.
+// trusts what comes from the instance manager's own address. It reads nothing of what goes to and fro but how it begins: a question for a
+// share's directories (package listing) it answers itself.
 type tlsProxy struct {
 	config  atomic.Pointer[tls.Config]
+	lists   atomic.Pointer[backend.Lister]
 	ganesha func(ctx context.Context) (net.Conn, error)
 	metrics *serverMetrics
 	log     *slog.Logger
 	// handshake is handshakeTimeout, but for tests.
 	handshake time.Duration
+
+	// listing has one token: each listing is a client of the storage for as long as it takes.
+	listing chan struct{}
 
 	mutex sync.Mutex
 	// shaking are the connections that have yet to prove themselves, the oldest first.
@@ -59,11 +70,14 @@ type stranger struct {
 }
 
 func newTLSProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *serverMetrics, log *slog.Logger) *tlsProxy {
-	return &tlsProxy{ganesha: ganesha, metrics: metrics, log: log, handshake: handshakeTimeout}
+	return &tlsProxy{ganesha: ganesha, metrics: metrics, log: log, handshake: handshakeTimeout, listing: make(chan struct{}, 1)}
 }
 
 // use makes the configuration count for connections from now on; with nil there can be none.
 func (p *tlsProxy) use(config *tls.Config) { p.config.Store(config) }
+
+// offer has the storage's directories told to namespace servers that ask for them.
+func (p *tlsProxy) offer(lister backend.Lister) { p.lists.Store(&lister) }
 
 func (p *tlsProxy) listenAndServe(ctx context.Context, port int) error {
 	configured := net.ListenConfig{KeepAliveConfig: tlsKeepAlive}
@@ -119,6 +133,18 @@ func (p *tlsProxy) connect(ctx context.Context, conn net.Conn) error {
 		return fmt.Errorf("%d namespace servers are connected, and no more may be", tlsConnections)
 	}
 	defer p.leave()
+	reader := bufio.NewReader(secured)
+	asked, err := listing.Asked(reader)
+	if err != nil {
+		return nil // It went before it said anything.
+	}
+	if asked {
+		_ = secured.SetDeadline(time.Now().Add(listTimeout))
+		if err := listing.Answer(reader, secured, func(of listing.Request) ([]listing.Directory, error) { return p.list(ctx, of) }); err != nil {
+			p.log.Debug("a namespace server that asked for a share's directories went before the answer", "err", err)
+		}
+		return nil
+	}
 	dialing, cancel := context.WithTimeout(ctx, relayTimeout)
 	behind, err := p.ganesha(dialing)
 	cancel()
@@ -127,8 +153,33 @@ func (p *tlsProxy) connect(ctx context.Context, conn net.Conn) error {
 		p.log.Debug("ganesha takes no connection for a namespace server", "err", err)
 		return nil
 	}
-	relay(secured, behind)
+	relay(&begun{secured, reader}, behind)
 	return nil
+}
+
+// begun is a connection whose first bytes are in a reader.
+type begun struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func (b *begun) Read(p []byte) (int, error) { return b.reader.Read(p) }
+
+// list has one share after the other listed.
+func (p *tlsProxy) list(ctx context.Context, of listing.Request) ([]listing.Directory, error) {
+	lister := p.lists.Load()
+	if lister == nil {
+		return nil, listing.ErrNotOffered
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	select {
+	case p.listing <- struct{}{}:
+		defer func() { <-p.listing }()
+	case <-ctx.Done():
+		return nil, errors.New("the data server is at other listings")
+	}
+	return (*lister).Directories(ctx, of.Share, of.Depth)
 }
 
 // shakeHands is nil unless the connection is a namespace server's.

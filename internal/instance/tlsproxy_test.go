@@ -3,15 +3,18 @@ package instance
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -184,5 +187,40 @@ func TestRefusalsAreToldNotMoreThanNow(t *testing.T) {
 	}
 	if n := strings.Count(p.told.String(), "refused a connection"); n != 1 {
 		t.Errorf("%d lines of log: %s", n, p.told)
+	}
+}
+
+// lists is storage that tells of one share's directories.
+type lists struct{}
+
+func (lists) Directories(_ context.Context, share string, depth int32) ([]listing.Directory, error) {
+	if share != "s" {
+		return nil, errors.New("not exported")
+	}
+	return []listing.Directory{{Path: "train", Mode: uint32(depth)}}, nil
+}
+
+func TestNamespaceServersAreToldOfDirectoriesPastGanesha(t *testing.T) {
+	p := startEchoProxy(t, handshakeTimeout)
+	ask := func(share string) ([]listing.Directory, error) {
+		return listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), p.client), listing.Request{Share: share, Depth: 2})
+	}
+	if _, err := ask("s"); !errors.Is(err, listing.ErrNotOffered) {
+		t.Errorf("storage that lists nothing: %v", err)
+	}
+	p.offer(lists{})
+	if found, err := ask("s"); err != nil || !slices.Equal(found, []listing.Directory{{Path: "train", Mode: 2}}) {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := ask("other"); err == nil || !strings.Contains(err.Error(), "not exported") {
+		t.Errorf("another share: %v", err)
+	}
+	if _, in := p.enter(t, "127.0.0.2"); !in {
+		t.Error("ganesha is not reached any more")
+	}
+	stranger := p.client.Clone()
+	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
+	if found, err := listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), stranger), listing.Request{Share: "s", Depth: 2}); err == nil {
+		t.Errorf("who proves nothing was told %v", found)
 	}
 }

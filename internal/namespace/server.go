@@ -122,7 +122,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
 		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
-		Reachable: s.prober.Reachable,
+		Reachable: s.prober.Reachable, List: s.pool.Directories,
 	})
 	s.keeper = directories.NewKeeper(s.service)
 	s.reachability = &reachability{

@@ -11,6 +11,9 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
+// OwnPrefix starts the names of what Howdah keeps beside the data, in a share's directories and on volumes.
+const OwnPrefix = ".howdah"
+
 // Values of v1alpha1.ComponentLabel.
 const (
 	ComponentDataServer      = "data-server"

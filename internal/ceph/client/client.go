@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/listing"
 )
 
 // Binary is the program in the server image.
@@ -322,4 +323,14 @@ func (c *Client) List(ctx context.Context, directory Directory, path string) ([]
 	var names []string
 	err := c.request(ctx, map[string]any{"op": "fs.list", "fileSystem": directory.FileSystem, "root": directory.Root, "path": path}, &names)
 	return names, err
+}
+
+// Tree are the directories below a directory, down to a depth of at least 1, in no order. Those whose names begin with skip, and what is in
+// them, are left out. Nothing of what was seen stays with this client: the mount ends with the request.
+func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, skip string) ([]listing.Directory, error) {
+	var found []listing.Directory
+	err := c.request(ctx, map[string]any{
+		"op": "fs.tree", "fileSystem": directory.FileSystem, "root": directory.Root, "depth": depth, "skip": skip,
+	}, &found)
+	return found, err
 }

@@ -105,6 +105,10 @@ func TestASharesLifeInARealCluster(t *testing.T) {
 	if got.Mode &= 0o7777; err != nil || got != wanted {
 		t.Errorf("%+v, %v", got, err)
 	}
+	found, err := share.Tree(ctx, root, 2, ".howdah")
+	if err != nil || len(found) != 0 {
+		t.Errorf("a new share has directories %v, %v", found, err)
+	}
 	if _, err := share.Attributes(ctx, Directory{"fs1", "/"}); !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
 		t.Errorf("a share's user mounts the whole file system: %v", err)
 	}

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 using json = nlohmann::json;
 
@@ -194,6 +195,39 @@ class Cluster {
     ceph_mount_info *info_ = nullptr;
   };
 
+  // isText is false of a name that is not UTF-8: an answer would have another one.
+  static bool isText(const std::string &name) {
+    try {
+      return json(name).dump() != "";
+    } catch (const json::type_error &) {
+      return false;
+    }
+  }
+
+  // tree adds the directories below one, down to a depth, but those whose names begin so, or are not UTF-8. What is below is listed after its list was
+  // closed: one list is open at a time.
+  static void tree(ceph_mount_info *fs, const std::string &root, const std::string &relative, int depth, const std::string &skip, json &found) {
+    const std::string path = relative.empty() ? root + "/" : root + "/" + relative;
+    ceph_dir_result *directory = nullptr;
+    int code = ceph_opendir(fs, path.c_str(), &directory);
+    // It was removed since it was seen.
+    if (code == -ENOENT && !relative.empty()) return;
+    check(code, "listing " + path);
+    std::vector<std::string> below;
+    struct dirent entry;
+    struct ceph_statx stat;
+    while ((code = ceph_readdirplus_r(fs, directory, &entry, &stat, CEPH_STATX_MODE | CEPH_STATX_UID | CEPH_STATX_GID, 0, nullptr)) > 0) {
+      const std::string name = entry.d_name;
+      if (name == "." || name == ".." || !S_ISDIR(stat.stx_mode) || name.rfind(skip, 0) == 0 || !isText(name)) continue;
+      below.push_back(relative.empty() ? name : relative + "/" + name);
+      found.push_back({{"path", below.back()}, {"uid", stat.stx_uid}, {"gid", stat.stx_gid}, {"mode", stat.stx_mode & 07777}});
+    }
+    ceph_closedir(fs, directory);
+    check(code, "listing " + path);
+    if (depth <= 1) return;
+    for (const std::string &next : below) tree(fs, root, next, depth - 1, skip, found);
+  }
+
   json file(const std::string &op, const json &request) {
     const Mount fs(handle_, request.at("fileSystem"), request.at("root"));
     const std::string path = request.value("path", "/");
@@ -226,6 +260,11 @@ class Cluster {
       ceph_closedir(fs, directory);
       check(code, "listing " + path);
       return names;
+    }
+    if (op == "tree") {
+      json found = json::array();
+      tree(fs, path == "/" ? "" : path, "", request.at("depth").get<int>(), request.at("skip"), found);
+      return found;
     }
     throw Failure{EINVAL, "no such operation: fs." + op};
   }

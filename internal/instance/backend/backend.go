@@ -11,6 +11,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/listing"
 )
 
 // Backend is the storage of one data server. The DataServer may change from call to call, but not which back end it names. All but
@@ -65,6 +66,13 @@ type Backend interface {
 	Discard(ctx context.Context, server *internalv1.DataServer, share string, now time.Time) error
 	// EmptyTrash deletes what was discarded, and tells if something is left. It runs beside everything else.
 	EmptyTrash(ctx context.Context, server *internalv1.DataServer) (left bool)
+}
+
+// Lister is a back end whose directories every data server has. It tells namespace servers of them past ganesha, whose client of the storage
+// would keep what it has listed, and others waiting for it (package listing).
+type Lister interface {
+	// Directories are those of a share that is exported, down to a depth. It is called beside everything else.
+	Directories(ctx context.Context, share string, depth int32) ([]listing.Directory, error)
 }
 
 // Health is what there is to say of whatever keeps the data, in sentences for people; both are "" if all is well.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -56,6 +57,8 @@ type Backend struct {
 	ownKey string
 	// shares are those that can be exported as they were read first, by name.
 	shares map[string]share
+	// exported are the shares of the last configuration; they are read beside passes.
+	exported atomic.Pointer[map[string]share]
 	// users has the share of each user that was seen in this pass, asked the shares that were.
 	users map[string]string
 	asked map[string]bool
@@ -210,7 +213,7 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 			return fmt.Errorf("mode %q: %w", wanted.Mode, err)
 		}
 		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
-		err = b.as(ctx, found, "giving the share's directory its owner and mode", func(user *client.Client, directory client.Directory) error {
+		err = b.as(ctx, found, "giving the share's directory its owner and mode", func(ctx context.Context, user *client.Client, directory client.Directory) error {
 			return user.SetAttributes(ctx, directory, attributes)
 		})
 		if err != nil {
@@ -227,7 +230,7 @@ func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	if !ready {
 		return nil // PrepareRoot has said why.
 	}
-	return b.as(ctx, known, "looking at the share's directory", func(user *client.Client, directory client.Directory) error {
+	return b.as(ctx, known, "looking at the share's directory", func(ctx context.Context, user *client.Client, directory client.Directory) error {
 		_, err := user.Attributes(ctx, directory)
 		return err
 	})
@@ -263,6 +266,8 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 // new one of its name may be somewhere else.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
+	exported := maps.Clone(b.shares)
+	b.exported.Store(&exported)
 	b.inUse.forget()
 	b.read(b.options.RecoveryUser)
 	config.Ceph = &ganesha.Ceph{

@@ -18,6 +18,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/instance/exportids"
+	"github.com/howdah/howdah/internal/listing"
 )
 
 const (
@@ -403,4 +404,29 @@ func TestWhoWatchedIsShutOutWithoutAskingCeph(t *testing.T) {
 	ceph.watch, ceph.err = nil, errors.New("away")
 	watch.lookWhoWatches(t.Context())
 	starts("Ceph did not answer since", "10.244.1.9:0/2")
+}
+
+// A listing of another directory than the exported one would make everything seem to be missing.
+func TestOnlyWhatIsExportedIsListed(t *testing.T) {
+	b := stored(t, whole().but("fs.tree", `{"code":0,"result":[{"path":"train","uid":1,"gid":2,"mode":493}]}`), map[string]string{
+		"client.a.keyring": keyOfA, "s.json": `{"path": "/v/two", "user": "a"}`,
+	})
+	if found, err := b.Directories(t.Context(), "s", 1); err == nil {
+		t.Errorf("before anything is exported: %v", found)
+	}
+	b.shares["s"] = share{"/v/one", "a"}
+	b.asked = map[string]bool{"s": true}
+	b.CompleteConfig(&ganesha.Config{})
+	found, err := b.Directories(t.Context(), "s", 1)
+	if want := []listing.Directory{{Path: "train", UID: 1, GID: 2, Mode: 0o755}}; err != nil || !slices.Equal(found, want) {
+		t.Errorf("%v, %v", found, err)
+	}
+	if found, err := b.Directories(t.Context(), "other", 1); err == nil {
+		t.Errorf("a share that is not exported: %v", found)
+	}
+	b.asked = map[string]bool{}
+	b.CompleteConfig(&ganesha.Config{})
+	if found, err := b.Directories(t.Context(), "s", 1); err == nil {
+		t.Errorf("a share that is not exported any more: %v", found)
+	}
 }

@@ -146,7 +146,7 @@ func (b *Backend) withCaps(err error) error {
 }
 
 // as does something with a share's directory as the share's user.
-func (b *Backend) as(ctx context.Context, of share, what string, do func(*client.Client, client.Directory) error) error {
+func (b *Backend) as(ctx context.Context, of share, what string, do func(context.Context, *client.Client, client.Directory) error) error {
 	// The helper waits for monitors and for the mount as long as it is told to, and for a metadata server for ever.
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -155,7 +155,7 @@ func (b *Backend) as(ctx context.Context, of share, what string, do func(*client
 		return err
 	}
 	defer user.Close()
-	err = do(user, client.Directory{FileSystem: b.options.FileSystem, Root: of.Path})
+	err = do(ctx, user, client.Directory{FileSystem: b.options.FileSystem, Root: of.Path})
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOENT) {
 		// Ceph says EPERM of a directory that is not there, too.
 		return fmt.Errorf("client.%s can't use %s: either the directory does not exist, or the user has no rights to it (ceph auth get client.%s must show mds 'allow rw path=%s') (%w)",

@@ -78,7 +78,7 @@ func (b *Backend) tryNewKey(ctx context.Context, of share) error {
 	if !is || b.inUse.proven[of.User] == key || b.inUse.refused {
 		return nil
 	}
-	err := b.as(ctx, of, "looking at the share's directory", func(user *client.Client, directory client.Directory) error {
+	err := b.as(ctx, of, "looking at the share's directory", func(ctx context.Context, user *client.Client, directory client.Directory) error {
 		_, err := user.Attributes(ctx, directory)
 		return err
 	})

@@ -2,17 +2,14 @@ package directories
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
-	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
 const (
@@ -59,8 +56,12 @@ func (k *Keeper) checkAll(ctx context.Context) {
 func (k *Keeper) check(ctx context.Context, share *tree.Share, server *tree.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
+	list, err := k.listerOf(ctx, share, server)
+	if err != nil {
+		return err
+	}
 	for volume := range server.Volumes {
-		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address); err != nil {
+		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, list); err != nil {
 			return err
 		}
 	}
@@ -68,8 +69,8 @@ func (k *Keeper) check(ctx context.Context, share *tree.Share, server *tree.Serv
 }
 
 // checkVolume looks for ShareDirectories of what is not on the volume.
-func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
-	missing, expected, err := k.missing(ctx, share, slot, address)
+func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list lister) error {
+	missing, expected, err := k.missing(ctx, share, slot, list)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.S
 }
 
 // missing are the directories that should be on a volume and are not listed there.
-func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot, address string) (missing []*tree.Directory, expected int, err error) {
+func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot, list lister) (missing []*tree.Directory, expected int, err error) {
 	listed := map[string]map[string]bool{}
 	for _, r := range k.Tree.DirectoriesOn(share.Name, slot) {
 		if r.State != internalv1.DirectoryReady || r.Path == tree.RootPath {
@@ -99,8 +100,8 @@ func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot,
 			dir, name = r.Path[:slash], r.Path[slash+1:]
 		}
 		if listed[dir] == nil {
-			if listed[dir], err = k.names(ctx, address, tree.ExportPath(share.Name, slot.Volume, dir)); err != nil {
-				return nil, 0, fmt.Errorf("list %q of share %s on data server %s: %w", dir, share.Name, slot.Server, err)
+			if listed[dir], err = names(ctx, list, slot.Volume, dir); err != nil {
+				return nil, 0, err
 			}
 		}
 		if !listed[dir][name] {
@@ -110,16 +111,13 @@ func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot,
 	return missing, expected, nil
 }
 
-func (k *Keeper) names(ctx context.Context, address, path string) (map[string]bool, error) {
-	entries, err := k.Owners.ReadDir(ctx, address, path, root)
-	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		return nil, err
-	}
+func names(ctx context.Context, list lister, volume int32, rel string) (map[string]bool, error) {
+	entries, err := list(ctx, volume, rel)
 	names := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		names[e.Name] = true
 	}
-	return names, nil
+	return names, err
 }
 
 // settleMissing takes the ShareDirectory of a directory away that is not there, if nobody is at it and it still is not there.

@@ -26,9 +26,6 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// ownPrefix starts the names of what Howdah keeps beside the data.
-const ownPrefix = ".howdah"
-
 // adoptParallel is how many ShareDirectories of one volume are written at a time.
 const adoptParallel = 8
 
@@ -63,9 +60,16 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	if !ok {
 		return nil
 	}
+	if share.Single && server.SharedStorage {
+		return k.tellInventory(ctx, share, server.Name, export, &sight{}) // What is in the root is in its place.
+	}
+	list, err := k.listerOf(ctx, share, server)
+	if err != nil {
+		return err
+	}
 	seen := &sight{shared: server.SharedStorage}
 	for volume := range server.Volumes {
-		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, seen); err != nil {
+		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, list, seen); err != nil {
 			return err
 		}
 	}
@@ -82,18 +86,18 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 }
 
 // scanVolume looks at one volume.
-func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, seen *sight) error {
+func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list lister, seen *sight) error {
 	if !share.Single {
 		if err := k.tellRoot(ctx, share, slot, address); err != nil {
 			return err
 		}
-		return k.scanBelow(ctx, share, slot, address, "", func() error { return nil }, seen)
+		return k.scanBelow(ctx, share, slot, list, "", func() error { return nil }, seen)
 	}
-	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, tree.RootPath), root)
+	entries, err := list(ctx, slot.Volume, "")
 	if err != nil {
-		return fmt.Errorf("list the root of share %s on data server %s: %w", share.Name, slot.Server, err)
+		return err
 	}
-	if !seen.shared && slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, ownPrefix) }) {
+	if slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, naming.OwnPrefix) }) {
 		seen.occupied = append(seen.occupied, slot.Volume)
 	}
 	return nil
@@ -158,15 +162,15 @@ func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 
 // scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
 // its handle is the same from the beginning. An empty one on an owner says nothing.
-func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address, rel string, above func() error, seen *sight) error {
-	entries, err := k.Owners.ReadDir(ctx, address, tree.ExportPath(share.Name, slot.Volume, rel), root)
+func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list lister, rel string, above func() error, seen *sight) error {
+	entries, err := list(ctx, slot.Volume, rel)
 	if err != nil {
-		return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, slot.Server, err)
+		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
 	for _, e := range entries {
-		if !e.IsDir || strings.HasPrefix(e.Name, ownPrefix) || !utf8.ValidString(e.Name) {
+		if !e.IsDir || strings.HasPrefix(e.Name, naming.OwnPrefix) || !utf8.ValidString(e.Name) {
 			continue
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
@@ -176,7 +180,7 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 			continue
 		}
 		this := once(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
-		if err := k.scanBelow(ctx, share, slot, address, path, this, seen); err != nil {
+		if err := k.scanBelow(ctx, share, slot, list, path, this, seen); err != nil {
 			return errors.Join(err, group.Wait())
 		}
 	}

@@ -1,6 +1,9 @@
 package directories
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -130,5 +134,83 @@ func TestAParentThatLostItsShareDirectoryGetsAnother(t *testing.T) {
 	w.inventory(t)
 	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" {
 		t.Errorf("p has no ShareDirectory: %+v", r)
+	}
+}
+
+// listsItself has data servers tell of directories past NFS.
+func (w *world) listsItself(directories ...listing.Directory) {
+	w.keeper.List = func(_ context.Context, _, share string, depth int32) ([]listing.Directory, error) {
+		if share != "s" || depth != 2 {
+			return nil, fmt.Errorf("asked for share %s down to %d", share, depth)
+		}
+		return directories, nil
+	}
+}
+
+// What ganesha lists, it keeps capabilities of.
+func TestSharedStorageIsNotListedByNFS(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.inCeph()
+	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+	w.listsItself(listing.Directory{Path: "p", Mode: 0o711}, listing.Directory{Path: "p/a", UID: 7, GID: 8, Mode: 0o2750})
+	w.keep(t, left("p/gone", internalv1.DirectoryReady))
+	share, _ := w.keeper.Tree.Share("s")
+	server, _ := w.keeper.Tree.Server("fs-0")
+	if err := w.keeper.check(t.Context(), share, server); err != nil {
+		t.Fatal(err)
+	}
+	if found := w.inventory(t); found.FileShareUID != "s" {
+		t.Errorf("%+v", found)
+	}
+	if n := w.owner.Calls("readdir"); n > 0 {
+		t.Errorf("%d READDIRs", n)
+	}
+	if r, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || r.State != internalv1.DirectoryReady || r.Owner != 7 || r.Group != 8 || r.Mode != 0o2750 {
+		t.Errorf("p/a has the ShareDirectory %+v", r)
+	}
+	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" || r.Mode != 0o711 {
+		t.Errorf("p has the ShareDirectory %+v", r)
+	}
+	if _, ok := w.keeper.Tree.Directory("s", "p/gone"); ok {
+		t.Error("what is not there has its ShareDirectory still")
+	}
+}
+
+// A directory that was made after the list is asked for by itself before its ShareDirectory goes.
+func TestAListIsOfAMomentAgo(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.inCeph()
+	w.owner.Put("/s/0/p/new", ownertest.Directory{Mode: 0o755})
+	w.listsItself(listing.Directory{Path: "p", Mode: 0o755}, listing.Directory{Path: "p/removed", Mode: 0o755})
+	w.keep(t, left("p/new", internalv1.DirectoryReady))
+	share, _ := w.keeper.Tree.Share("s")
+	server, _ := w.keeper.Tree.Server("fs-0")
+	if err := w.keeper.check(t.Context(), share, server); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.keeper.Tree.Directory("s", "p/new"); !ok {
+		t.Error("what is there has lost its ShareDirectory")
+	}
+	if r, ok := w.keeper.Tree.Directory("s", "p/removed"); ok {
+		t.Errorf("what was removed since has %+v", r)
+	}
+}
+
+func TestDataServersThatListNothingAreAskedByNFS(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.inCeph()
+	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+		return nil, listing.ErrNotOffered
+	}
+	w.inventory(t)
+	if _, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || w.owner.Calls("readdir") == 0 {
+		t.Errorf("p/a has a ShareDirectory: %v, after %d READDIRs", ok, w.owner.Calls("readdir"))
+	}
+	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+		return nil, errors.New("Ceph is away")
+	}
+	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
+		t.Error("a scan of what can't be listed is done")
 	}
 }

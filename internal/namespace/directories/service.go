@@ -16,6 +16,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
@@ -48,6 +49,9 @@ type Config struct {
 	Concurrent int
 	// Reachable tells whether a data server answers; new directories go to those that do. nil: all do.
 	Reachable func(server string) bool
+	// List tells the directories of a share, down to a depth, on storage that all data servers share; listing.ErrNotOffered, or nil: they are
+	// asked for by NFS.
+	List func(ctx context.Context, address, share string, depth int32) ([]listing.Directory, error)
 	// Timeout bounds one change. It goes on when the client that asked is gone.
 	Timeout time.Duration
 	// Observe is told how long each mkdir took; nil: nobody is.

@@ -12,6 +12,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/listing"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -21,6 +22,9 @@ const dialTimeout = 5 * time.Second
 // callTimeout bounds one operation with all its retries, so that a change ends well before
 // the client that asked for it gives up.
 const callTimeout = 8 * time.Second
+
+// listTimeout bounds the listing of a share: longer than the data server gives itself.
+const listTimeout = 70 * time.Second
 
 // Pool has a session with every data server that was asked for, made when it is first needed. It
 // implements directories.Owners.
@@ -176,6 +180,20 @@ func (p *Pool) ReadDir(ctx context.Context, address, path string, creds nfs.Cred
 	}
 	entries, err := c.ReadDir(ctx, creds, path)
 	return entries, seen(err)
+}
+
+// Directories are those of a share, down to a depth, as the data server tells them past its NFS service; listing.ErrNotOffered if it does not.
+func (p *Pool) Directories(ctx context.Context, address, share string, depth int32) ([]listing.Directory, error) {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := p.dial(dialing, address)
+	if err != nil {
+		return nil, fmt.Errorf("reach data server %s: %w", address, err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, finish := context.WithTimeout(ctx, listTimeout)
+	defer finish()
+	return listing.Ask(ctx, conn, listing.Request{Share: share, Depth: depth})
 }
 
 // seen makes the answer that an export is not there into one about the server. NFS4ERR_NOENT means as well that the export

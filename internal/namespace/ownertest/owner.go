@@ -277,6 +277,7 @@ func (c *compound) setattr(op *nfsv4.NfsArgop4_OP_SETATTR) nfsv4.NfsResop4 {
 
 func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 	const page = 100
+	c.o.calls["readdir"]++
 	names := c.o.names(c.current)
 	var head, tail *nfsv4.Entry4
 	first := 0

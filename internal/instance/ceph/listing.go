@@ -1,0 +1,32 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/listing"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+var _ backend.Lister = (*Backend)(nil)
+
+// Directories lists a share as its user, by a mount that ends with the answer. Only what is exported: another entry in the Secret may
+// be another directory, where everything would be missing.
+func (b *Backend) Directories(ctx context.Context, name string, depth int32) ([]listing.Directory, error) {
+	exported := b.exported.Load()
+	if exported == nil {
+		return nil, fmt.Errorf("share %s is not exported by this data server yet", name)
+	}
+	known, ok := (*exported)[name]
+	if !ok {
+		return nil, fmt.Errorf("share %s is not exported by this data server", name)
+	}
+	var found []listing.Directory
+	err := b.as(ctx, known, "listing the share's directories", func(ctx context.Context, user *client.Client, directory client.Directory) (err error) {
+		found, err = user.Tree(ctx, directory, depth, naming.OwnPrefix)
+		return err
+	})
+	return found, err
+}

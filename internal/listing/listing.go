@@ -1,0 +1,123 @@
+// Package listing is how a namespace server learns which directories a share has without NFS, where every data server has the same:
+// what ganesha lists, its client of Ceph keeps capabilities of, and from then on no data server has the directories that it owns for
+// itself (docs/design/2026-11-22-backends.md). The instance manager answers at the port where namespace servers prove who they are.
+//
+// A request is hello and a line of JSON, an answer a line of JSON; one of each for a connection. What ganesha is spoken to at that port
+// begins otherwise: a record of one fragment has the highest bit of its first byte set (RFC 5531 section 11).
+package listing
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+const hello = "howdah listing 1\n"
+
+const (
+	// maxRequest and maxAnswer bound, in bytes, what either side reads of the other: a share has some thousands of directories of some 100 bytes.
+	maxRequest = 4 << 10
+	maxAnswer  = 256 << 20
+)
+
+// ErrNotOffered tells that a data server lists nothing so: it is older, or its storage is not shared. Ask it by NFS.
+var ErrNotOffered = errors.New("the data server lists directories by NFS only")
+
+// Request asks for the directories of a share, down to a depth of at least 1 below its root.
+type Request struct {
+	Share string `json:"share"`
+	Depth int32  `json:"depth"`
+}
+
+// Directory is one of them. Path is relative to the share's root, without a slash at either end; Mode has the permission bits.
+type Directory struct {
+	Path string `json:"path"`
+	UID  uint32 `json:"uid"`
+	GID  uint32 `json:"gid"`
+	Mode uint32 `json:"mode"`
+}
+
+type answer struct {
+	Directories []Directory `json:"directories"`
+	Error       string      `json:"error,omitempty"`
+	NotOffered  bool        `json:"notOffered,omitempty"`
+}
+
+// Ask asks at a connection, and leaves closing it to the caller. What never comes to an answer is ErrNotOffered: an older data server takes the
+// question for the beginning of a record.
+func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, error) {
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	line, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the directories of share %s: %w", request.Share, err)
+	}
+	if _, err := conn.Write(append([]byte(hello), append(line, '\n')...)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
+	}
+	var told answer
+	if err := json.NewDecoder(io.LimitReader(conn, maxAnswer)).Decode(&told); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
+	}
+	switch {
+	case told.NotOffered:
+		return nil, ErrNotOffered
+	case told.Error != "":
+		return nil, errors.New(told.Error)
+	}
+	return told.Directories, nil
+}
+
+// Asked tells whether what comes is a request, and takes hello away if it is. Of anything else nothing is taken, and no more is waited for
+// than tells that it is something else.
+func Asked(from *bufio.Reader) (bool, error) {
+	for n := 1; n <= len(hello); n++ {
+		begun, err := from.Peek(n)
+		if err != nil {
+			return false, err
+		}
+		if begun[n-1] != hello[n-1] {
+			return false, nil
+		}
+	}
+	_, err := from.Discard(len(hello))
+	return true, err
+}
+
+// Answer answers the request that follows hello. The error is about the connection; that of list is told.
+func Answer(from io.Reader, to io.Writer, list func(Request) ([]Directory, error)) error {
+	var told answer
+	request, err := parse(from)
+	if err == nil {
+		told.Directories, err = list(request)
+	}
+	switch {
+	case errors.Is(err, ErrNotOffered):
+		told.NotOffered = true
+	case err != nil:
+		told = answer{Error: err.Error()}
+	}
+	return json.NewEncoder(to).Encode(told)
+}
+
+func parse(from io.Reader) (Request, error) {
+	var request Request
+	line, err := bufio.NewReader(io.LimitReader(from, maxRequest)).ReadBytes('\n')
+	if err != nil {
+		return request, fmt.Errorf("the request has no end within %d bytes: %w", maxRequest, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return request, fmt.Errorf("the request can't be read: %w", err)
+	}
+	if request.Share == "" || request.Depth < 1 {
+		return request, fmt.Errorf("share %q and depth %d: want a share's name and a depth of at least 1", request.Share, request.Depth)
+	}
+	return request, nil
+}
