@@ -460,6 +460,7 @@ func runScenarios(t *testing.T) {
 		{"the first client block counts", firstClientBlockCounts},
 		{"nodes are let in, and other addresses are not", nodesAreLetIn},
 		{"namespace servers are trusted by proof alone", trustByProof},
+		{"a question for directories is no call", askedForDirectories},
 		{"nothing is reloaded when namespace servers come and go", comingAndGoing},
 		{"namespace servers are not waited for in grace", ownClientsAreForgotten},
 		{"without a good certificate clients are served", servedWithoutCertificate},

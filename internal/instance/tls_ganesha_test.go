@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -22,6 +23,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
@@ -189,6 +191,37 @@ func trustByProof(t *testing.T) {
 	// Without TLS nothing is answered.
 	if err := client.Null(t.Context(), "10.99.0.1:"+strconv.Itoa(v1alpha1.NFSTLSPort)); err == nil {
 		t.Error("NULL was answered without TLS")
+	}
+}
+
+// A namespace server that is newer than the instance manager asks ganesha what it means to ask the manager. It learns soon that there is
+// no answer, and ganesha takes no harm; neither does who asks for what volumes don't offer.
+func askedForDirectories(t *testing.T) {
+	s := boot(t, "directories", 1)
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("data")} })
+	s.settle()
+	config := tlsConfig(t, issue(t, testAuthority, (*mtls.Authority).NamespaceServers))
+	started := s.manager.ganesha.state().PID
+	for port, dial := range map[int]func(ctx context.Context, network, address string) (net.Conn, error){
+		v1alpha1.NFSPort:    new(net.Dialer).DialContext,
+		v1alpha1.NFSTLSPort: (&tls.Dialer{Config: config}).DialContext,
+	} {
+		conn, err := dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		mustWork(t, "connect", err)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err = listing.Ask(ctx, conn, listing.Request{Share: "data", Depth: 1})
+		if !errors.Is(err, listing.ErrNotOffered) || ctx.Err() != nil {
+			t.Errorf("port %d, after %s: %v", port, time.Since(began), err)
+		}
+		t.Logf("FIGURE no answer at port %d: told after %s", port, time.Since(began).Round(time.Millisecond))
+		cancel()
+		_ = conn.Close()
+	}
+	trusted := s.throughTLS("127.0.0.1", testAuthority)
+	mustWork(t, "mkdir afterwards", trusted.Mkdir(t.Context(), root, "/data/0/x", client.MkdirOptions{Mode: 0o755}))
+	if now := s.manager.ganesha.state().PID; now != started {
+		t.Errorf("ganesha was process %d and is %d", started, now)
 	}
 }
 

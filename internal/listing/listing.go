@@ -2,14 +2,16 @@
 // what ganesha lists, its client of Ceph keeps capabilities of, and from then on no data server has the directories that it owns for
 // itself (docs/design/2026-11-22-backends.md). The instance manager answers at the port where namespace servers prove who they are.
 //
-// A request is hello and a line of JSON, an answer a line of JSON; one of each for a connection. What ganesha is spoken to at that port
-// begins otherwise: a record of one fragment has the highest bit of its first byte set (RFC 5531 section 11).
+// A request is a record of one fragment (RFC 5531 section 11) that has hello and JSON in it, an answer a line of JSON; one of each for a
+// connection. A record, because what else is spoken at that port are calls in records, and an older instance manager hands this one to
+// ganesha, too: for it that is a message that is neither a call nor a reply.
 package listing
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +21,12 @@ import (
 )
 
 const hello = "howdah listing 1\n"
+
+// lastFragment is set in the header of a record's last fragment, beside its length in bytes.
+const (
+	lastFragment = 1 << 31
+	headerBytes  = 4
+)
 
 const (
 	// maxRequest and maxAnswer bound, in bytes, what either side reads of the other: a share has some thousands of directories of some 100 bytes.
@@ -53,11 +61,12 @@ type answer struct {
 // question for the beginning of a record.
 func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	line, err := json.Marshal(request)
+	question, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask for the directories of share %s: %w", request.Share, err)
 	}
-	if _, err := conn.Write(append([]byte(hello), append(line, '\n')...)); err != nil {
+	record := binary.BigEndian.AppendUint32(nil, lastFragment|uint32(len(hello)+len(question)))
+	if _, err := conn.Write(append(append(record, hello...), question...)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
 	var told answer
@@ -73,23 +82,21 @@ func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, erro
 	return told.Directories, nil
 }
 
-// Asked tells whether what comes is a request, and takes hello away if it is. Of anything else nothing is taken, and no more is waited for
-// than tells that it is something else.
+// Asked tells whether what comes is a request. Nothing of it is taken, and no more is waited for than tells that it is something else.
 func Asked(from *bufio.Reader) (bool, error) {
-	for n := 1; n <= len(hello); n++ {
+	for n := 1; n <= headerBytes+len(hello); n++ {
 		begun, err := from.Peek(n)
 		if err != nil {
 			return false, err
 		}
-		if begun[n-1] != hello[n-1] {
+		if n == 1 && begun[0] != lastFragment>>24 || n > headerBytes && begun[n-1] != hello[n-1-headerBytes] {
 			return false, nil
 		}
 	}
-	_, err := from.Discard(len(hello))
-	return true, err
+	return true, nil
 }
 
-// Answer answers the request that follows hello. The error is about the connection; that of list is told.
+// Answer answers a request. The error is about the connection; that of list is told.
 func Answer(from io.Reader, to io.Writer, list func(Request) ([]Directory, error)) error {
 	var told answer
 	request, err := parse(from)
@@ -107,11 +114,19 @@ func Answer(from io.Reader, to io.Writer, list func(Request) ([]Directory, error
 
 func parse(from io.Reader) (Request, error) {
 	var request Request
-	line, err := bufio.NewReader(io.LimitReader(from, maxRequest)).ReadBytes('\n')
-	if err != nil {
-		return request, fmt.Errorf("the request has no end within %d bytes: %w", maxRequest, err)
+	header := make([]byte, headerBytes)
+	if _, err := io.ReadFull(from, header); err != nil {
+		return request, fmt.Errorf("the request has no header: %w", err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(line))
+	length := binary.BigEndian.Uint32(header) &^ lastFragment
+	if length < uint32(len(hello)) || length > maxRequest {
+		return request, fmt.Errorf("the request has %d bytes, and may have %d", length, maxRequest)
+	}
+	record := make([]byte, length)
+	if _, err := io.ReadFull(from, record); err != nil {
+		return request, fmt.Errorf("the request ends too early: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(record[len(hello):]))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&request); err != nil {
 		return request, fmt.Errorf("the request can't be read: %w", err)

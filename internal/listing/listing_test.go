@@ -76,57 +76,67 @@ func TestWhoListsNothingIsAskedByNFS(t *testing.T) {
 }
 
 func TestABadQuestionIsRefused(t *testing.T) {
-	for _, line := range []string{"", "{}\n", `{"share":"s"}` + "\n", `{"share":"s","depth":-1}` + "\n", `{"share":"s","depth":1,"user":"x"}` + "\n", "nonsense\n", strings.Repeat("x", 2*maxRequest) + "\n"} {
-		var told strings.Builder
-		err := Answer(strings.NewReader(line), &told, func(Request) ([]Directory, error) {
-			t.Errorf("%.40q was carried out", line)
-			return nil, nil
-		})
-		if err != nil || !strings.Contains(told.String(), `"error"`) {
-			t.Errorf("%.40q: %s, %v", line, told.String(), err)
-		}
+	for _, text := range []string{"", "{}", `{"share":"s"}`, `{"share":"s","depth":-1}`, `{"share":"s","depth":1,"user":"x"}`, "nonsense", strings.Repeat("x", 2*maxRequest)} {
+		refused(t, recordOf(hello+text))
+	}
+	for _, record := range []string{"", "\x80", "\x80\x00\x00\x04howd", recordOf(hello + `{"share":"s","depth":1}`)[:40]} {
+		refused(t, record)
 	}
 }
 
-// A record's first byte tells that it is none of this: nothing more is waited for.
-func TestARecordIsNoQuestion(t *testing.T) {
-	near, far := net.Pipe()
-	defer func() { _ = near.Close() }()
-	go func() { _, _ = near.Write([]byte{0x80}) }()
-	_ = far.SetReadDeadline(time.Now().Add(2 * time.Second))
-	reader := bufio.NewReader(far)
-	asked, err := Asked(reader)
-	if asked || err != nil {
-		t.Fatalf("%v, %v", asked, err)
+func recordOf(text string) string {
+	return string(binary.BigEndian.AppendUint32(nil, lastFragment|uint32(len(text)))) + text
+}
+
+func refused(t *testing.T, record string) {
+	t.Helper()
+	var told strings.Builder
+	err := Answer(strings.NewReader(record), &told, func(Request) ([]Directory, error) {
+		t.Errorf("%.40q was carried out", record)
+		return nil, nil
+	})
+	if err != nil || !strings.Contains(told.String(), `"error"`) {
+		t.Errorf("%.40q: %s, %v", record, told.String(), err)
 	}
-	if b, err := reader.ReadByte(); b != 0x80 || err != nil {
-		t.Errorf("the record begins with %x, %v", b, err)
+}
+
+// A call is told from a question by the first byte that differs: nothing more is waited for.
+func TestACallIsNoQuestion(t *testing.T) {
+	for _, begins := range []string{"\x00", "\x80\x00\x00\x28\x00", "\x80\x00\x00\x28howdy"} {
+		near, far := net.Pipe()
+		go func() { _, _ = near.Write([]byte(begins)) }()
+		_ = far.SetReadDeadline(time.Now().Add(2 * time.Second))
+		reader := bufio.NewReader(far)
+		if asked, err := Asked(reader); asked || err != nil {
+			t.Errorf("%q: %v, %v", begins, asked, err)
+		}
+		rest := make([]byte, len(begins))
+		if _, err := io.ReadFull(reader, rest); err != nil || string(rest) != begins {
+			t.Errorf("%q: %q is left, %v", begins, rest, err)
+		}
+		_ = near.Close()
 	}
 }
 
 func FuzzAsked(f *testing.F) {
-	f.Add([]byte(hello))
-	f.Add([]byte("howdah listing 2\n"))
-	f.Add(binary.BigEndian.AppendUint32(nil, 1<<31|40))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		reader := bufio.NewReader(strings.NewReader(string(text)))
+	f.Add(recordOf(hello))
+	f.Add(recordOf("howdah listing 2\n"))
+	f.Add(recordOf(strings.Repeat("\x00", 40)))
+	f.Fuzz(func(t *testing.T, text string) {
+		reader := bufio.NewReader(strings.NewReader(text))
 		asked, err := Asked(reader)
-		rest, _ := io.ReadAll(reader)
-		if whole := strings.HasPrefix(string(text), hello); asked != whole {
+		if question := len(text) > headerBytes && text[0] == 0x80 && strings.HasPrefix(text[headerBytes:], hello); asked != question {
 			t.Fatalf("%q is asked: %v (%v)", text, asked, err)
 		}
-		if asked {
-			rest = append([]byte(hello), rest...)
-		}
-		if string(rest) != string(text) {
+		if rest, _ := io.ReadAll(reader); string(rest) != text {
 			t.Fatalf("of %q %q is left", text, rest)
 		}
 	})
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add(`{"share":"s","depth":1}` + "\n")
-	f.Add(`{"share":"","depth":1e9}` + "\n")
+	f.Add(recordOf(hello + `{"share":"s","depth":1}`))
+	f.Add(recordOf(hello + `{"share":"","depth":1e9}`))
 	f.Fuzz(func(t *testing.T, text string) {
 		var told strings.Builder
 		err := Answer(strings.NewReader(text), &told, func(request Request) ([]Directory, error) {

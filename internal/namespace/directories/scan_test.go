@@ -214,3 +214,28 @@ func TestDataServersThatListNothingAreAskedByNFS(t *testing.T) {
 		t.Error("a scan of what can't be listed is done")
 	}
 }
+
+func TestWhatAllDataServersHaveIsListedOnce(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.inCeph()
+	asked := 0
+	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+		asked++
+		return nil, nil
+	}
+	share, _ := w.keeper.Tree.Share("s")
+	for _, name := range []string{"fs-0", "fs-1"} {
+		server, _ := w.keeper.Tree.Server(name)
+		if err := w.keeper.check(t.Context(), share, server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("a check of two data servers asked for %d lists", asked)
+	}
+	w.clock.Step(listGood)
+	w.inventory(t)
+	if asked != 2 {
+		t.Errorf("a list counts for ever: %d were asked for", asked)
+	}
+}
