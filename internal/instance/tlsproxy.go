@@ -139,7 +139,7 @@ func (p *tlsProxy) connect(ctx context.Context, conn net.Conn) error {
 		return nil // It went before it said anything.
 	}
 	if asked {
-		_ = secured.SetDeadline(time.Now().Add(listTimeout))
+		_ = secured.SetDeadline(time.Now().Add(listTimeout + relayTimeout)) // Why it took too long is told.
 		if err := listing.Answer(reader, secured, func(of listing.Request) ([]listing.Directory, error) { return p.list(ctx, of) }); err != nil {
 			p.log.Debug("a namespace server that asked for a share's directories went before the answer", "err", err)
 		}
