@@ -8,12 +8,14 @@
 //
 // And one that begins when clients can use it. Ganesha's begins before it mounts what it serves; where that takes longer than the grace period
 // (a storage that is slow to answer, a busy node), it was over with the first call, and clients lost what they had open and locked (EIO). It
-// begins anew when ganesha takes its port, which is the last that it does before it takes calls. Nothing could have ended the period by then but
-// the one look that ganesha takes when it has read who may reclaim: before that it begins anew, too.
+// begins anew when ganesha makes the reaper, which is the last that it does before it says that it is initialized, and the one that ends
+// grace periods. Nothing else could have ended it by then but the one look that ganesha takes when it has read who may reclaim: before that it
+// begins anew, too. When it takes its port, as it was first, was too early: on a busy node seconds pass between the two (5.5 s were seen).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "grace.h"
@@ -23,9 +25,13 @@ enum { MILLISECONDS_BETWEEN = 100, MILLISECONDS_MOST = 300 * 1000 };
 typedef void start_grace(void *how);
 typedef void wake(void);
 typedef void wait_for_others(void);
+struct fridge;
+struct fridge_parameters;
+typedef int make_fridge(struct fridge **made, const char *name, const struct fridge_parameters *parameters);
 
 __attribute__((visibility("default"))) start_grace nfs_start_grace;
 __attribute__((visibility("default"))) wait_for_others nfs_wait_for_grace_enforcement;
+__attribute__((visibility("default"))) make_fridge fridgethr_init;
 
 static start_grace *ganeshas;
 static wake *ganesha_wakes_reaper;
@@ -51,7 +57,7 @@ void nfs_start_grace(void *how)
 }
 
 // In grace ganesha takes a start without a reason (an event) for more time, and reads nothing anew.
-void begin_grace_anew(void)
+static void begin_grace_anew(void)
 {
 	if (began != 0)
 		nfs_start_grace(NULL);
@@ -64,6 +70,16 @@ void nfs_wait_for_grace_enforcement(void)
 
 	begin_grace_anew();
 	ganeshas_wait();
+}
+
+// Ganesha makes threads of a kind (fridgethr.c); those named so end grace periods (nfs_reaper_thread.c).
+int fridgethr_init(struct fridge **made, const char *name, const struct fridge_parameters *parameters)
+{
+	make_fridge *ganeshas_make = (make_fridge *)dlsym(RTLD_NEXT, "fridgethr_init");
+
+	if (strcmp(name, "reaper") == 0)
+		begin_grace_anew();
+	return ganeshas_make(made, name, parameters);
 }
 
 void look_at_grace(void)

@@ -5,7 +5,4 @@
 // look_at_grace is called by each compound that works on a file.
 void look_at_grace(void);
 
-// begin_grace_anew is called when ganesha takes the port of its clients: from then on they can reclaim.
-void begin_grace_anew(void);
-
 #endif

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "grace.h"
 
 typedef int bind_socket(int socket, const struct sockaddr *address, socklen_t length);
 
@@ -69,7 +68,6 @@ int bind(int socket, const struct sockaddr *address, socklen_t length)
 		// has the port for itself.
 		if (option_of(held, SO_ACCEPTCONN) == 1 && option_of(held, SO_DOMAIN) == option_of(socket, SO_DOMAIN)) {
 			copy_options(socket, held);
-			begin_grace_anew();
 			return dup2(held, socket) < 0 ? -1 : 0;
 		}
 	}
