@@ -36,7 +36,12 @@ finish() {
     echo "e2e: failed with $status; the state of the lab follows" >&2
     { kubectl get nodes,pods -A -o wide
       kubectl get events -A --sort-by=.lastTimestamp | tail -40
-      kubectl -n howdah-system logs deployment/howdah --tail=80; } >&2 2>&1 || true
+      kubectl -n howdah-system logs deployment/howdah --tail=80
+      # The kernels' NFS clients say there what they gave up.
+      for node in $(kubectl get nodes -o name); do
+        echo "kernel of $node:"
+        hack/lab/lab exec --name "$name" "${node#node/}" -- dmesg | tail -20
+      done; } >&2 2>&1 || true
   fi
   if [ "${HOWDAH_E2E_KEEP:-}" = yes ]; then
     echo "e2e: the lab $name is still up: eval \"\$(hack/lab/lab env --name $name)\"" >&2

@@ -12,7 +12,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
@@ -72,6 +74,57 @@ func describeRates(found []int) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("median %d/s, lowest second %d, highest %d, over %d s", found[len(found)/2], found[0], found[len(found)-1], len(found))
+}
+
+// snapshotCost is what random writes have left of their rate before, and how long it took to make and to remove the snapshots.
+type snapshotCost struct {
+	during, with     float64
+	making, removing time.Duration
+}
+
+// costOfSnapshots measures random writes of a pod before, while snapshots are made, with them, while they are removed, and after. It ends the writers.
+func costOfSnapshots(ctx context.Context, whose, pod, file string, many int, create, remove func()) snapshotCost {
+	GinkgoHelper()
+	type result struct {
+		log string
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		log, err := c.ShellInput(ctx, pod, "cat >/tmp/random.pl && perl /tmp/random.pl "+file, strings.NewReader(randomWrites))
+		done <- result{log, err}
+	}()
+	const quiet = 30 * time.Second
+	time.Sleep(2 * quiet) // The first half writes the file, too.
+	before := time.Now()
+	create()
+	after := time.Now()
+	time.Sleep(quiet)
+	with := time.Now()
+	remove()
+	removed := time.Now()
+	time.Sleep(quiet)
+	end := time.Now()
+	sh(ctx, pod, "touch /tmp/stop")
+	got := <-done
+	Expect(got.err).NotTo(HaveOccurred())
+	var medians []float64
+	for _, part := range []struct {
+		what        string
+		from, until time.Time
+	}{
+		{"before", before.Add(-quiet), before},
+		{fmt.Sprintf("while %d are made in %s", many, after.Sub(before).Round(time.Second)), before, after},
+		{"with all of them", after, with},
+		{fmt.Sprintf("while they are removed in %s", removed.Sub(with).Round(time.Second)), with, removed},
+		{"after", removed, end},
+	} {
+		found := rates(got.log, part.from, part.until)
+		AddReportEntry("8 KiB random writes, O_SYNC, four writers, "+whose+": "+part.what, describeRates(found), ReportEntryVisibilityAlways)
+		Expect(found).NotTo(BeEmpty(), part.what)
+		medians = append(medians, float64(found[len(found)/2]))
+	}
+	return snapshotCost{medians[1] / medians[0], medians[2] / medians[0], after.Sub(before), removed.Sub(with)}
 }
 
 func snapshotReady(name string) func(context.Context) error {
@@ -222,52 +275,45 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		Expect(err).NotTo(HaveOccurred(), output)
 	}, SpecTimeout(limit))
 
-	It(fmt.Sprintf("cost writers what they cost: 8 KiB at random places before, during and after %d of them", many), func(ctx SpecContext) {
-		type result struct {
-			log string
-			err error
-		}
-		done := make(chan result, 1)
+	It(fmt.Sprintf("cost writers what they cost: 8 KiB at random places before, during and after %d of them, and without Howdah", many), func(ctx SpecContext) {
 		sh(ctx, writer, "rm -f /tmp/stop")
-		go func() {
-			log, err := c.ShellInput(ctx, writer, "cat >/tmp/random.pl && perl /tmp/random.pl "+mountPoint+"/d0/random", strings.NewReader(randomWrites))
-			done <- result{log, err}
-		}()
-		const quiet = 30 * time.Second
-		time.Sleep(2 * quiet) // The first half writes the file, too.
-		before := time.Now()
-		for i := range many {
-			newSnapshot(ctx, fmt.Sprintf("many-%02d", i), share)
+		through := costOfSnapshots(ctx, "through Howdah", writer, mountPoint+"/d0/random", many, func() {
+			for i := range many {
+				newSnapshot(ctx, fmt.Sprintf("many-%02d", i), share)
+			}
+			for i := range many {
+				Eventually(ctx, snapshotReady(fmt.Sprintf("many-%02d", i))).Should(Succeed())
+			}
+		}, func() {
+			output, err := c.Kubectl(ctx, "delete", "fsnap", "--all", "--timeout=10m")
+			Expect(err).NotTo(HaveOccurred(), output)
+		})
+
+		By("writing as long and as much by ceph-fuse, while the same number is made by Ceph's manager alone, as fast as the steward made them")
+		plain := newSubvolume(ctx, "without")
+		files(ctx, "without", clientFiles(plain.account))
+		run(ctx, "without", cephImage, "without", "/etc/ceph", func(container *corev1.Container) {
+			container.SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		}, "sleep", "infinity")
+		sh(ctx, "without", "mkdir -p /mnt/share && ceph-fuse --id %s --client_fs %s -r %s /mnt/share", plain.user, filesystem, plain.path)
+		pause := through.making / many
+		of := func(i int, verb string) request {
+			return toMgr("fs subvolume snapshot "+verb, request{"vol_name": filesystem, "group_name": group, "sub_name": plain.name, "snap_name": fmt.Sprintf("many-%02d", i)})
 		}
-		for i := range many {
-			Eventually(ctx, snapshotReady(fmt.Sprintf("many-%02d", i))).Should(Succeed())
+		each := func(verb string, pause time.Duration) func() {
+			return func() {
+				ticker := time.NewTicker(max(pause, time.Millisecond))
+				defer ticker.Stop()
+				for i := range many {
+					admin.must(ctx, of(i, verb))
+					<-ticker.C
+				}
+			}
 		}
-		after := time.Now()
-		time.Sleep(quiet)
-		with := time.Now()
-		output, err := c.Kubectl(ctx, "delete", "fsnap", "--all", "--timeout=10m")
-		Expect(err).NotTo(HaveOccurred(), output)
-		removed := time.Now()
-		time.Sleep(quiet)
-		end := time.Now()
-		sh(ctx, writer, "touch /tmp/stop")
-		got := <-done
-		Expect(got.err).NotTo(HaveOccurred())
-		for _, part := range []struct {
-			what        string
-			from, until time.Time
-		}{
-			{"before", before.Add(-quiet), before},
-			{fmt.Sprintf("while %d are made in %s", many, after.Sub(before).Round(time.Second)), before, after},
-			{"with all of them", after, with},
-			{fmt.Sprintf("while they are removed in %s", removed.Sub(with).Round(time.Second)), with, removed},
-			{"after", removed, end},
-		} {
-			found := rates(got.log, part.from, part.until)
-			AddReportEntry("8 KiB random writes, O_SYNC, four writers: "+part.what, describeRates(found), ReportEntryVisibilityAlways)
-			Expect(found).NotTo(BeEmpty(), part.what)
-		}
-	}, SpecTimeout(2*limit))
+		without := costOfSnapshots(ctx, "by ceph-fuse", "without", "/mnt/share/random", many, each("create", pause), each("rm", through.removing/many))
+		AddReportEntry("of the writes before, while they are made / with all of them",
+			fmt.Sprintf("through Howdah %.2f / %.2f, by ceph-fuse %.2f / %.2f", through.during, through.with, without.during, without.with), ReportEntryVisibilityAlways)
+	}, SpecTimeout(3*limit))
 
 	It("hold the deletion of a share that takes its data along", func(ctx SpecContext) {
 		newSnapshot(ctx, "last", share)

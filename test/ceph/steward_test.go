@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,18 @@ import (
 )
 
 // What a steward is worth: to clients when a data server dies, and to people when accounts are wrong.
+var clientsOfBefore = regexp.MustCompile(`clid count\((\d+)\)`)
+
+// waitedFor is how many clients of before the last ganesha of a data server knew, by its log.
+func waitedFor(ctx context.Context, dataServer string) string {
+	GinkgoHelper()
+	log, err := c.Kubectl(ctx, "logs", dataServer)
+	Expect(err).NotTo(HaveOccurred(), log)
+	counts := clientsOfBefore.FindAllStringSubmatch(log, -1)
+	Expect(counts).NotTo(BeEmpty(), log)
+	return counts[len(counts)-1][1]
+}
+
 var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOnFailure, Label("ceph"), func() {
 	const (
 		name                        = "stewarded"
@@ -139,6 +152,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		for _, time := range []string{"first", "second"} {
 			judge("ganesha killed with SIGKILL, the "+time+" time", underLoad(ctx, map[string]string{near: hit, far: spared}, func() { kill(ctx, victim) }))
 			Eventually(ctx, fileServerReady(name)).Should(Succeed())
+			Expect(waitedFor(ctx, victim)).To(Equal("1"), "ganesha waits for the one client that can have something to reclaim, not for Howdah's own")
 		}
 		output, err := c.Kubectl(ctx, "logs", "deployment/"+name+"-steward", "--tail=200")
 		Expect(err).NotTo(HaveOccurred(), output)

@@ -144,7 +144,15 @@ func dump(ctx context.Context) {
 		output, err := c.Kubectl(ctx, args...)
 		fmt.Fprintf(GinkgoWriter, "--- kubectl %v (%v)\n%s\n", args, err, output)
 	}
+	for _, client := range []string{clientA, clientB} {
+		output, err := c.Shell(ctx, client, failedOperations)
+		fmt.Fprintf(GinkgoWriter, "--- what NFS servers refused the client %s, by the kernel's count (%v)\n%s\n", client, err, output)
+	}
 }
+
+// failedOperations prints the client's mounts and, of each, the operations that ended with an error: their names, how many there
+// were, and how many of them failed (the last column of a line of /proc/self/mountstats, since Linux 5.3).
+const failedOperations = `awk '/^device .* with fstype nfs4/ {print $2, $5} NF == 11 && /^[ \t]*[A-Z_]+: / && $NF > 0 {print "  ", $1, $2, $NF}' /proc/self/mountstats`
 
 func newFileServer(ctx context.Context, name string, replicas int32) *v1alpha1.FileServer {
 	return &v1alpha1.FileServer{
