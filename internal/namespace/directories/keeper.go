@@ -57,8 +57,6 @@ type Keeper struct {
 	seen map[task]seen
 	// scanned has the shares whose directories on a server are known, with what the scan depended on.
 	scanned map[task]string
-
-	lists lists
 }
 
 type seen struct {

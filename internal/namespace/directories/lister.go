@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -22,16 +19,13 @@ type lister func(ctx context.Context, volume int32, rel string) ([]nfs.DirEntry,
 
 // listerOf looks through a data server's NFS service. Where all have the same storage that would leave its client there with capabilities of
 // all that it has seen, and then no other has its own directories to itself, and changes in them take two to three times as long: there
-// the data server is asked to look past it, at once for the whole share.
+// the data server is asked to look past it, at once for the whole share. Each look asks anew: a list of a moment ago does not have what was made
+// since, and a look that does not find it is not repeated for minutes (a lost ShareDirectory would not be back).
 func (k *Keeper) listerOf(ctx context.Context, share *tree.Share, server *tree.Server) (lister, error) {
 	if server.SharedStorage && k.List != nil {
-		began := k.Clock.Now()
-		if list, ok := k.lists.recent(share.UID, began); ok {
-			return list, nil
-		}
 		found, err := k.List(ctx, server.Address, share.Name, int32(max(share.Depth, 1)))
 		if err == nil {
-			return k.lists.put(share.UID, listed(found), began), nil
+			return listed(found), nil
 		}
 		if !errors.Is(err, listing.ErrNotOffered) {
 			return nil, fmt.Errorf("list share %s on data server %s: %w", share.Name, server.Name, err)
@@ -47,39 +41,6 @@ func (k *Keeper) listerOf(ctx context.Context, share *tree.Share, server *tree.S
 		}
 		return entries, nil
 	}, nil
-}
-
-// listGood is how long a list counts for the other data servers, too: they are looked at one after the other, and have the same. What it does
-// not have is looked at by itself before anything is done, and what was made past Howdah since is found the next time.
-const listGood = 10 * time.Second
-
-// lists are those of the last moments, by the share's UID. The zero value is ready.
-type lists struct {
-	mu     sync.Mutex
-	latest map[string]recentList
-}
-
-type recentList struct {
-	list lister
-	at   time.Time
-}
-
-func (l *lists) recent(share string, now time.Time) (lister, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.latest, func(_ string, r recentList) bool { return now.Sub(r.at) >= listGood })
-	r, ok := l.latest[share]
-	return r.list, ok
-}
-
-func (l *lists) put(share string, list lister, now time.Time) lister {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.latest == nil {
-		l.latest = map[string]recentList{}
-	}
-	l.latest[share] = recentList{list, now}
-	return list
 }
 
 func listed(found []listing.Directory) lister {
