@@ -40,7 +40,7 @@ finish() {
       # The kernels' NFS clients say there what they gave up.
       for node in $(kubectl get nodes -o name); do
         echo "kernel of $node:"
-        hack/lab/lab exec --name "$name" "${node#node/}" -- dmesg | tail -20
+        timeout 20 hack/lab/lab exec --name "$name" "${node#node/}" -- dmesg | tail -20
       done; } >&2 2>&1 || true
   fi
   if [ "${HOWDAH_E2E_KEEP:-}" = yes ]; then

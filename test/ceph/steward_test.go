@@ -20,7 +20,6 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// What a steward is worth: to clients when a data server dies, and to people when accounts are wrong.
 var clientsOfBefore = regexp.MustCompile(`clid count\((\d+)\)`)
 
 // waitedFor is how many clients of before the last ganesha of a data server knew, by its log.
@@ -33,6 +32,7 @@ func waitedFor(ctx context.Context, dataServer string) string {
 	return counts[len(counts)-1][1]
 }
 
+// What a steward is worth: to clients when a data server dies, and to people when accounts are wrong.
 var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOnFailure, Label("ceph"), func() {
 	const (
 		name                        = "stewarded"

@@ -150,9 +150,9 @@ func dump(ctx context.Context) {
 	}
 }
 
-// failedOperations prints the client's mounts and, of each, the operations that ended with an error: their names, how many there
-// were, and how many of them failed (the last column of a line of /proc/self/mountstats, since Linux 5.3).
-const failedOperations = `awk '/^device .* with fstype nfs4/ {print $2, $5} NF == 11 && /^[ \t]*[A-Z_]+: / && $NF > 0 {print "  ", $1, $2, $NF}' /proc/self/mountstats`
+// failedOperations prints the operations of the client's mounts that ended with an error: of what is mounted, their names, how many there
+// were, and how many of them failed (the ninth number of a line of /proc/self/mountstats, since Linux 5.3).
+const failedOperations = `awk '/^device / {device = $2 " " $5} NF == 10 && $1 ~ /^[A-Z_]+:$/ && $NF > 0 {print device, $1, $2, $NF}' /proc/self/mountstats`
 
 func newFileServer(ctx context.Context, name string, replicas int32) *v1alpha1.FileServer {
 	return &v1alpha1.FileServer{

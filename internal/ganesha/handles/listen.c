@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-
 typedef int bind_socket(int socket, const struct sockaddr *address, socklen_t length);
 
 __attribute__((visibility("default"))) bind_socket bind;
