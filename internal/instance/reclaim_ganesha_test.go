@@ -44,19 +44,23 @@ func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file 
 // reclaimed anything. A lock that is not reclaimed is lost, and who has it gets EIO.
 func graceIsForClients(t *testing.T) {
 	const grace = 4
-	slow := func(name string, isFar func(pid int) bool) {
+	slow := func(name string, tries int, isFar func(pid int) bool) {
 		s := boot(t, name, 1)
 		s.apply(func(spec *wanted) {
 			spec.LeaseSeconds, spec.GraceSeconds = 2, grace
 			spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
 		})
 		s.settle()
-		s.startsSlowly(name, grace, isFar)
+		s.startsSlowly(name, grace, tries, isFar)
 		s.stop()
 	}
-	slow("slow", func(int) bool { return true })
+	// The grace period begins anew, and some microseconds later ganesha looks whether it is over: a stop that falls between the two is not
+	// mended, and is no stop that a node makes. Three in a row are none.
+	slow("slow", 3, func(int) bool { return true })
+	// After that look, and long before there is a port.
+	slow("later", 1, func(int) bool { time.Sleep(10 * time.Millisecond); return true })
 	// On a busy node seconds pass between the port and the first call.
-	slow("bound", hasPort)
+	slow("bound", 1, hasPort)
 }
 
 // hasPort tells whether ganesha has made the socket that it inherited its own: it has it twice, and this process once.
@@ -81,7 +85,7 @@ func socketsOf(process string) (sockets []string) {
 	return sockets
 }
 
-func (s *dataServer) startsSlowly(name string, grace time.Duration, isFar func(pid int) bool) {
+func (s *dataServer) startsSlowly(name string, grace time.Duration, tries int, isFar func(pid int) bool) {
 	t := s.t
 	t.Helper()
 	for range 20 {
@@ -98,6 +102,9 @@ func (s *dataServer) startsSlowly(name string, grace time.Duration, isFar func(p
 			continue // It was faster than this test.
 		}
 		if status != nfsv4.NFS4_OK {
+			if tries--; tries > 0 {
+				continue
+			}
 			t.Errorf("%s: after a start of more than the %d s of grace a client is refused to reclaim with %s", name, int(grace), client.StatusName(status))
 		}
 		return
