@@ -73,6 +73,10 @@ func Become(text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
+	if err := allowMappings(mapCountFile); err != nil {
+		// A host that does not let us may have a higher limit by other ways, and small guests need none.
+		fmt.Fprintf(os.Stderr, "lab: processes of %s that have more than 256 MiB in lone pages may hang: %v\n", s.Name, err)
+	}
 	runtime.LockOSThread() // Namespace and root belong to this thread until exec.
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)
