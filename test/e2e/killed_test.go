@@ -179,6 +179,11 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 		})
 		killed := killAll(ctx, until)
 		for _, pod := range []string{clientA, clientB} {
+			// Who was stalled by kills all the time has little to be asked about yet: seven lines are a dozen operations.
+			Eventually(ctx, func(ctx context.Context) (int, error) {
+				output, err := c.Shell(ctx, pod, "cat /tmp/ledger")
+				return strings.Count(output, "\n"), err
+			}).WithTimeout(bound(2 * time.Minute)).Should(BeNumerically(">=", 7))
 			shell(ctx, pod, "touch /tmp/stop")
 		}
 		wait.Wait()
