@@ -1,0 +1,77 @@
+package ceph
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+// A ganesha that starts mounts its shares in Ceph one after the other, and its clients wait for the last. No goal is set; that no client has an
+// error, and no line is lost, is asked by underLoad.
+var _ = Describe("A data server with many shares in Ceph", Ordered, Label("ceph", "many-shares"), func() {
+	const (
+		name   = "laden"
+		user   = "laden-user"
+		shares = 12
+	)
+	nameOf := func(i int) string { return fmt.Sprintf("laden-%d", i) }
+	add := func(ctx SpecContext, from, to int) {
+		GinkgoHelper()
+		for i := from; i < to; i++ {
+			Expect(c.Create(ctx, &v1alpha1.FileShare{
+				ObjectMeta: metav1.ObjectMeta{Name: nameOf(i), Namespace: c.Namespace},
+				Spec: v1alpha1.FileShareSpec{
+					FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/" + nameOf(i), Directories: []string{"d0"}, Mode: "0777",
+					ReclaimPolicy: v1alpha1.ReclaimDelete,
+				},
+			})).To(Succeed())
+		}
+		for i := from; i < to; i++ {
+			Eventually(ctx, func() error { return c.ShareReady(ctx, nameOf(i)) }).Should(Succeed())
+		}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		stewarded(ctx, name, 1)
+		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
+			output, err := c.Kubectl(ctx, "delete", "pod", user, "--ignore-not-found", "--grace-period=1", "--timeout=5m")
+			Expect(err).NotTo(HaveOccurred(), output)
+			for i := range shares {
+				output, err := c.Kubectl(ctx, "delete", "fileshare", nameOf(i), "--ignore-not-found", "--wait=false")
+				Expect(err).NotTo(HaveOccurred(), output)
+			}
+			for i := range shares {
+				output, err := c.Kubectl(ctx, "wait", "--for=delete", "fileshare/"+nameOf(i), "--timeout=5m")
+				Expect(err).NotTo(HaveOccurred(), output)
+			}
+		}, NodeTimeout(limit))
+		add(ctx, 0, 1)
+		Expect(c.RunClient(ctx, cluster.ClientPod{Name: user, Claims: map[string]string{mountPoint: nameOf(0)}})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, user)).To(Succeed())
+	}, NodeTimeout(limit))
+
+	It("is back after a kill once it has mounted them all, without an error at its client", func(ctx SpecContext) {
+		killed := func() time.Duration {
+			GinkgoHelper()
+			found := underLoad(ctx, map[string]string{user: mountPoint + "/d0"}, func() {
+				sh(ctx, name+"-0", "kill -9 $(cat %s/ganesha.pid)", serverpod.RunDir)
+				// A look while it is away must not end the load before it is back.
+				time.Sleep(5 * time.Second)
+				Eventually(ctx, fileServerReady(name)).Should(Succeed())
+			})
+			return found[user].io
+		}
+		one := killed()
+		add(ctx, 1, shares)
+		many := killed()
+		AddReportEntry("ganesha killed with SIGKILL: longest write and sync of its client, with one share and with "+fmt.Sprint(shares),
+			fmt.Sprintf("%.1f and %.1f s: %.2f s for each share more", one.Seconds(), many.Seconds(), (many-one).Seconds()/(shares-1)), ReportEntryVisibilityAlways)
+	}, SpecTimeout(limit))
+})
