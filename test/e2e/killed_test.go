@@ -197,6 +197,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			AddReportEntry(pod, fmt.Sprintf("%d operations, longest %.1f s, %d done before they were asked for again", operations, longest/1000, doubtful), ReportEntryVisibilityAlways)
 			Expect(failed).To(BeZero(), func() string { return shell(ctx, pod, "cat /tmp/errors") })
 			Expect(operations).To(BeNumerically(">", 10))
+			expectWithin("longest operation of "+pod, time.Duration(longest)*time.Millisecond, time.Minute)
 			ledgers[pod] = shell(ctx, pod, "cat /tmp/ledger")
 		}
 		AddReportEntry("kills", fmt.Sprintf("%v in %s; %d lives of a share", killed, killFor, lives), ReportEntryVisibilityAlways)
