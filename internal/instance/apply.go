@@ -12,7 +12,6 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
-	"github.com/howdah/howdah/internal/instance/durable"
 	"github.com/howdah/howdah/internal/instance/exportids"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -45,7 +44,7 @@ func (m *manager) apply(ctx, supervised context.Context) *fault {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
 	m.expected.set(config.ServerOwner, config.ServerScope)
-	if err = durable.Write(m.configFile, []byte(text)); err != nil {
+	if err = m.configure(config, text); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
 	m.endHanging()

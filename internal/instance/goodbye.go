@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/ganesha"
-	"github.com/howdah/howdah/internal/instance/durable"
 )
 
 // At its end ganesha gives nothing back that it holds in Ceph: its sessions with the metadata servers stay, for its next start to reclaim what
@@ -64,7 +63,7 @@ func (m *manager) dropExports(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("a configuration without exports: %w", err)
 	}
-	if err := durable.Write(m.configFile, []byte(text)); err != nil {
+	if err := m.configure(config, text); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, goodbyePatience)

@@ -9,7 +9,6 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ganesha"
-	"github.com/howdah/howdah/internal/instance/durable"
 )
 
 // refuse makes sure that nothing is exported, and says of every export why. A ganesha that runs, because all was allowed before,
@@ -43,7 +42,7 @@ func (m *manager) withdraw(ctx, supervised context.Context) *fault {
 	if err != nil {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}
 	}
-	if err := durable.Write(m.configFile, []byte(text)); err != nil {
+	if err := m.configure(config, text); err != nil {
 		return &fault{v1alpha1.ReasonApplyFailed, err}
 	}
 	if failure := m.load(ctx, supervised, text); failure != nil {

@@ -152,7 +152,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
 	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
 	command := exec.Command(s.binary, "-F", "-E", epoch, "-f", s.configFile, "-L", "STDOUT", "-p", s.pidFile)
-	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(s.keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.roundsFile, "HOWDAH_MOUNTS="+mountsFile(s.configFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	lent, environment := s.port.lend()
 	command.ExtraFiles, command.Env = lent, append(command.Env, environment...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

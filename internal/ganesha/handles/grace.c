@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "grace.h"
+#include "mounts.h"
 
 enum { MILLISECONDS_BETWEEN = 100, MILLISECONDS_MOST = 300 * 1000 };
 
@@ -77,8 +78,10 @@ int fridgethr_init(struct fridge **made, const char *name, const struct fridge_p
 {
 	make_fridge *ganeshas_make = (make_fridge *)dlsym(RTLD_NEXT, "fridgethr_init");
 
-	if (strcmp(name, "reaper") == 0)
+	if (strcmp(name, "reaper") == 0) {
 		begin_grace_anew();
+		end_unasked_mounts();
+	}
 	return ganeshas_make(made, name, parameters);
 }
 

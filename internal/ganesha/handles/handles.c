@@ -29,6 +29,7 @@
 #include "siphash.h"
 #include "cephfs.h"
 #include "grace.h"
+#include "mounts.h"
 
 enum { MAC_BYTES = 8, ROUND_BYTES = 2, KEYS_MOST = 2, EXPORTS_MOST = 1 << 16, EXIT_CONFIG = 78 };
 
@@ -246,8 +247,10 @@ void *dlopen(const char *path, int flags)
 	if (path != NULL && strstr(path, "/libfsalceph") != NULL) {
 		void *fsal = real(path, flags);
 
-		if (fsal != NULL)
+		if (fsal != NULL) {
 			prepare_cephfs(fsal);
+			prepare_mounts(fsal);
+		}
 		return fsal;
 	}
 	// Nothing after the call: names without a path (libganesha_rados_recov.so) are searched in the RUNPATH of whom it returns to, and

@@ -1,0 +1,32 @@
+package ganesha
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Mounts are the exports in CephFS that ganesha mounts when it starts, for the library that mounts them side by side (handles/mounts.c):
+// ganesha itself does it one after the other, and takes no calls before the last. Strings that end with a NUL: the path of ceph.conf, the node
+// ID, and for each export, in the order of the ids, its user, its file system and its path. Empty if there are none.
+// The configuration must be one that Render takes: no value has a NUL.
+func Mounts(config Config) []byte {
+	if config.Ceph == nil {
+		return nil
+	}
+	exports := slices.DeleteFunc(slices.Clone(config.Exports), func(export Export) bool { return export.CephFS == nil })
+	if len(exports) == 0 {
+		return nil
+	}
+	slices.SortFunc(exports, func(a, b Export) int { return cmp.Compare(a.ID, b.ID) })
+	var text []byte
+	write := func(values ...string) {
+		for _, value := range values {
+			text = append(append(text, value...), 0)
+		}
+	}
+	write(config.Ceph.ConfigFile, config.Ceph.NodeID)
+	for _, export := range exports {
+		write(export.CephFS.User, export.CephFS.FileSystem, export.Path)
+	}
+	return text
+}
