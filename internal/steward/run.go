@@ -60,7 +60,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		connectors[i] = &connector{helper: o.Helper, credential: o.Credential, directory: directory}
 	}
 	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{}}
-	fences := &fencer{api: to, connector: connectors[1], log: o.Log}
+	fences := &fencer{api: to, connector: connectors[1], log: o.Log, seen: map[string]sighting{}, answered: map[string]string{}}
 	snapshots := &snapper{api: to, connector: connectors[2], log: o.Log, now: time.Now}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return to.run(ctx) })

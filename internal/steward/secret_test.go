@@ -71,15 +71,3 @@ func TestTheSecretIsNotWrittenBeforeAllThatItMayHaveHadIsKnown(t *testing.T) {
 		}
 	}
 }
-
-// Whoever may write a request could else have anybody shut out; and what is answered late must not hit the ganesha that has started since.
-func TestOnlyWhoWatchesAndWasNamedIsShutOut(t *testing.T) {
-	watchers := []ceph.Watcher{{Address: "10.0.0.1:0/5"}, {Address: "10.0.0.1:0/6"}, {Address: "10.0.0.1:0/5"}}
-	got := fenceable([]string{"10.0.0.1:0/5", "10.0.0.9:0/1"}, watchers)
-	if len(got) != 1 || got[0] != "10.0.0.1:0/5" {
-		t.Errorf("%v", got)
-	}
-	if got := fenceable([]string{"10.0.0.9:0/1"}, watchers); len(got) != 0 {
-		t.Errorf("%v", got)
-	}
-}
