@@ -232,7 +232,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		began := time.Now()
 		sh(ctx, writer, "mkdir %s/new && echo new >%s/new/file", mountPoint, mountPoint)
 		// 300 s if the data server that went had left its sessions behind.
-		within("a mkdir after a data server has gone for good", time.Since(began), 10*time.Second)
+		within("a mkdir after a data server has gone for good", time.Since(began), 10*time.Second, 0)
 		Expect(ownerOf(ctx, share, "new")).To(Equal(name + "-0"))
 		Eventually(ctx, func(ctx context.Context) v1alpha1.DrainState {
 			object := &v1alpha1.FileServer{}

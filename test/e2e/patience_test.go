@@ -36,7 +36,12 @@ func cpuShare() float64 {
 // machine that has CPU to spare.
 func expectWithin(what string, took, goal time.Duration) {
 	GinkgoHelper()
-	verdict, failed := spare.Judge(took, goal, patience, cpuShare())
+	before, unknown := spare.Now()
+	room := spare.Room{Share: cpuShare()}
+	if after, err := spare.Now(); unknown == nil && err == nil {
+		room.Stolen = after.Since(before).Stolen
+	}
+	verdict, failed := spare.Judge(took, goal, patience, room)
 	AddReportEntry(what, verdict, ReportEntryVisibilityAlways)
 	Expect(failed).To(BeFalse(), "%s: %s", what, verdict)
 }
