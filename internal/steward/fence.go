@@ -21,7 +21,8 @@ const (
 	// stayConnected is how often the fencer's connection is looked at while nobody asks, so that there is one when somebody does, and how often
 	// one of the data servers' recovery records is.
 	stayConnected = 30 * time.Second
-	// lookAfter is when that is due for the first time: a ganesha that was fenced for watches its records anew by then.
+	// lookAfter is that while there is a data server of whom nothing is known: one that was fenced for watches its records anew by then, and
+	// one that is new does soon.
 	lookAfter = 10 * time.Second
 )
 
@@ -52,22 +53,22 @@ func (f *fencer) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-f.api.asked:
-			if f.pass(ctx, false) {
+			if answered, _ := f.pass(ctx, false); answered {
 				timer.Reset(lookAfter)
 			}
 		case <-timer.C:
-			f.pass(ctx, true)
-			timer.Reset(stayConnected)
+			_, next := f.pass(ctx, true)
+			timer.Reset(next)
 		}
 	}
 }
 
-// pass answers who asks, and tells whether anybody did. If it is idle it looks at the records of one data server: who asks meanwhile waits for
-// one look at most.
-func (f *fencer) pass(ctx context.Context, idle bool) (answered bool) {
+// pass answers who asks, and tells whether anybody did. If it is idle it looks at the records of one data server, and tells when to look at the
+// next: who asks meanwhile waits for one look at most.
+func (f *fencer) pass(ctx context.Context, idle bool) (answered bool, next time.Duration) {
 	w, err := f.api.read(ctx)
 	if err != nil || w.steward == nil || !idle && !slices.ContainsFunc(w.servers, f.isAsked) {
-		return false
+		return false, stayConnected
 	}
 	connection, unconnected := f.connector.connected(ctx, &w.steward.Spec.Ceph)
 	for _, server := range w.servers {
@@ -79,7 +80,15 @@ func (f *fencer) pass(ctx context.Context, idle bool) (answered bool) {
 	if server := stalest(w.servers, f.seen); idle && unconnected == nil && server != nil {
 		f.look(ctx, connection, w.steward, server)
 	}
-	return answered
+	return answered, untilNext(w.servers, f.seen)
+}
+
+// untilNext is how long nobody is looked at.
+func untilNext(servers []*internalv1.DataServer, seen map[string]sighting) time.Duration {
+	if slices.ContainsFunc(servers, func(server *internalv1.DataServer) bool { return len(seen[server.Name].addresses) == 0 }) {
+		return lookAfter
+	}
+	return stayConnected
 }
 
 // look keeps who watches the data server's recovery records; nobody, if it can't be known.

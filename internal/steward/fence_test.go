@@ -42,6 +42,15 @@ func TestTheDataServerLookedAtLongestAgoIsNext(t *testing.T) {
 	if stalest(nil, seen) != nil {
 		t.Error("there is none")
 	}
+	if got := untilNext(servers, seen); got != lookAfter {
+		t.Errorf("%s while nobody was seen", got)
+	}
+	for _, server := range servers {
+		seen[server.Name] = sighting{addresses: []string{ended}, at: now}
+	}
+	if got := untilNext(servers, seen); got != stayConnected {
+		t.Errorf("%s when all were seen", got)
+	}
 }
 
 // The steward may be told of its own answer before it reads it.
