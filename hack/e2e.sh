@@ -34,13 +34,14 @@ finish() {
   trap - EXIT INT TERM HUP
   if [ "$status" -ne 0 ]; then
     echo "e2e: failed with $status; the state of the lab follows" >&2
-    { kubectl get nodes,pods -A -o wide
-      kubectl get events -A --sort-by=.lastTimestamp | tail -40
-      kubectl -n howdah-system logs deployment/howdah --tail=80
+    # Little, as the suite has shown its own part of it: what failed must not be pushed out of the end of a log.
+    { kubectl get nodes,pods -A -o wide | grep -vE ' (Running|Completed) ' | cut -c1-160
+      kubectl get events -A --field-selector type=Warning --sort-by=.lastTimestamp | tail -12 | cut -c1-240
+      kubectl -n howdah-system logs deployment/howdah --tail=400 | grep -v '"msg":"Starting ' | tail -12 | cut -c1-400
       # The kernels' NFS clients say there what they gave up.
       for node in $(kubectl get nodes -o name); do
         echo "kernel of $node:"
-        timeout 20 hack/lab/lab exec --name "$name" "${node#node/}" -- dmesg | tail -20
+        timeout 20 hack/lab/lab exec --name "$name" "${node#node/}" -- dmesg | grep -vE 'cni0|veth|EXT4-fs' | tail -6
       done; } >&2 2>&1 || true
   fi
   if [ "${HOWDAH_E2E_KEEP:-}" = yes ]; then
