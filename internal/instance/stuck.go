@@ -22,8 +22,12 @@ const (
 // errSilent tells that a reload has no answer.
 var errSilent = errors.New("ganesha did not say in time that it has reloaded")
 
-// unstickStart ends a start of ganesha that hangs in an export, and has it start without.
+// unstickStart ends a start of ganesha that hangs in an export, and has it start without. Before there is one nothing hangs: a share in
+// Ceph may have no answer then because of what the pod before left, which only the start itself shuts out.
 func (m *manager) unstickStart(ctx context.Context, state ganeshaState) {
+	if state.PID == 0 {
+		return
+	}
 	if m.storage.LookEvery() == 0 || m.now().Sub(state.Since) < startPatience || m.askedStart == state.Starts && m.now().Sub(m.askedAt) < askAgain {
 		return
 	}
