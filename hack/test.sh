@@ -91,9 +91,8 @@ ceph() {
   local with=(env HOWDAH_E2E_BACKEND=ceph HOWDAH_E2E_CEPH=yes hack/e2e.sh)
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env HOWDAH_E2E_BACKEND=ceph)
   # Packages one after the other: all have the same Ceph. HOWDAH_E2E_LABELS=ceph leaves the suites of e2e out; what needs more than this lab has, or
-  # ten minutes more, has targets of its own (make test-rook, make test-ceph-failures). Ginkgo gives a suite an hour if nothing is said, which
-  # test/ceph needs on a slow day: each of its specs has a limit of its own.
-  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.timeout=3h -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook}"
+  # ten minutes more, has targets of its own (make test-rook, make test-ceph-failures).
+  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook}"
 }
 
 for stage in "$@"; do
