@@ -148,6 +148,10 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
 		}
 	}
+	// The start that follows need not make a connection for it, which takes half a second or more while its clients wait.
+	if found, err := own.Watchers(ctx, b.place(), ceph.GraceObject); err == nil {
+		b.watching.setBeforeFirst(ceph.Dead(found))
+	}
 	b.joined = true
 	return nil
 }
@@ -293,8 +297,8 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 		return nil
 	}
 	// Who was seen is known without asking Ceph, which takes half a second or more.
-	dead := b.watching.take()
-	if len(dead) == 0 {
+	dead, known := b.watching.take()
+	if !known {
 		var err error
 		if dead, err = b.watchers(ctx); err != nil {
 			return err

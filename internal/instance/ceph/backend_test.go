@@ -406,6 +406,43 @@ func TestWhoWatchedIsShutOutWithoutAskingCeph(t *testing.T) {
 	starts("Ceph did not answer since", "10.244.1.9:0/2")
 }
 
+// Claim has a connection already when it finds who watches: the pod before this one, or nobody.
+func TestTheFirstStartShutsOutWhomClaimSaw(t *testing.T) {
+	for name, tc := range map[string]struct{ watchers, want string }{
+		"the pod before was killed":   {`[{"address":"10.244.1.9:0/1"}]`, "10.244.1.9:0/1"},
+		"the pod before said goodbye": {`[]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, fenced := stored(t, whole().but("watchers", `{"code":0,"result":`+tc.watchers+`}`), nil), make(chan []string, 1)
+			b.options.Fence = func(_ context.Context, addresses []string) error {
+				fenced <- addresses
+				return nil
+			}
+			if err := b.Claim(t.Context(), &internalv1.DataServer{}); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := json.Marshal(whole().but("connect rec", `{"code":110,"words":"no connection more"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(helps, string(answer))
+			if err := b.BeforeStart(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if tc.want != "" {
+				got = strings.Join(<-fenced, " ")
+			}
+			if got != tc.want {
+				t.Errorf("%q is shut out, not %q", got, tc.want)
+			}
+			if err := b.BeforeStart(t.Context(), ""); err == nil {
+				t.Error("who watches after the first start was not asked")
+			}
+		})
+	}
+}
+
 // A listing of another directory than the exported one would make everything seem to be missing.
 func TestOnlyWhatIsExportedIsListed(t *testing.T) {
 	b := stored(t, whole().but("fs.tree", `{"code":0,"result":[{"path":"train","uid":1,"gid":2,"mode":493}]}`), map[string]string{

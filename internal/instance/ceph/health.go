@@ -43,8 +43,14 @@ type healthWatch struct {
 	reached bool
 }
 
-// WatchHealth asks for the cluster's health, and tells of it when it is another.
+// WatchHealth asks for the cluster's health, and tells of it when it is another. It leaves the first seconds to ganesha's start, which connects,
+// too: what is wrong with Ceph then, Claim says.
 func (b *Backend) WatchHealth(ctx context.Context, tell func(backend.Health) error) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(healthEvery):
+	}
 	watch := &healthWatch{
 		connect: func(ctx context.Context) (asked, error) {
 			connection, err := b.connect(ctx, b.options.RecoveryUser)

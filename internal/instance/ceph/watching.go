@@ -7,19 +7,28 @@ import "sync"
 type watching struct {
 	mutex     sync.Mutex
 	addresses []string
+	// nobody: it is known that there is nobody, since no ganesha was started yet.
+	nobody bool
 }
 
 func (w *watching) set(addresses []string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.addresses = addresses
+	w.addresses, w.nobody = addresses, false
 }
 
-// take is called while no ganesha runs, so all are dead.
-func (w *watching) take() []string {
+// setBeforeFirst is for the time before the first start, when nobody comes any more.
+func (w *watching) setBeforeFirst(addresses []string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	addresses := w.addresses
-	w.addresses = nil
-	return addresses
+	w.addresses, w.nobody = addresses, len(addresses) == 0
+}
+
+// take is called while no ganesha runs, so all are dead. It is not known who watches if nobody was seen while one ran.
+func (w *watching) take() (addresses []string, known bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	addresses, known = w.addresses, w.nobody || len(w.addresses) > 0
+	w.addresses, w.nobody = nil, false
+	return addresses, known
 }
