@@ -17,10 +17,12 @@ sub done { my ($what, $already, $do) = @_;
 	my $took = 1000 * (uptime() - $start); $longest = $took if $took > $longest; $operations++;
 	return 1 if $ok;
 	if ($already && $error == $already) { $doubtful++; return 1 }
-	$errors++; print $log "$what: $error\n"; return 0;
+	$errors++; printf $log "%s: %s (after %.1f s, at %s UTC)\n", $what, $error, $took / 1000, join ":", (gmtime)[2, 1, 0]; return 0;
 }
+my $step; # What of a write failed tells who failed it: without an open there was no state to lose.
 sub write_file { my ($path, $text) = @_;
-	open my $f, ">", $path or return 0; print $f $text or return 0; $f->sync or return 0; return close $f;
+	$step = "open"; open my $f, ">", $path or return 0; print $f $text or return 0;
+	$step = "sync"; $f->sync or return 0; $step = "close"; return close $f;
 }
 for (my $n = 0; !-e "/tmp/stop"; $n++) {
 	my ($name, $file) = ("$who-$n", "file");
@@ -36,7 +38,7 @@ for (my $n = 0; !-e "/tmp/stop"; $n++) {
 	}
 	if ($n % 5 == 3) { print $ledger "D $name\n"; next }
 	my $text = "$who wrote $n";
-	done("write $name/$file", 0, sub { write_file("$name/$file", $text) }) or next;
+	done("write $name/$file", 0, sub { write_file("$name/$file", $text) }) or do { print $log "  it was its $step\n"; next };
 	if ($n % 4 == 0) {
 		done("rename $name/$file", Errno::ENOENT, sub { rename "$name/$file", "$name/moved" }) or next;
 		$file = "moved";
