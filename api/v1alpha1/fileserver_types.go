@@ -186,8 +186,9 @@ type FrontDoor struct {
 // NFSOptions tunes the NFS protocol.
 // +kubebuilder:validation:XValidation:rule="!has(self.graceSeconds) || !has(self.leaseSeconds) || self.graceSeconds >= self.leaseSeconds",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
 type NFSOptions struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10, with storage.ceph 6.
-	// +kubebuilder:validation:Minimum=5
+	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime), at least 7, as Linux renews it every 5 s at
+	// the most often and ganesha's clock has whole seconds; unset means 10, with storage.ceph 8.
+	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=120
 	// +optional
 	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`

@@ -467,6 +467,7 @@ func runScenarios(t *testing.T) {
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
+		{"a client that is late is kept", lateClientsAreKept},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
 		{"removals and new shares are cut at any step", removalsAreCut},

@@ -90,7 +90,7 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		message := fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable).Message
 		Expect(message).To(Equal("2 of 2 data servers use Ceph file system fs1"))
 		for _, server := range dataServersOf(namespace, "training") {
-			Expect(server.Spec.LeaseSeconds).To(Equal(int32(6)))
+			Expect(server.Spec.LeaseSeconds).To(Equal(int32(8)))
 			Expect(server.Spec.GraceSeconds).To(Equal(int32(12)))
 			Expect(server.Spec.Ceph.SecretName).To(Equal("ceph-shares"))
 			Expect(server.Spec.Ceph.Monitors).To(Equal(fs.Spec.Storage.Ceph.External.Monitors))

@@ -26,8 +26,9 @@ const (
 	rootOnly      = int32(0o400)
 	// maxNamed bounds how many things a message names.
 	maxNamed = 5
-	// Measured with Ceph 18.2.7: after kill -9, 3.2 s without I/O and 6.0 s without opens, instead of 9.3 and 22.6 with 10 and 20.
-	leaseSeconds, graceSeconds = 6, 12
+	// Clients that are idle come back when they renew their lease, and grace waits for them: Linux does after two thirds of it, but never before
+	// 5 s (nfs4renewd.c). With 6 s, 5 to 6 of ganesha's clock, they were late when they were a little slow, and could lose what they had locked.
+	leaseSeconds, graceSeconds = 8, 12
 )
 
 // Backend is storage.ceph.

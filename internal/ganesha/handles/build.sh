@@ -31,7 +31,7 @@ fi
 
 mkdir -p "$out/usr/bin" "$out/usr/lib/howdah"
 # shellcheck disable=SC2086
-gcc $flags -shared -fPIC -fvisibility=hidden -Wl,-z,relro,-z,now -s handles.c owners.c clients.c grace.c records.c listen.c cephfs.c mounts.c -o "$out/usr/lib/howdah/libhowdah-handles.so"
+gcc $flags -shared -fPIC -fvisibility=hidden -Wl,-z,relro,-z,now -s handles.c owners.c clients.c grace.c leases.c records.c listen.c cephfs.c mounts.c -o "$out/usr/lib/howdah/libhowdah-handles.so"
 cp /usr/bin/ganesha.nfsd "$out/usr/bin/ganesha.nfsd"
 patchelf --add-needed /usr/lib/howdah/libhowdah-handles.so "$out/usr/bin/ganesha.nfsd"
 # The first one needed is the first one searched.

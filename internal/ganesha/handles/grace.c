@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "grace.h"
+#include "leases.h"
 #include "mounts.h"
 
 enum { MILLISECONDS_BETWEEN = 100, MILLISECONDS_MOST = 300 * 1000 };
@@ -81,6 +82,7 @@ int fridgethr_init(struct fridge **made, const char *name, const struct fridge_p
 	if (strcmp(name, "reaper") == 0) {
 		begin_grace_anew();
 		end_unasked_mounts();
+		mark_late_clients();
 	}
 	return ganeshas_make(made, name, parameters);
 }

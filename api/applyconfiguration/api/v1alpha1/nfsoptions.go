@@ -9,7 +9,8 @@ package v1alpha1
 //
 // NFSOptions tunes the NFS protocol.
 type NFSOptionsApplyConfiguration struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime); unset means 10, with storage.ceph 6.
+	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime), at least 7, as Linux renews it every 5 s at
+	// the most often and ganesha's clock has whole seconds; unset means 10, with storage.ceph 8.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
 	// state, in seconds, at the most (ganesha: Grace_Period); unset means twice the lease, and at least 20, with storage.ceph 12.
