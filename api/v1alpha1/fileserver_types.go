@@ -194,7 +194,8 @@ type NFSOptions struct {
 	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means twice the lease, and at least 20, with storage.ceph 12.
+	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20, with storage.ceph 12, or twice the leaseSeconds
+	// that is set if that is more.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional

@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"cmp"
 	"slices"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
@@ -40,15 +39,19 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 // maxGrace is the longest grace period that ganesha takes, in seconds.
 const maxGrace = 180
 
-// timers are the lease and the grace period in seconds. A client may renew its lease at the very end of one and reclaim in the next, so a
-// grace that nobody has set is two leases.
+// timers are the lease and the grace period in seconds: those of the storage, which belong together, where nothing is set. A client may renew its
+// lease at the very end of one and reclaim in the next, so a lease that somebody has set makes a grace that nobody has set two leases at least.
 func timers(in FileServerInput) (lease, grace int32) {
-	lease, grace = in.Storage.LeaseSeconds, 0
-	if nfs := in.FileServer.Spec.NFS; nfs != nil {
-		lease, grace = cmp.Or(nfs.LeaseSeconds, lease), nfs.GraceSeconds
+	lease, grace = in.Storage.LeaseSeconds, in.Storage.GraceSeconds
+	nfs := in.FileServer.Spec.NFS
+	if nfs == nil {
+		return lease, grace
 	}
-	if grace == 0 {
-		return lease, min(max(in.Storage.GraceSeconds, 2*lease), maxGrace)
+	if nfs.LeaseSeconds != 0 {
+		lease, grace = nfs.LeaseSeconds, min(max(grace, 2*nfs.LeaseSeconds), maxGrace)
 	}
-	return lease, max(grace, lease)
+	if nfs.GraceSeconds != 0 {
+		grace = max(nfs.GraceSeconds, lease)
+	}
+	return lease, grace
 }

@@ -83,7 +83,8 @@ func TestTimersAreTheUsersAndElseTheBackEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nfs, storage, want [2]int32 // lease and grace; 0: unset
 	}{
-		"nothing is set":              {[2]int32{0, 0}, [2]int32{6, 12}, [2]int32{6, 12}},
+		"nothing is set":              {[2]int32{0, 0}, [2]int32{8, 12}, [2]int32{8, 12}},
+		"the storage's lease is set":  {[2]int32{8, 0}, [2]int32{8, 12}, [2]int32{8, 16}},
 		"both are set":                {[2]int32{15, 45}, [2]int32{6, 12}, [2]int32{15, 45}},
 		"a lease alone":               {[2]int32{30, 0}, [2]int32{10, 20}, [2]int32{30, 60}},
 		"a short lease alone":         {[2]int32{5, 0}, [2]int32{10, 20}, [2]int32{5, 20}},

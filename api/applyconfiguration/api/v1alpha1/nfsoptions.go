@@ -13,7 +13,8 @@ type NFSOptionsApplyConfiguration struct {
 	// the most often and ganesha's clock has whole seconds; unset means 10, with storage.ceph 8.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means twice the lease, and at least 20, with storage.ceph 12.
+	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20, with storage.ceph 12, or twice the leaseSeconds
+	// that is set if that is more.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
 	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means
