@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/ganesha/counters"
 	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 const (
@@ -49,15 +50,15 @@ func newGaneshaSource(url string) *ganeshaSource {
 	}
 }
 
-// read gives the counters, some seconds old at most.
-func (g *ganeshaSource) read() (*counters.Counters, error) {
+// read gives the counters, some seconds old at most, and when they were read.
+func (g *ganeshaSource) read() (*counters.Counters, time.Time, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.at.IsZero() || g.now().Sub(g.at) >= ganeshaEvery {
 		g.last, g.err = g.ask()
 		g.at = g.now()
 	}
-	return g.last, g.err
+	return g.last, g.at, g.err
 }
 
 // forget has the next reading ask again: what was counted is of a process that has ended.
@@ -136,7 +137,7 @@ func (c *ganeshaCollector) Collect(to chan<- prometheus.Metric) {
 	} else {
 		c.log.Error("the clients' connections were not counted", "err", err)
 	}
-	counted, err := c.read(state)
+	counted, _, err := c.read(state)
 	to <- metrics.GaneshaScraped.Sample(oneIf(err == nil))
 	if err != nil {
 		c.log.Debug("ganesha's counters were not read", "err", err)
@@ -147,7 +148,7 @@ func (c *ganeshaCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (c *ganeshaCollector) read(state ganeshaState) (*counters.Counters, error) {
+func (c *ganeshaCollector) read(state ganeshaState) (*counters.Counters, time.Time, error) {
 	c.mutex.Lock()
 	if c.starts != state.Starts {
 		c.starts = state.Starts
@@ -155,9 +156,25 @@ func (c *ganeshaCollector) read(state ganeshaState) (*counters.Counters, error) 
 	}
 	c.mutex.Unlock()
 	if !state.Initialized {
-		return nil, fmt.Errorf("ganesha is not up")
+		return nil, time.Time{}, fmt.Errorf("ganesha is not up")
 	}
 	return c.source.read()
+}
+
+// served is how much clients have read and written of each share since ganesha's start.
+func (c *ganeshaCollector) served() (serverpod.Served, error) {
+	state := c.state()
+	counted, at, err := c.read(state)
+	if err != nil {
+		return serverpod.Served{}, fmt.Errorf("ganesha's counters were not read: %w", err)
+	}
+	told := serverpod.Served{Start: state.Starts, Time: at, Bytes: map[string]uint64{}}
+	for pseudo, export := range counted.Exports {
+		if key := naming.ShareOfExport(pseudo); c.serves(key) {
+			told.Bytes[key] += export.ReadBytes + export.WrittenBytes
+		}
+	}
+	return told, nil
 }
 
 // translate is a pure function of what ganesha has counted and of the shares that there are.

@@ -134,6 +134,8 @@ func (m *manager) handler() http.Handler {
 		})
 	}
 	mux.Handle("GET "+serverpod.ClientsPath, tellClients(maxScrapes))
+	mux.HandleFunc("GET "+serverpod.SizesPath, m.figures.tellSizes)
+	mux.HandleFunc("GET "+serverpod.ServedPath, m.figures.tellServed)
 	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	return mux
 }

@@ -86,6 +86,7 @@ type manager struct {
 	// count tells how many connections clients have.
 	count   func() (int32, error)
 	metrics *serverMetrics
+	figures *figures
 
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer

@@ -157,9 +157,11 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 			}
 		},
 	}
-	m.metrics.register(&ganeshaCollector{
+	collector := &ganeshaCollector{
 		kubeNamespace: options.Namespace, state: m.ganesha.state, connections: readConnections, serves: m.metrics.serves,
 		source: newGaneshaSource("http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(v1alpha1.MetricsPort)) + "/metrics"), log: m.log,
-	})
+	}
+	m.metrics.register(collector)
+	m.figures = newFigures(options.DataServer, m.proxy.lister, collector.served)
 	return m, nil
 }

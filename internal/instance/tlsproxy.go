@@ -79,6 +79,14 @@ func (p *tlsProxy) use(config *tls.Config) { p.config.Store(config) }
 // offer has the storage's directories told to namespace servers that ask for them.
 func (p *tlsProxy) offer(lister backend.Lister) { p.lists.Store(&lister) }
 
+// lister is what was offered, nil if nothing was.
+func (p *tlsProxy) lister() backend.Lister {
+	if offered := p.lists.Load(); offered != nil {
+		return *offered
+	}
+	return nil
+}
+
 func (p *tlsProxy) listenAndServe(ctx context.Context, port int) error {
 	configured := net.ListenConfig{KeepAliveConfig: tlsKeepAlive}
 	listener, err := configured.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
@@ -167,7 +175,7 @@ func (b *begun) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
 // list has one share after the other listed.
 func (p *tlsProxy) list(ctx context.Context, of listing.Request) ([]listing.Directory, error) {
-	lister := p.lists.Load()
+	lister := p.lister()
 	if lister == nil {
 		return nil, listing.ErrNotOffered
 	}
@@ -179,7 +187,7 @@ func (p *tlsProxy) list(ctx context.Context, of listing.Request) ([]listing.Dire
 	case <-ctx.Done():
 		return nil, errors.New("the data server is at other listings")
 	}
-	return (*lister).Directories(ctx, of.Share, of.Depth)
+	return lister.Directories(ctx, of.Share, of.Depth)
 }
 
 // shakeHands is nil unless the connection is a namespace server's.

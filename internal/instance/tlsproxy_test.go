@@ -200,6 +200,16 @@ func (lists) Directories(_ context.Context, share string, depth int32) ([]listin
 	return []listing.Directory{{Path: "train", Mode: uint32(depth)}}, nil
 }
 
+func (lists) Sizes(_ context.Context, share string, depth int32) (map[string]int64, error) {
+	switch {
+	case share != "s":
+		return nil, errors.New("not exported")
+	case depth == 0:
+		return map[string]int64{"": 3 << 40}, nil
+	}
+	return map[string]int64{"train": 1 << 30, "secret name": 2}, nil
+}
+
 func TestNamespaceServersAreToldOfDirectoriesPastGanesha(t *testing.T) {
 	p := startEchoProxy(t, handshakeTimeout)
 	ask := func(share string) ([]listing.Directory, error) {

@@ -20,7 +20,7 @@ type Movable struct {
 	Share, Path string
 	// Server is the owner.
 	Server string
-	// Weight is what the directory counts; 0 is 1. By number all weigh the same; bytes or load would be other figures.
+	// Weight is what the directory counts; 0 is 1. By number all weigh the same; bytes and bytes a second are other figures.
 	Weight int64
 }
 

@@ -77,6 +77,7 @@ func TestRebalance(t *testing.T) {
 		targets     []Target
 		directories []Movable
 		budget      int
+		worth       int64
 		want        []Move
 	}{
 		"a new server gets its part, and no more moves than that": {
@@ -119,11 +120,26 @@ func TestRebalance(t *testing.T) {
 			budget: unlimited,
 			want:   []Move{{"s", "heavy", "a", "b"}},
 		},
+		"a move that brings servers hardly nearer is not worth it": {
+			targets: targetsOf("a", "b"),
+			directories: []Movable{
+				{Share: "s", Path: "1", Server: "a", Weight: 1000}, {Share: "s", Path: "2", Server: "b", Weight: 980}, {Share: "s", Path: "crumb", Server: "a", Weight: 9},
+			},
+			budget: unlimited, worth: 19,
+		},
+		"of many, those that are worth it go": {
+			targets: targetsOf("a", "b"),
+			directories: []Movable{
+				{Share: "s", Path: "crumb", Server: "a", Weight: 1}, {Share: "s", Path: "half", Server: "a", Weight: 40}, {Share: "s", Path: "large", Server: "a", Weight: 60},
+			},
+			budget: unlimited, worth: 2,
+			want: []Move{{"s", "large", "a", "b"}},
+		},
 		"nothing weighs nothing": {targets: targetsOf("a", "b", "c"), budget: unlimited},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Rebalance(tc.targets, tc.directories, tc.budget)
+			got := Rebalance(tc.targets, tc.directories, Limits{tc.budget, tc.worth})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("moves (-want +got):\n%s", diff)
 			}
@@ -199,7 +215,7 @@ func FuzzRebalance(f *testing.F) {
 		checkRebalance(t, targets, directories, weighed)
 		// In small portions it ends, too.
 		for rounds := 0; ; rounds++ {
-			moves := Rebalance(targets, directories, 1+int(budget%5))
+			moves := Rebalance(targets, directories, Limits{Moves: 1 + int(budget%5)})
 			if len(moves) > 1+int(budget%5) {
 				t.Fatalf("%d moves are over the budget", len(moves))
 			}
@@ -218,16 +234,16 @@ func FuzzRebalance(f *testing.F) {
 // checkRebalance holds a plan to what it promises.
 func checkRebalance(t *testing.T, targets []Target, directories []Movable, weighed bool) {
 	t.Helper()
-	moves := Rebalance(targets, directories, unlimited)
+	moves := Rebalance(targets, directories, Limits{Moves: unlimited})
 	shuffled, turned := slices.Clone(directories), slices.Clone(targets)
 	slices.Reverse(shuffled)
 	slices.Reverse(turned)
-	if diff := cmp.Diff(moves, Rebalance(turned, shuffled, unlimited)); diff != "" {
+	if diff := cmp.Diff(moves, Rebalance(turned, shuffled, Limits{Moves: unlimited})); diff != "" {
 		t.Fatalf("the plan depends on the order of what it is made from:\n%s", diff)
 	}
 	done := after(t, directories, moves)
 	checkEven(t, targets, done, weighed)
-	if again := Rebalance(targets, done, unlimited); len(again) > 0 {
+	if again := Rebalance(targets, done, Limits{Moves: unlimited}); len(again) > 0 {
 		t.Fatalf("what is balanced is moved again: %v", again)
 	}
 	shares, all := unevenness(targets, done)
@@ -240,6 +256,23 @@ func checkRebalance(t *testing.T, targets []Target, directories []Movable, weigh
 		without := after(t, directories, slices.Concat(moves[:i], moves[i+1:]))
 		if s, a := unevenness(targets, without); !better(shares, all, s, a) {
 			t.Fatalf("%+v makes nothing better", m)
+		}
+	}
+}
+
+// With what is worth it limited, a plan still leaves alone what it has balanced.
+func TestRebalanceRestsWhereNothingIsWorthIt(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		targets, directories := spreadOut(random, true)
+		limits := Limits{Moves: unlimited, Worth: WorthOf(targets, directories)}
+		done := after(t, directories, Rebalance(targets, directories, limits))
+		if again := Rebalance(targets, done, limits); len(again) > 0 {
+			t.Fatalf("seed %d: what is balanced is moved again: %v", seed, again)
+		}
+		limits.Worth = 1 << 40
+		if none := Rebalance(targets, directories, limits); len(none) > 0 {
+			t.Fatalf("seed %d: nothing is worth it, and %v moves", seed, none)
 		}
 	}
 }
@@ -289,7 +322,7 @@ func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 			above += max(0, count-most)
 			below += max(0, least-count)
 		}
-		if moves := Rebalance(targets, directories, unlimited); len(moves) != max(above, below) {
+		if moves := Rebalance(targets, directories, Limits{Moves: unlimited}); len(moves) != max(above, below) {
 			t.Fatalf("seed %d: %d moves for %v, %d are enough", seed, len(moves), counts, max(above, below))
 		}
 	}

@@ -5,21 +5,46 @@ import (
 	"slices"
 )
 
+// Limits are those of a rebalancing.
+type Limits struct {
+	// Moves is how many there may be.
+	Moves int
+	// Worth is by how much, in the unit of weights, a move must bring two servers nearer to each other; 0: by anything. A move costs
+	// clients their caches, and what directories weigh in bytes or load is never even to the last byte.
+	Worth int64
+}
+
+// worthParts is into how many parts of what a server should carry Worth divides it: what is nearer than that is as even as figures are.
+const worthParts = 50
+
+// WorthOf is the limit for directories that weigh by bytes or load: a fiftieth of what each target would carry if all carried the same.
+func WorthOf(targets []Target, directories []Movable) int64 {
+	if len(targets) == 0 {
+		return 0
+	}
+	var all int64
+	for _, d := range directories {
+		all += d.weight()
+	}
+	return all / int64(len(targets)) / worthParts
+}
+
 // Rebalance plans moves after which every share is spread over the targets as evenly as its directories allow, and, as far as that
-// leaves a choice, all directories are; at most budget moves, the most useful first. By number (all weights 1) no two targets differ
+// leaves a choice, all directories are; within the limits, the most useful first. By number (all weights 1, Worth 0) no two targets differ
 // then by more than one directory of a share. What is on servers that are no targets stays there.
 //
 // Each step takes from the fullest and gives to the emptiest, and makes the sum of squares of what they carry smaller: so it ends, nothing
 // moves there and back, and what is balanced is left alone.
-func Rebalance(targets []Target, directories []Movable, budget int) []Move {
+func Rebalance(targets []Target, directories []Movable, limits Limits) []Move {
 	b := newBalance(targets, directories)
+	b.worth = limits.Worth
 	for _, share := range b.shares {
 		b.level(share)
 	}
 	for share, moved := b.levelAll(); moved; share, moved = b.levelAll() {
 		b.level(share)
 	}
-	return b.moves(budget)
+	return b.moves(limits.Moves)
 }
 
 // balance is a plan that is being made.
@@ -27,6 +52,7 @@ type balance struct {
 	*ledger
 	directories []Movable // in order, with the owners that they have
 	shares      []string
+	worth       int64
 	// on are directories by share and owner, as planned.
 	on map[string]map[string][]int
 	// to is where directories are planned to be, began the order in which they were taken.
@@ -115,12 +141,13 @@ func (b *balance) levelAll() (share string, moved bool) {
 	return "", false
 }
 
-// fitting is the directory that brings two servers so far apart nearest to each other; -1 if each only makes the other one the fuller.
+// fitting is the directory that brings two servers so far apart nearest to each other; -1 if each only makes the other one the fuller, or
+// none is worth it.
 func (b *balance) fitting(candidates []int, gap int64, may func(int) bool) int {
 	best, rest := -1, gap
 	for _, i := range candidates {
 		left := gap - 2*b.directories[i].weight()
-		if left = max(left, -left); left < rest && may(i) {
+		if left = max(left, -left); left < rest && gap-left >= b.worth && may(i) {
 			best, rest = i, left
 		}
 	}

@@ -60,6 +60,14 @@ const (
 	ConnectionsPath = "/connections"
 	// ClientsPath is where servers of both kinds tell which addresses have connections: Clients, in JSON.
 	ClientsPath = "/clients"
+	// SizesPath is where a data server tells how large the directories of a share are, where the storage counts that: Sizes, in JSON.
+	SizesPath = "/sizes"
+	// SizesShare of the query is the share's key (naming.ShareKey).
+	SizesShare = "share"
+	// SizesDepth of the query is the depth of its directories, 0 for a share that is one.
+	SizesDepth = "depth"
+	// ServedPath is where a data server tells how much it has served: Served, in JSON.
+	ServedPath = "/served"
 	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
 	MetricsPath = "/metrics"
 
@@ -96,6 +104,23 @@ type Connections struct {
 	// Used is how many there are, Limit how many there may be.
 	Used  int32 `json:"used"`
 	Limit int32 `json:"limit"`
+}
+
+// Sizes are how large directories of a share are.
+type Sizes struct {
+	// Bytes has the bytes that the files in a directory have, by the name of its ShareDirectory: a path of a tenant's is nothing for everybody who reaches
+	// the port. What was made or written in the last seconds may be missing.
+	Bytes map[string]int64 `json:"bytes"`
+}
+
+// Served is how much a data server has served since a start of ganesha.
+type Served struct {
+	// Start counts the starts in this pod: after another one Bytes begin anew.
+	Start int `json:"start"`
+	// Time is when it was counted.
+	Time time.Time `json:"time"`
+	// Bytes were read or written by clients, by share key.
+	Bytes map[string]uint64 `json:"bytes"`
 }
 
 // Clients are the network addresses that have TCP connections to a server.

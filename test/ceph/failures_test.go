@@ -69,9 +69,15 @@ func forceAway(ctx context.Context, pod string) {
 	Expect(err).NotTo(HaveOccurred(), output)
 }
 
-// activeMDS is the MDS that has a rank now, "" and 0 if none has. Its number is another after each start: one that was killed can be back in
-// a second, and take its rank again.
+// activeMDS is the MDS that has a rank now, "" and 0 if none has.
 func activeMDS(ctx context.Context, rank int) (name string, gid int64) {
+	GinkgoHelper()
+	return mdsOf(ctx, rank, "up:active")
+}
+
+// mdsOf is the MDS that has or follows a rank, by its state. Its number is another after each start: one that was killed can be back in
+// a second, and take its rank again.
+func mdsOf(ctx context.Context, rank int, state string) (name string, gid int64) {
 	GinkgoHelper()
 	var told struct {
 		FileSystems []struct {
@@ -88,7 +94,7 @@ func activeMDS(ctx context.Context, rank int) (name string, gid int64) {
 	Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("fs dump", request{}))), &told)).To(Succeed())
 	for _, fs := range told.FileSystems {
 		for _, info := range fs.Map.Info {
-			if info.Rank == rank && info.State == "up:active" {
+			if info.Rank == rank && info.State == state {
 				return info.Name, info.GID
 			}
 		}
@@ -286,8 +292,10 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}, SpecTimeout(limit))
 
-	It("an active MDS is killed, and a standby, or it itself, takes its place", func(ctx SpecContext) {
-		felt := under(ctx, "mds", users, func() {
+	// killMDS kills the MDS of rank 0 under load, and waits until another, or another start of it, has the rank.
+	killMDS := func(ctx context.Context, run string) {
+		GinkgoHelper()
+		felt := under(ctx, run, users, func() {
 			name, before := activeMDS(ctx, 0)
 			killDaemon(ctx, cephPods(ctx)[name], "ceph-mds")
 			began := time.Now()
@@ -297,10 +305,28 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 				return gid
 			}).Should(Not(BeElementOf(before, int64(0))))
 			took := time.Since(began).Round(100 * time.Millisecond)
-			AddReportEntry("mds: "+name+" was killed, and "+after+" is active after", took.String(), ReportEntryVisibilityAlways)
+			AddReportEntry(run+": "+name+" was killed, and "+after+" is active after", took.String(), ReportEntryVisibilityAlways)
 			mended(ctx)
 		})
 		Expect(errorsOf(felt[throughB])).To(BeZero())
+	}
+
+	It("an active MDS is killed, and a standby, or it itself, takes its place", func(ctx SpecContext) {
+		killMDS(ctx, "mds")
+	}, SpecTimeout(limit))
+
+	It("an active MDS is killed that another one follows (standby-replay)", Label("standby-replay"), func(ctx SpecContext) {
+		follow := func(ctx context.Context, whether string) {
+			GinkgoHelper()
+			admin.must(ctx, toMon("fs set", request{"fs_name": filesystem, "var": "allow_standby_replay", "val": whether}))
+		}
+		DeferCleanup(func(ctx SpecContext) { follow(ctx, "false") }, NodeTimeout(limit))
+		follow(ctx, "true")
+		Eventually(ctx, func(ctx context.Context) string {
+			name, _ := mdsOf(ctx, 0, "up:standby-replay")
+			return name
+		}).ShouldNot(BeEmpty())
+		killMDS(ctx, "mds-followed")
 	}, SpecTimeout(limit))
 
 	It("all MDS are away for half a minute", func(ctx SpecContext) {

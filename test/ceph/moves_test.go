@@ -2,6 +2,7 @@ package ceph
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/plugin/view"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -76,6 +78,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		share  = "moved"
 		writer = "move-writer"
 		late   = "move-late"
+		worker = "move-worker"
 		// lines of a file, one a tenth of a second, by one descriptor that stays open.
 		write = `exec 3>%[1]s || exit 1
 			i=0; max=0; last=$(date +%%s%%N)
@@ -104,6 +107,23 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		_, err := fmt.Sscan(sh(ctx, writer, "cat /tmp/result"), &lines, &longest)
 		Expect(err).NotTo(HaveOccurred())
 		return lines, longest
+	}
+
+	// spread waits until data servers own so many directories each, and nothing is to move any more.
+	spread := func(ctx context.Context, counts ...any) {
+		GinkgoHelper()
+		Eventually(ctx, func(ctx context.Context) []int {
+			var counts []int
+			for _, directories := range owners(ctx, share) {
+				counts = append(counts, len(directories))
+			}
+			return counts
+		}).Should(ConsistOf(counts...))
+		Eventually(ctx, func(ctx context.Context) map[string]string {
+			object := &v1alpha1.FileServer{}
+			Expect(c.Get(ctx, name, object)).To(Succeed())
+			return object.Annotations
+		}).ShouldNot(Or(HaveKey(v1alpha1.MovesAnnotation), HaveKey(v1alpha1.RebalanceAnnotation)))
 	}
 
 	BeforeAll(func(ctx SpecContext) {
@@ -159,33 +179,62 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 	}, SpecTimeout(limit))
 
 	It("spreads them again as it was shown before, or as the operator plans it", func(ctx SpecContext) {
-		spread := func(counts ...any) {
-			GinkgoHelper()
-			Eventually(ctx, func(ctx context.Context) []int {
-				var counts []int
-				for _, directories := range owners(ctx, share) {
-					counts = append(counts, len(directories))
-				}
-				return counts
-			}).Should(ConsistOf(counts...))
-			Eventually(ctx, func(ctx context.Context) map[string]string {
-				object := &v1alpha1.FileServer{}
-				Expect(c.Get(ctx, name, object)).To(Succeed())
-				return object.Annotations
-			}).ShouldNot(Or(HaveKey(v1alpha1.MovesAnnotation), HaveKey(v1alpha1.RebalanceAnnotation)))
-		}
 		shown := howdah(ctx, "rebalance", name, "--dry-run")
 		fmt.Fprint(GinkgoWriter, shown)
 		howdah(ctx, "rebalance", name)
-		spread(2, 2, 2)
+		spread(ctx, 2, 2, 2)
 
 		By("asking by an annotation, as Argo CD's action does")
 		howdah(ctx, "move", share+"/"+owners(ctx, share)[name+"-0"][0], "--to", name+"-1")
-		spread(1, 3, 2)
+		spread(ctx, 1, 3, 2)
 		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
 			metav1.SetMetaDataAnnotation(&fs.ObjectMeta, v1alpha1.RebalanceAnnotation, "100")
 		})
-		spread(2, 2, 2)
+		spread(ctx, 2, 2, 2)
+	}, SpecTimeout(limit))
+
+	It("spreads them by what is in them, and by what clients do in them", func(ctx SpecContext) {
+		first := name + "-0"
+		heavy := owners(ctx, share)[first]
+		Expect(heavy).To(HaveLen(2), "the story before leaves two on each")
+		for _, directory := range heavy {
+			sh(ctx, writer, "dd if=/dev/urandom of=%s/%s/large bs=1M count=8 conv=fsync 2>/dev/null", mountPoint, directory)
+		}
+		plan := func(arguments ...string) (moves view.Moves) {
+			GinkgoHelper()
+			output := howdah(ctx, append([]string{"rebalance", name, "--dry-run", "-o", "json"}, arguments...)...)
+			Expect(json.Unmarshal([]byte(output), &moves)).To(Succeed(), output)
+			return moves
+		}
+		// Ceph counts what is in a directory some seconds late, and data servers keep what they were told for half a minute.
+		Eventually(ctx, func() []view.PlannedMove { return plan("--by", "bytes").Moves }, limit, "5s").Should(And(HaveLen(1), HaveEach(And(
+			HaveField("From", first), HaveField("Path", BeElementOf(heavy)), HaveField("Weight", BeNumerically(">=", 8<<20))))))
+		fmt.Fprint(GinkgoWriter, howdah(ctx, "rebalance", name, "--by", "bytes"))
+		Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, heavy[0]) + ownerOf(ctx, share, heavy[1]) }).ShouldNot(Equal(first + first))
+		Expect(plan("--by", "bytes").Moves).To(BeEmpty(), "what is even is left alone")
+
+		By("finding the data server that is busy")
+		busy := ownerOf(ctx, share, heavy[0])
+		if busy == first {
+			busy = ownerOf(ctx, share, heavy[1])
+		}
+		Expect(owners(ctx, share)[busy]).To(HaveLen(3))
+		Expect(c.RunClient(ctx, cluster.ClientPod{Name: worker, Claims: map[string]string{mountPoint: share}})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, worker)).To(Succeed())
+		work := fmt.Sprintf("while [ ! -e /tmp/stop ]; do dd if=/dev/zero of=%s/%s/busy bs=64k count=16 conv=fsync 2>/dev/null || exit 1; done",
+			mountPoint, owners(ctx, share)[busy][0])
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Shell(ctx, worker, work)
+			done <- err
+		}()
+		Eventually(ctx, func() []view.PlannedMove { return plan("--by", "load").Moves }, limit, "1s").Should(And(HaveLen(2), HaveEach(HaveField("From", busy))),
+			"of three directories two go, as nobody knows which one it is")
+		fmt.Fprint(GinkgoWriter, howdah(ctx, "plan", "rebalance", name, "--by", "load"))
+		sh(ctx, worker, "touch /tmp/stop")
+		Expect(<-done).NotTo(HaveOccurred(), "a write failed")
+		howdah(ctx, "rebalance", name)
+		spread(ctx, 2, 2, 2)
 	}, SpecTimeout(limit))
 
 	It("empties a data server that is to go, waits for its clients, and loses nothing", func(ctx SpecContext) {

@@ -334,3 +334,13 @@ func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, ski
 	}, &found)
 	return found, err
 }
+
+// Sizes are the bytes in each directory that is so deep below a directory, by its path relative to that; with depth 0 in the directory itself,
+// as "". Ceph counts them, and is some seconds behind. Those whose names begin with skip, and what is in them, are left out.
+func (c *Client) Sizes(ctx context.Context, directory Directory, depth int32, skip string) (map[string]int64, error) {
+	var found map[string]int64
+	err := c.request(ctx, map[string]any{
+		"op": "fs.sizes", "fileSystem": directory.FileSystem, "root": directory.Root, "depth": depth, "skip": skip,
+	}, &found)
+	return found, err
+}

@@ -109,6 +109,12 @@ func TestASharesLifeInARealCluster(t *testing.T) {
 	if err != nil || len(found) != 0 {
 		t.Errorf("a new share has directories %v, %v", found, err)
 	}
+	if sizes, err := share.Sizes(ctx, root, 1, ".howdah"); err != nil || len(sizes) != 0 {
+		t.Errorf("the directories of a new share have sizes %v, %v", sizes, err)
+	}
+	if sizes, err := share.Sizes(ctx, root, 0, ".howdah"); err != nil || len(sizes) != 1 || sizes[""] != 0 {
+		t.Errorf("a new share has sizes %v, %v", sizes, err)
+	}
 	if _, err := share.Attributes(ctx, Directory{"fs1", "/"}); !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
 		t.Errorf("a share's user mounts the whole file system: %v", err)
 	}

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -228,6 +229,24 @@ class Cluster {
     for (const std::string &next : below) tree(fs, root, next, depth - 1, skip, found);
   }
 
+  // sizes are the bytes of what is in directories, by path relative to the root: of those so deep below it, with depth 0 of the root itself.
+  // Ceph counts them (ceph.dir.rbytes), for its client to ask for.
+  static json sizes(ceph_mount_info *fs, const std::string &root, int depth, const std::string &skip) {
+    json directories = json::array({{{"path", ""}}}), sizes = json::object();
+    if (depth > 0) tree(fs, root, "", depth, skip, directories);
+    for (const auto &directory : directories) {
+      const std::string relative = directory["path"];
+      if ((relative.empty() ? 0 : std::count(relative.begin(), relative.end(), '/') + 1) != depth) continue;
+      const std::string path = root + "/" + relative;
+      char text[32] = {};
+      const int length = ceph_lgetxattr(fs, path.c_str(), "ceph.dir.rbytes", text, sizeof(text) - 1);
+      if (length == -ENOENT && depth > 0) continue;  // It was removed since it was seen.
+      check(length, "asking for the size of " + path);
+      sizes[relative] = std::stoull(text);
+    }
+    return sizes;
+  }
+
   json file(const std::string &op, const json &request) {
     const Mount fs(handle_, request.at("fileSystem"), request.at("root"));
     const std::string path = request.value("path", "/");
@@ -266,6 +285,7 @@ class Cluster {
       tree(fs, path == "/" ? "" : path, "", request.at("depth").get<int>(), request.at("skip"), found);
       return found;
     }
+    if (op == "sizes") return sizes(fs, path == "/" ? "" : path, request.at("depth").get<int>(), request.at("skip"));
     throw Failure{EINVAL, "no such operation: fs." + op};
   }
 

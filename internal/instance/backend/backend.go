@@ -68,11 +68,13 @@ type Backend interface {
 	EmptyTrash(ctx context.Context, server *internalv1.DataServer) (left bool)
 }
 
-// Lister is a back end whose directories every data server has. It tells namespace servers of them past ganesha, whose client of the storage
-// would keep what it has listed, and others waiting for it (package listing).
+// Lister is a back end whose directories every data server has. It tells of them past ganesha, whose client of the storage would keep what it has
+// listed, and others waiting for it (package listing). Both are called beside everything else.
 type Lister interface {
-	// Directories are those of a share that is exported, down to a depth. It is called beside everything else.
+	// Directories are those of a share that is exported, down to a depth.
 	Directories(ctx context.Context, share string, depth int32) ([]listing.Directory, error)
+	// Sizes are the bytes in the directories of a share that is exported, by path: of those at a depth, with 0 in the share as a whole, as "".
+	Sizes(ctx context.Context, share string, depth int32) (map[string]int64, error)
 }
 
 // Health is what there is to say of whatever keeps the data, in sentences for people; both are "" if all is well.

@@ -445,7 +445,8 @@ func TestTheFirstStartShutsOutWhomClaimSaw(t *testing.T) {
 
 // A listing of another directory than the exported one would make everything seem to be missing.
 func TestOnlyWhatIsExportedIsListed(t *testing.T) {
-	b := stored(t, whole().but("fs.tree", `{"code":0,"result":[{"path":"train","uid":1,"gid":2,"mode":493}]}`), map[string]string{
+	answers := whole().but("fs.tree", `{"code":0,"result":[{"path":"train","uid":1,"gid":2,"mode":493}]}`).but("fs.sizes", `{"code":0,"result":{"train":8796093022208}}`)
+	b := stored(t, answers, map[string]string{
 		"client.a.keyring": keyOfA, "s.json": `{"path": "/v/two", "user": "a"}`,
 	})
 	if found, err := b.Directories(t.Context(), "s", 1); err == nil {
@@ -458,6 +459,9 @@ func TestOnlyWhatIsExportedIsListed(t *testing.T) {
 	if want := []listing.Directory{{Path: "train", UID: 1, GID: 2, Mode: 0o755}}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("%v, %v", found, err)
 	}
+	if sizes, err := b.Sizes(t.Context(), "s", 1); err != nil || len(sizes) != 1 || sizes["train"] != 8<<40 {
+		t.Errorf("%v, %v", sizes, err)
+	}
 	if found, err := b.Directories(t.Context(), "other", 1); err == nil {
 		t.Errorf("a share that is not exported: %v", found)
 	}
@@ -465,5 +469,8 @@ func TestOnlyWhatIsExportedIsListed(t *testing.T) {
 	b.CompleteConfig(&ganesha.Config{})
 	if found, err := b.Directories(t.Context(), "s", 1); err == nil {
 		t.Errorf("a share that is not exported any more: %v", found)
+	}
+	if sizes, err := b.Sizes(t.Context(), "s", 1); err == nil {
+		t.Errorf("a share that is not exported any more: %v", sizes)
 	}
 }

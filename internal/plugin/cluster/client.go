@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,10 +129,15 @@ func raw(result rest.Result) ([]byte, error) {
 const maxAnswer = 4 << 20
 
 // AskPod gets a path of a pod's HTTP server through the API server, which takes the right to get pods/proxy.
-func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
+func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, path string, query url.Values) ([]byte, error) {
 	client, _ := c.of("pods")
-	answer, err := raw(client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").
-		Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path).Do(ctx))
+	request := client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path)
+	for name, values := range query {
+		for _, value := range values {
+			request.Param(name, value)
+		}
+	}
+	answer, err := raw(request.Do(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -112,15 +111,9 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 			continue
 		}
 		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, askTimeout)
-			defer cancel()
-			text, err := c.AskPod(ctx, fs.Namespace, names[i], v1alpha1.ManagerPort, serverpod.ClientsPath)
 			var answer serverpod.Clients
-			if err == nil {
-				err = json.Unmarshal(text, &answer)
-			}
-			if err != nil {
-				asked[i].Error = whyNotAsked(ctx, err, fs.Namespace)
+			if err := askPod(ctx, c, fs.Namespace, names[i], serverpod.ClientsPath, nil, askTimeout, &answer); err != nil {
+				asked[i].Error = err.Error()
 				return nil
 			}
 			asked[i].Connections, asked[i].More = map[string]int{}, answer.More
@@ -135,15 +128,15 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 }
 
 // whyNotAsked says what to do about a pod that could not be asked.
-func whyNotAsked(ctx context.Context, err error, namespace string) string {
+func whyNotAsked(ctx context.Context, err error, namespace string, patience time.Duration) string {
 	switch {
 	// The API server's own refusal, and not one of a proxy or of the pod behind it.
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "pods/proxy"`):
 		return "you may not get pods/proxy in " + namespace + " (Kubernetes' role edit has it)"
 	case ctx.Err() != nil:
-		return fmt.Sprintf("no answer through the API server in %s: the node may be lost, or a NetworkPolicy keeps the API server from port %d", askTimeout, v1alpha1.ManagerPort)
+		return fmt.Sprintf("no answer through the API server in %s: the node may be lost, or a NetworkPolicy keeps the API server from port %d", patience, v1alpha1.ManagerPort)
 	case apierrors.IsNotFound(err):
-		return "the server is of a release that does not tell its clients"
+		return "the server is of a release that does not tell this"
 	case apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
 		return fmt.Sprintf("the API server does not reach port %d of the pod: %s", v1alpha1.ManagerPort, strings.TrimSpace(err.Error()))
 	}

@@ -71,19 +71,21 @@ func newRebalance(o *options) *cobra.Command {
 	command := newBalancing(o, "rebalance FILESERVER", "Spread directories evenly over the data servers (storage.ceph)",
 		"Spreads the directories of each share evenly over the data servers, where all of them have the same storage, for example after one was\n"+
 			"added: new directories go to a new server, those that are there already don't without this. It shows which ones, and asks the operator for\n"+
-			"them. Nothing is copied, and no client loses anything. It takes the right to patch the FileServer, and the ClusterRole howdah-support.",
-		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20", func() bool { return dryRun })
+			"them. Nothing is copied, and no client loses anything. It takes the right to patch the FileServer, and the ClusterRole howdah-support.\n\n"+weighed,
+		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20\n"+
+			"  kubectl howdah rebalance training --by load --for 1m", func() bool { return dryRun })
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
 	return command
 }
 
 func newPlanRebalance(o *options) *cobra.Command {
-	return newBalancing(o, "rebalance FILESERVER", "Which directories kubectl howdah rebalance would move", "", "  kubectl howdah plan rebalance training", func() bool { return true })
+	return newBalancing(o, "rebalance FILESERVER", "Which directories kubectl howdah rebalance would move", weighed,
+		"  kubectl howdah plan rebalance training\n  kubectl howdah plan rebalance training --by bytes", func() bool { return true })
 }
 
 // newBalancing is a command that plans a rebalancing, and asks for it unless it is only to be shown.
 func newBalancing(o *options, use, short, long, example string, onlyShow func() bool) *cobra.Command {
-	most := usualMoves
+	most, by := usualMoves, weighings{by: string(view.ByNumber), during: usualSample}
 	command := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(1), ValidArgsFunction: o.complete(view.ResourceFileServers),
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -97,6 +99,9 @@ func newBalancing(o *options, use, short, long, example string, onlyShow func() 
 			if most < 1 || most > placement.MaxRequests {
 				return usageError("--moves is %d; it can be 1 to %d", most, placement.MaxRequests)
 			}
+			if err := by.check(); err != nil {
+				return err
+			}
 			c, namespace, err := o.connect()
 			if err != nil {
 				return err
@@ -108,16 +113,21 @@ func newBalancing(o *options, use, short, long, example string, onlyShow func() 
 			if err := needed(ctx, c, w, namespace, of.name, placing...); err != nil {
 				return err
 			}
-			if !onlyShow() {
-				return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves { return view.PlanRebalance(w, fs, most) })
-			}
 			var fs v1alpha1.FileServer
 			if err := get(ctx, c, view.ResourceFileServers, namespace, of.name, &fs); err != nil {
 				return err
 			}
-			return o.tellMoves(view.PlanRebalance(w, &fs, most))
+			weighing, err := by.weigh(ctx, c, w, &fs)
+			if err != nil {
+				return err
+			}
+			if onlyShow() {
+				return o.tellMoves(view.PlanRebalance(w, &fs, most, weighing))
+			}
+			return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves { return view.PlanRebalance(w, fs, most, weighing) })
 		},
 	}
+	by.flags(command.Flags())
 	command.Flags().IntVar(&most, "moves", usualMoves, "how many directories move at most")
 	return command
 }

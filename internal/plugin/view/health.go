@@ -88,6 +88,9 @@ func bytes(n int64) string {
 	}
 	exponent := int(math.Log2(float64(n)) / 10)
 	value := float64(n) / math.Pow(1024, float64(exponent))
+	if value >= 999.5 { // More digits than three, and no exponent.
+		return fmt.Sprintf("%.0f%ci", value, units[exponent-1])
+	}
 	return fmt.Sprintf("%.3g%ci", value, units[exponent-1])
 }
 

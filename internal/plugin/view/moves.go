@@ -21,7 +21,9 @@ type Moves struct {
 	// Asked: the operator was asked for them. Else nothing is changed.
 	Asked bool `json:"asked"`
 	// Refused is why nothing can move; "" if it can.
-	Refused string        `json:"refused,omitempty"`
+	Refused string `json:"refused,omitempty"`
+	// By is what is evened out: number, bytes or load; "" where a move was named.
+	By      By            `json:"by,omitempty"`
 	Moves   []PlannedMove `json:"moves"`
 	Servers []Load        `json:"servers,omitempty"`
 	Notes   []string      `json:"notes,omitempty"`
@@ -34,6 +36,8 @@ type PlannedMove struct {
 	Path  string `json:"path"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to"`
+	// Weight is the directory's, in bytes or bytes a second; left out by number.
+	Weight int64 `json:"weight,omitempty"`
 }
 
 // Requests are the moves as the operator takes them.
@@ -81,61 +85,84 @@ func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 	return targets
 }
 
-// movablesOf are the directories of a FileServer that have data servers.
-func movablesOf(w *World, fs *v1alpha1.FileServer) (directories []placement.Movable) {
+// movablesOf are the directories of a FileServer that have data servers, and how many of them have no figure to weigh them by.
+func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directories []placement.Movable, unknown int) {
 	for i := range w.Directories {
 		d := &w.Directories[i]
-		if d.Namespace == fs.Namespace && d.Spec.FileServerRef.Name == fs.Name && d.Spec.DataServerRef.Name != "" {
-			directories = append(directories, placement.Movable{Share: d.Spec.FileShareRef.Name, Path: d.Spec.Path, Server: d.Spec.DataServerRef.Name})
+		if d.Namespace != fs.Namespace || d.Spec.FileServerRef.Name != fs.Name || d.Spec.DataServerRef.Name == "" {
+			continue
 		}
+		weight, known := weighing.of(d)
+		if !known {
+			unknown++
+		}
+		directories = append(directories, placement.Movable{Share: d.Spec.FileShareRef.Name, Path: d.Spec.Path, Server: d.Spec.DataServerRef.Name, Weight: weight})
 	}
-	return directories
+	return directories, unknown
 }
 
-// PlanRebalance is which directories would move, at most so many, for each data server to have as many of each share.
-func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int) Moves {
-	moves := Moves{FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{}}
+// PlanRebalance is which directories would move, at most so many, for each data server to have as much of each share.
+func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighing) Moves {
+	moves := Moves{FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{}, By: weighing.By}
 	if !isShared(fs) {
 		moves.Refused = onVolumes
 		return moves
 	}
-	targets, directories := targetsOf(w, fs), movablesOf(w, fs)
-	for _, m := range placement.Rebalance(targets, directories, most) {
-		moves.Moves = append(moves.Moves, PlannedMove{m.Share, m.Path, m.From, m.To})
-		moves.ask = append(moves.ask, placement.Request{Share: m.Share, Path: m.Path, To: m.To})
+	targets := targetsOf(w, fs)
+	directories, unknown := movablesOf(w, fs, weighing)
+	limits, weights := placement.Limits{Moves: most}, map[placement.Request]int64{}
+	if weighing.By != ByNumber {
+		limits.Worth = max(1, placement.WorthOf(targets, directories))
+		for _, d := range directories {
+			weights[placement.Request{Share: d.Share, Path: d.Path}] = d.Weight
+		}
 	}
-	moves.Servers = loadsAfter(w, fs, targets, moves.Moves)
+	if !weighing.isIdle(directories) {
+		for _, m := range placement.Rebalance(targets, directories, limits) {
+			moves.Moves = append(moves.Moves, PlannedMove{m.Share, m.Path, m.From, m.To, weights[placement.Request{Share: m.Share, Path: m.Path}]})
+			moves.ask = append(moves.ask, placement.Request{Share: m.Share, Path: m.Path, To: m.To})
+		}
+	}
+	moves.Servers = loadsAfter(w, fs, targets, moves.Moves, weighing)
 	switch {
 	case len(moves.Moves) == 0:
-		moves.Notes = append(moves.Notes, "the data servers that can take directories have as many of each share as there can be: nothing is to move")
+		moves.Notes = append(moves.Notes, weighing.nothing())
 	case len(moves.Moves) == most:
 		moves.Notes = append(moves.Notes, fmt.Sprintf("more may be to move than the %d of --moves: run it again when these are done", most), whatStays)
 	default:
 		moves.Notes = append(moves.Notes, whatStays)
 	}
+	moves.Notes = append(moves.Notes, weighing.notes(unknown, len(moves.Moves))...)
 	return moves
 }
 
 // loadsAfter are the data servers with all directories that they own, before and after.
-func loadsAfter(w *World, fs *v1alpha1.FileServer, targets []placement.Target, moves []PlannedMove) (servers []Load) {
+func loadsAfter(w *World, fs *v1alpha1.FileServer, targets []placement.Target, moves []PlannedMove, weighing Weighing) (servers []Load) {
 	at := map[string]int{}
 	for _, server := range w.dataServersOf(fs) {
 		at[server.Name] = len(servers)
 		ready := slices.ContainsFunc(targets, func(t placement.Target) bool { return t.Server == server.Name })
 		servers = append(servers, Load{Name: server.Name, Ready: ready})
 	}
-	count := func(server string, before, after int) {
+	count := func(server string, before, after int, weight int64) {
 		if i, known := at[server]; known {
 			servers[i].Before += before
 			servers[i].After += after
+			servers[i].WeightBefore += int64(before) * weight
+			servers[i].WeightAfter += int64(after) * weight
 		}
 	}
-	for _, d := range movablesOf(w, fs) {
-		count(d.Server, 1, 1)
+	directories, _ := movablesOf(w, fs, weighing)
+	for _, d := range directories {
+		weight := d.Weight
+		if !weighing.By.isWeighed() {
+			weight = 0
+		}
+		count(d.Server, 1, 1, weight)
 	}
 	for _, m := range moves {
-		count(m.From, 0, -1)
-		count(m.To, 0, 1)
+		count(m.From, 0, -1, m.Weight)
+		count(m.To, 0, 1, m.Weight)
 	}
 	return servers
 }
@@ -172,9 +199,10 @@ func emptied(w *World, fs *v1alpha1.FileServer, replicas int32) (plan []PlannedM
 		return ours && ordinal >= replicas
 	}
 	targets := slices.DeleteFunc(targetsOf(w, fs), func(t placement.Target) bool { return leaving(t.Server) })
-	moves, homeless := placement.Evacuate(targets, movablesOf(w, fs), func(d placement.Movable) bool { return leaving(d.Server) }, math.MaxInt)
+	directories, _ := movablesOf(w, fs, Weighing{})
+	moves, homeless := placement.Evacuate(targets, directories, func(d placement.Movable) bool { return leaving(d.Server) }, math.MaxInt)
 	for _, m := range moves {
-		plan = append(plan, PlannedMove{m.Share, m.Path, m.From, m.To})
+		plan = append(plan, PlannedMove{Share: m.Share, Path: m.Path, From: m.From, To: m.To})
 	}
 	if len(moves) > 0 {
 		notes = append(notes, plural(len(moves), "directory")+" would move first; "+whatStays)
@@ -203,20 +231,36 @@ func (m Moves) Text(page text.Page) string {
 	}
 	b.WriteString(page.Paragraph("", "  ", head...))
 	if len(m.Moves) > 0 && m.Refused == "" {
-		rows := [][]text.Span{}
-		for _, one := range m.Moves[:min(len(m.Moves), maxListed)] {
-			from := one.From
-			if from == "" {
-				from = "-"
-			}
-			rows = append(rows, []text.Span{text.S(text.Plain, one.Share), text.S(text.Plain, one.Path), text.S(text.Plain, from), text.S(text.Strong, one.To)})
-		}
-		if more := len(m.Moves) - maxListed; more > 0 {
-			rows = append(rows, []text.Span{text.S(text.Faint, fmt.Sprintf("and %d more", more)), text.S(text.Plain, ""), text.S(text.Plain, ""), text.S(text.Plain, "")})
-		}
-		b.WriteString("\n" + page.Table([]string{"SHARE", "DIRECTORY", "FROM", "TO"}, rows))
+		writeMoves(&b, page, m.Moves, m.By)
 	}
-	writeLoads(&b, page, m.Servers)
+	writeLoads(&b, page, m.Servers, m.By)
 	writeNotes(&b, page, m.Notes)
 	return b.String()
+}
+
+func writeMoves(b *strings.Builder, page text.Page, moves []PlannedMove, by By) {
+	head := []string{"SHARE", "DIRECTORY", "FROM", "TO"}
+	if by.isWeighed() {
+		head = append(head, by.column())
+	}
+	rows := [][]text.Span{}
+	for _, one := range moves[:min(len(moves), maxListed)] {
+		from := one.From
+		if from == "" {
+			from = "-"
+		}
+		row := []text.Span{text.S(text.Plain, one.Share), text.S(text.Plain, one.Path), text.S(text.Plain, from), text.S(text.Strong, one.To)}
+		if by.isWeighed() {
+			row = append(row, text.S(text.Plain, by.figure(one.Weight)))
+		}
+		rows = append(rows, row)
+	}
+	if more := len(moves) - maxListed; more > 0 {
+		row := []text.Span{text.S(text.Faint, fmt.Sprintf("and %d more", more))}
+		for range head[1:] {
+			row = append(row, text.S(text.Plain, ""))
+		}
+		rows = append(rows, row)
+	}
+	b.WriteString("\n" + page.Table(head, rows))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/plugin/text"
 	"github.com/howdah/howdah/test/builders"
@@ -22,23 +24,23 @@ func cephWorld() *World {
 func TestMovesAreShownBeforeTheyAreAskedFor(t *testing.T) {
 	w := cephWorld()
 	fs := &w.FileServers[0]
-	plan := PlanRebalance(w, fs, 100)
+	plan := PlanRebalance(w, fs, 100, Counting())
 	golden(t, "plan-rebalance.txt", plan.Text(text.Page{Width: 100}))
 	if len(plan.Requests()) != len(plan.Moves) || len(plan.Moves) != 2 {
 		t.Errorf("%+v", plan.Requests())
 	}
-	if few := PlanRebalance(w, fs, 1); len(few.Moves) != 1 || !strings.Contains(few.Notes[0], "--moves") {
+	if few := PlanRebalance(w, fs, 1, Counting()); len(few.Moves) != 1 || !strings.Contains(few.Notes[0], "--moves") {
 		t.Errorf("%+v", few)
 	}
 	golden(t, "plan-scale-in-ceph.txt", PlanScale(w, fs, 1).Text(text.Page{Width: 100}))
 
 	well := wellWorld()
 	well.FileServers[0].Spec.Storage = fs.Spec.Storage
-	if none := PlanRebalance(well, &well.FileServers[0], 100); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
+	if none := PlanRebalance(well, &well.FileServers[0], 100, Counting()); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
 		t.Errorf("%+v", none)
 	}
 	onVolumes := wellWorld()
-	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100).Text(text.Page{Width: 100}))
+	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
 }
 
 func TestWhatCanMove(t *testing.T) {
@@ -60,5 +62,56 @@ func TestWhatCanMove(t *testing.T) {
 		if !strings.Contains(got.Refused, want) {
 			t.Errorf("refused %q, want %q", got.Refused, want)
 		}
+	}
+}
+
+// sizesOf gives the directories of unet3d sizes, in their order, and home's another.
+func sizesOf(w *World, home int64, unet3d ...int64) map[string]int64 {
+	sizes := map[string]int64{}
+	for i := range w.Directories {
+		d := &w.Directories[i]
+		if d.Spec.FileShareRef.Name == "home" {
+			sizes[d.Name] = home
+			continue
+		}
+		sizes[d.Name] = unet3d[0]
+		unet3d = unet3d[1:]
+	}
+	return sizes
+}
+
+func TestDirectoriesAreEvenedOutByWhatIsInThem(t *testing.T) {
+	w := cephWorld()
+	fs := &w.FileServers[0]
+	plan := PlanRebalance(w, fs, 100, WeighingBytes(sizesOf(w, 1<<30, 900<<30, 20<<30, 40<<30, 60<<30, 80<<30, 100)))
+	golden(t, "plan-rebalance-bytes.txt", plan.Text(text.Page{Width: 100}))
+	if len(plan.Requests()) != len(plan.Moves) {
+		t.Errorf("%+v", plan.Requests())
+	}
+	few := PlanRebalance(w, fs, 100, WeighingBytes(map[string]int64{w.Directories[0].Name: 1 << 30}))
+	if all := strings.Join(few.Notes, "\n"); len(few.Moves) != 0 || !strings.Contains(all, "6 directories without a figure") {
+		t.Errorf("a directory alone can't be made even, and what has no size stays: %+v", few)
+	}
+	if none := PlanRebalance(w, fs, 100, WeighingBytes(sizesOf(w, 0, 0, 0, 0, 0, 0, 0))); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
+		t.Errorf("empty directories: %+v", none)
+	}
+}
+
+func TestABusyDataServerGivesDirectoriesAway(t *testing.T) {
+	w := cephWorld()
+	fs := &w.FileServers[0]
+	busy := Rates{"training-0": {"unet3d": 300e6, "home": 1e6}, "training-1": {"unet3d": 30e6}, "training-2": {}}
+	golden(t, "plan-rebalance-load.txt", PlanRebalance(w, fs, 100, WeighingLoad(w, fs, busy)).Text(text.Page{Width: 100}))
+	if idle := PlanRebalance(w, fs, 100, WeighingLoad(w, fs, Rates{"training-0": {}, "training-1": {}, "training-2": {}})); len(idle.Moves) != 0 {
+		t.Errorf("nobody does anything: %+v", idle)
+	}
+}
+
+func TestWhatIsAskedOfWhom(t *testing.T) {
+	w := cephWorld()
+	fs := &w.FileServers[0]
+	want := []Measured{{"home", 0, []string{"training-0", "training-1", "training-2"}}, {"unet3d", 2, []string{"training-0", "training-1", "training-2"}}}
+	if diff := cmp.Diff(want, ToMeasure(w, fs)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -51,6 +51,9 @@ type Load struct {
 	After  int    `json:"after"`
 	// Ready: it takes new directories.
 	Ready bool `json:"ready"`
+	// WeightBefore and WeightAfter are the weights of these directories, in bytes or bytes a second; left out by number.
+	WeightBefore int64 `json:"weightBefore,omitempty"`
+	WeightAfter  int64 `json:"weightAfter,omitempty"`
 	// Change is New or Removed where the number of servers changes.
 	Change string `json:"change,omitempty"`
 }
@@ -252,14 +255,18 @@ func (p Plan) Text(page text.Page) string {
 		}
 		b.WriteString("\n" + page.Table([]string{"DIRECTORY", "SERVER", ""}, rows))
 	}
-	writeLoads(&b, page, p.Servers)
+	writeLoads(&b, page, p.Servers, ByNumber)
 	writeNotes(&b, page, p.Notes)
 	return b.String()
 }
 
-func writeLoads(b *strings.Builder, page text.Page, servers []Load) {
+func writeLoads(b *strings.Builder, page text.Page, servers []Load, by By) {
 	if len(servers) == 0 {
 		return
+	}
+	head := []string{"SERVER", "DIRECTORIES", "THEN"}
+	if by.isWeighed() {
+		head = append(head, by.column(), "THEN")
 	}
 	rows := [][]text.Span{}
 	for _, l := range servers {
@@ -267,11 +274,13 @@ func writeLoads(b *strings.Builder, page text.Page, servers []Load) {
 		if said == "" && !l.Ready {
 			said = "takes none at present"
 		}
-		rows = append(rows, []text.Span{
-			text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After)), text.S(text.Busy, said),
-		})
+		row := []text.Span{text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After))}
+		if by.isWeighed() {
+			row = append(row, text.S(text.Plain, by.figure(l.WeightBefore)), text.S(text.Plain, by.figure(l.WeightAfter)))
+		}
+		rows = append(rows, append(row, text.S(text.Busy, said)))
 	}
-	b.WriteString("\n" + page.Table([]string{"SERVER", "DIRECTORIES", "THEN", ""}, rows))
+	b.WriteString("\n" + page.Table(append(head, ""), rows))
 }
 
 func writeNotes(b *strings.Builder, page text.Page, notes []string) {
