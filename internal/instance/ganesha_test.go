@@ -468,6 +468,7 @@ func runScenarios(t *testing.T) {
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"a client that is late is kept", lateClientsAreKept},
+		{"owners are seen whoever looks meanwhile", ownersAreSeen},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
 		{"removals and new shares are cut at any step", removalsAreCut},

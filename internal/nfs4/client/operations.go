@@ -68,8 +68,8 @@ func lookup(name string) nfsv4.NfsArgop4 {
 
 // Mkdir makes a directory with the caller's credentials. NFS4ERR_EXIST, NFS4ERR_NOENT, NFS4ERR_NOTDIR,
 // NFS4ERR_ACCESS and the like come as StatusError, with the operation that failed. With a
-// set-user-ID or set-group-ID bit it takes two steps: after an error whose operation is SETATTR
-// the directory exists without these bits.
+// set-user-ID or set-group-ID bit, an owner or a group it takes two steps: after an error whose operation is SETATTR
+// the directory exists, maybe without these bits.
 func (c *Client) Mkdir(ctx context.Context, cred Credentials, name string, options MkdirOptions) error {
 	directory, base, err := parent(name)
 	if err != nil {
@@ -78,11 +78,11 @@ func (c *Client) Mkdir(ctx context.Context, cred Credentials, name string, optio
 	_, err = c.do(ctx, cred, true, append(walk(directory), &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{
 		Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: base, Createattrs: encodeCreate(options),
 	}})...)
-	// ganesha hands the mode to mkdir(2), which ignores these bits. Not in the same compound:
-	// a SETATTR that is put off would send the CREATE again.
-	if err == nil && options.Mode&0o6000 != 0 {
+	// Ganesha hands the mode to mkdir(2), which ignores these bits, and gives the directory its owner a moment later: who looks in between has it keep
+	// the caller's in its cache, until it is told once more. Not in the same compound: a SETATTR that is put off would send the CREATE again.
+	if err == nil && (options.Mode&0o6000 != 0 || options.Owner != nil || options.Group != nil) {
 		_, err = c.do(ctx, cred, true, append(walk(append(directory, base)), &nfsv4.NfsArgop4_OP_SETATTR{
-			Opsetattr: nfsv4.Setattr4args{ObjAttributes: encodeCreate(MkdirOptions{Mode: options.Mode})},
+			Opsetattr: nfsv4.Setattr4args{ObjAttributes: encodeCreate(options)},
 		})...)
 	}
 	return about("make directory", name, err)
