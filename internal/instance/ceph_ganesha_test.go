@@ -38,7 +38,7 @@ func newInCeph(t *testing.T) *inCeph {
 	if os.Getenv("HOWDAH_CEPH_MONITOR") == "" {
 		t.Skip("needs a Ceph cluster, and the root directory of a data server: HOWDAH_CEPH_MONITOR")
 	}
-	helper := "/out/usr/libexec/howdah-ceph"
+	helper := "/usr/libexec/howdah-ceph"
 	ctx := t.Context()
 	admin, err := cephclient.Connect(ctx, cephclient.Options{Binary: helper, User: "admin", Config: clusterConfig, Keyring: "/etc/ceph/ceph.client.admin.keyring"})
 	mustWork(t, "connect", err)
@@ -201,7 +201,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	}
 }
 
-func TestAnotherClusterIsRefused(t *testing.T) {
+func TestAnotherRealCephClusterIsRefused(t *testing.T) {
 	c := newInCeph(t)
 	c.options.FSID = "00000000-0000-0000-0000-000000000001"
 	s := c.boot()
@@ -212,7 +212,7 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 }
 
 // What hack/ceph-shares.sh gives a FileServer's recovery user is enough for each of its data servers, and what is less is said.
-func TestRightsForRecoveryRecords(t *testing.T) {
+func TestRightsForRecoveryRecordsInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
 	c.make("alpha")
 	user := "howdah-rec-test-" + c.uid[24:]

@@ -17,10 +17,13 @@ import (
 )
 
 // reclaimOpen is OPEN of what the current handle leads to, by a client that had it open for writing before its server started again.
-func reclaimOpen() operation {
+func reclaimOpen() operation { return reclaimBy("process") }
+
+// reclaimBy is that of an owner.
+func reclaimBy(owner string) operation {
 	return &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
 		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_WRITE,
-		Owner:       nfsv4.OpenOwner4{Owner: []byte("process")},
+		Owner:       nfsv4.OpenOwner4{Owner: []byte(owner)},
 		Openhow:     &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE},
 		Claim:       &nfsv4.OpenClaim4_CLAIM_PREVIOUS{DelegateType: nfsv4.OPEN_DELEGATE_NONE},
 	}}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# The part of run.sh that is in the namespaces.
+#   inside.sh SCRATCH CEPH-ROOT SERVER-ROOT [flags of the test program]
+set -euo pipefail
+scratch=$1 ceph=$2 server=$3
+shift 3
+scripts=$PWD/hack/lab/ceph
+monitor=10.77.0.1
+mount --make-rprivate /
+ip link set lo up
+# 10.99.0.1 and 10.99.0.2 are clients of the tests.
+for address in "$monitor" 10.99.0.1 10.99.0.2; do ip address add "$address/32" dev lo; done
+# As container runtimes have it.
+echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start
+export CEPH_MON_SERVICE_HOST=$monitor POD_IP=$monitor OSDS=3 NAMESPACE=none
+mkdir "$scratch/etc"
+
+# root NAME LOWER: an overlay of a root directory of its own.
+root() {
+  local at=$scratch/$1
+  mkdir -p "$at/upper" "$at/work" "$at/root" "$at/data"
+  mount -t overlay overlay -o "lowerdir=$2,upperdir=$at/upper,workdir=$at/work" "$at/root"
+  mkdir -p "$at/root/etc/ceph" "$at/root/scripts" "$at/root/run" "$at/root/tmp" "$at/root/proc" "$at/root/dev" "$at/root/var/lib/ceph/data"
+  mount --bind "$scratch/etc" "$at/root/etc/ceph"
+  mount --bind "$scripts" "$at/root/scripts"
+  mount --bind "$at/data" "$at/root/var/lib/ceph/data"
+  mount -t tmpfs tmpfs "$at/root/run"
+  mount -t tmpfs tmpfs "$at/root/tmp"
+  mount --bind /proc "$at/root/proc"
+  mount --bind /dev "$at/root/dev"
+  ln -sfn /proc/self/mounts "$at/root/etc/mtab"
+}
+
+# daemon KIND NAME NODE
+daemon() {
+  root "$2" "$ceph"
+  HOSTNAME=$2 NODE_NAME=$3 chroot "$scratch/$2/root" /bin/bash /scripts/daemon.sh "$1" >"$scratch/$2.log" 2>&1 &
+}
+
+# The keys first: setup.py keeps them in Secrets, and here in files.
+root setup "$ceph"
+chroot "$scratch/setup/root" /usr/bin/python3 - >&2 <<'PYTHON' &
+import os, sys
+sys.path.insert(0, "/scripts")
+sys.dont_write_bytecode = True
+import setup
+
+
+def write(name, values):
+    where = "/etc/ceph" if name == "ceph-cluster" else "/etc/ceph/accounts/" + name
+    os.makedirs(where, exist_ok=True)
+    for key, value in values.items():
+        with open(f"{where}/{key}", "w") as file:
+            file.write(value)
+    open(where + "/whole", "w").close()
+
+
+setup.secret = lambda name: None
+setup.write_secret = write
+setup.main()
+PYTHON
+making=$!
+until [ -e "$scratch/etc/whole" ]; do
+  kill -0 "$making" 2>/dev/null || { echo "ceph-processes: the keys were not made" >&2; exit 1; }
+  sleep 0.1
+done
+daemon mon ceph-mon-0 node1
+daemon mgr ceph-mgr-0 node1
+for i in 0 1 2; do
+  daemon osd "ceph-osd-$i" "node$i"
+  daemon mds "ceph-mds-$i" "node$i"
+done
+if ! wait "$making"; then
+  tail -n 5 "$scratch"/*.log >&2
+  exit 1
+fi
+rm -rf "$scratch/setup/root/etc/ceph/whole"
+
+root server "$server"
+mkdir -p "$scratch/server/root/volumes" "$scratch/server/root/run/ganesha" "$scratch/server/root/var/lib/nfs/ganesha"
+hostname training-0
+failed=0
+for package in internal/ceph/client internal/instance; do
+  name=$(basename "$package").test
+  cp "$scratch/$name" "$scratch/server/root/run/$name"
+  # -test.v=test2json is what go test itself says, and lets the converter tell tests from what they print.
+  HOWDAH_CEPH_MONITOR=$monitor:3300 HOWDAH_CEPH_BINARY=/usr/libexec/howdah-ceph HOWDAH_CEPH_CONFIG=/etc/ceph/ceph.conf \
+    chroot "$scratch/server/root" "/run/$name" -test.v=test2json -test.count=1 -test.run='Real.*Cluster' "$@" 2>&1 |
+    go tool test2json -t -p "github.com/howdah/howdah/$package" || failed=1
+done
+exit "$failed"

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# A small real Ceph (hack/lab/ceph) as processes of this machine, without a lab and without Kubernetes, in namespaces of its own; and the tests
+# of data servers that need a Ceph and no cluster, in the server image's root. What they take here they take on a machine's own kernel, and not on the
+# lab's, whose page faults and system calls cost many times as much. Standard output is that of go test -json.
+#
+#   hack/ceph-processes/run.sh [flags of the test program: -test.run=…]
+#
+# It needs root. All that it started ends with it, also after kill -9: it is the first process of a namespace of processes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source hack/environment.sh
+
+ceph=$(hack/lab/lab images --file hack/lab/ceph/image/Dockerfile --context hack/lab/ceph/image --target ceph --unpack)
+server=$(hack/lab/lab images --target ganesha --unpack)
+# Not /tmp, which may be a tmpfs: BlueStore wants O_DIRECT.
+scratch=$(mktemp -d /var/tmp/howdah-ceph-XXXXXX)
+cleanup() {
+  local status=$?
+  trap - EXIT INT TERM HUP
+  [ -z "${inside:-}" ] || { kill -TERM "$inside" 2>/dev/null && wait "$inside" || true; }
+  # Its mounts went with the namespace.
+  rm -rf "$scratch"
+  exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+status=0
+for package in internal/ceph/client internal/instance; do
+  go test -c -o "$scratch/$(basename "$package").test" "./$package" >&2
+done
+unshare --net --mount --ipc --uts --pid --fork --kill-child --mount-proc hack/ceph-processes/inside.sh "$scratch" "$ceph" "$server" "$@" &
+inside=$!
+wait "$inside" || status=$?
+inside=
+exit "$status"
