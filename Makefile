@@ -121,6 +121,10 @@ test-install: packages ##+ The release upgraded, rolled back, removed, installed
 test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-to-end suites on that
 	hack/test.sh ceph
 
+.PHONY: test-ceph-processes
+test-ceph-processes: packages ##+ A data server's tests that need a real Ceph and no cluster; how soon it is back after a kill
+	hack/test.sh processes
+
 .PHONY: test-rook
 test-rook: packages ##+ The real operator of Rook 1.18.9, built of ROOK_SOURCE, on a lab with a Ceph
 	HOWDAH_E2E_CEPH=yes hack/e2e.sh bash -c 'hack/rook.sh "$(ROOK_SOURCE)" && go test -v -count=1 -timeout 0 ./test/ceph -ginkgo.v -ginkgo.no-color -ginkgo.label-filter=rook'

@@ -10,6 +10,7 @@
 #                HOWDAH_E2E_BACKEND=ceph has the FileServers of the suites in a Ceph, which the lab gets, instead of on volumes
 #   ceph         those that need a Ceph, then the suites of e2e on it: a lab with one is made for them, or KUBECONFIG as above, with
 #                hack/lab/ceph in the cluster
+#   processes    those that need a Ceph and no cluster, on one whose daemons are processes of this machine (hack/ceph-processes)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 source hack/environment.sh
@@ -95,9 +96,13 @@ ceph() {
   run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook}"
 }
 
+processes() {
+  run 5 processes -- hack/ceph-processes/run.sh
+}
+
 for stage in "$@"; do
   case $stage in
-    unit | integration | e2e | ceph) "$stage" ;;
+    unit | integration | e2e | ceph | processes) "$stage" ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
 done

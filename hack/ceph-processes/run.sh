@@ -17,19 +17,19 @@ scratch=$(mktemp -d /var/tmp/howdah-ceph-XXXXXX)
 cleanup() {
   local status=$?
   trap - EXIT INT TERM HUP
-  [ -z "${inside:-}" ] || { kill -TERM "$inside" 2>/dev/null && wait "$inside" || true; }
+  if [ -n "${inside:-}" ]; then
+    kill -TERM "$inside" 2>/dev/null || true
+    wait "$inside" || true
+  fi
   # Its mounts went with the namespace.
   rm -rf "$scratch"
   exit "$status"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
-status=0
 for package in internal/ceph/client internal/instance; do
   go test -c -o "$scratch/$(basename "$package").test" "./$package" >&2
 done
 unshare --net --mount --ipc --uts --pid --fork --kill-child --mount-proc hack/ceph-processes/inside.sh "$scratch" "$ceph" "$server" "$@" &
 inside=$!
-wait "$inside" || status=$?
-inside=
-exit "$status"
+wait "$inside"
