@@ -86,6 +86,6 @@ for package in internal/ceph/client internal/instance; do
   # -test.v=test2json is what go test itself says, and lets the converter tell tests from what they print.
   HOWDAH_CEPH_MONITOR=$monitor:3300 HOWDAH_CEPH_BINARY=/usr/libexec/howdah-ceph HOWDAH_CEPH_CONFIG=/etc/ceph/ceph.conf \
     chroot "$scratch/server/root" "/run/$name" -test.v=test2json -test.count=1 -test.run='Real.*Cluster' "$@" 2>&1 |
-    go tool test2json -t -p "github.com/howdah/howdah/$package" || failed=1
+    tee >(grep --line-buffered -o 'FIGURE.*' >&2) | go tool test2json -t -p "github.com/howdah/howdah/$package" || failed=1
 done
 exit "$failed"

@@ -92,9 +92,16 @@ func TestASharesLifeInARealCluster(t *testing.T) {
 	if err != nil || !info.Ready || info.QuotaBytes != 64<<20 {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	capacity, err := ceph.ParseCapacity("fs1", send("file systems", ceph.FileSystems()), send("usage", ceph.Usage()))
-	if err != nil || capacity.TotalBytes <= 0 {
-		t.Errorf("%+v, %v", capacity, err)
+	// A manager that has just started tells of no space for some seconds.
+	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		capacity, err := ceph.ParseCapacity("fs1", send("file systems", ceph.FileSystems()), send("usage", ceph.Usage()))
+		if err == nil && capacity.TotalBytes > 0 {
+			break
+		}
+		if err != nil || time.Since(began) > time.Minute {
+			t.Errorf("%+v, %v", capacity, err)
+			break
+		}
 	}
 
 	share := cluster(t, user, keyringOf(t, user, key))
