@@ -5,7 +5,7 @@
 #
 #   hack/ceph-processes/run.sh [flags of the test program: -test.run=…]
 #
-# It needs root. All that it started ends with it, also after kill -9: it is the first process of a namespace of processes.
+# It needs root. All that it starts is in one namespace of processes, and ends with its first one: also after Ctrl-C.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source hack/environment.sh
