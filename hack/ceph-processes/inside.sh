@@ -74,7 +74,6 @@ if ! wait "$making"; then
   tail -n 5 "$scratch"/*.log >&2
   exit 1
 fi
-rm -rf "$scratch/setup/root/etc/ceph/whole"
 
 root server "$server"
 mkdir -p "$scratch/server/root/volumes" "$scratch/server/root/run/ganesha" "$scratch/server/root/var/lib/nfs/ganesha"
