@@ -9,6 +9,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
 // A directory that a client has just made is a junction, and what the client gets in the compound that makes it decides
@@ -115,7 +116,7 @@ func (f *fresh) delay(e *entry) {
 	}
 }
 
-// settle waits while a directory's maker enters it; false: nobody does.
+// settle waits while a directory's maker enters it, without a place at the session server's gate; false: nobody does.
 func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	f.mu.Lock()
 	e := f.entering[made{by, id}]
@@ -124,10 +125,12 @@ func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	if e == nil {
 		return false
 	}
-	select {
-	case <-e.settled:
-	case <-ctx.Done():
-	}
+	session.Await(ctx, func() {
+		select {
+		case <-e.settled:
+		case <-ctx.Done():
+		}
+	})
 	return true
 }
 

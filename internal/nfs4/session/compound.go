@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"runtime/debug"
-	"sync"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
@@ -87,7 +86,9 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	// The slot comes back whatever happens, or the client would wait for it for ever.
 	var reply []byte
 	defer func() { s.finish(granted, reply) }()
-	run := &execution{server: s, ctx: ctx, caller: caller, session: granted.session, minor: h.minorVersion}
+	at := &place{gate: s.gate, address: rpc.Client(caller.Addr)}
+	ctx = context.WithValue(ctx, placeKey{}, at)
+	run := &execution{server: s, ctx: ctx, caller: caller, session: granted.session, minor: h.minorVersion, place: at}
 	for i := uint32(1); i < h.operations; i++ {
 		if !r.add(run.next(d, h, r, i == h.operations-1)) {
 			break
@@ -119,15 +120,15 @@ type execution struct {
 	session  *session
 	minor    uint32
 	compound Compound
+	place    *place
 	// kept is the memory that was asked for, for the reply.
 	kept int
 }
 
 // next decodes and executes one operation.
 func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsResop4 {
-	e.server.gate.enter(rpc.Client(e.caller.Addr))
-	leave := sync.OnceFunc(e.server.gate.leave)
-	defer leave()
+	e.place.enter()
+	defer e.place.leave()
 	// Without room for a failure there is no room for any result.
 	if status := r.exceeded(failureBytes); status != nfsv4.NFS4_OK {
 		if number, ok := d.peek(); ok {
@@ -165,7 +166,7 @@ func (e *execution) next(d *decoder, h header, r *reply, last bool) nfsv4.NfsRes
 		return e.reclaimComplete(op)
 	}
 	if limited(op.GetArgop()) {
-		leave() // It waits for others: the API, and data servers.
+		e.place.leave() // It waits for others: the API, and data servers.
 	}
 	if e.server.limits.ChangesPerSecond > 0 && limited(op.GetArgop()) {
 		release, admitted := e.server.beginChange(e.ctx, e.caller)

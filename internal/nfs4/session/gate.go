@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -57,4 +58,41 @@ func (g *gate) leave() {
 	}
 	g.waiting[address] = queue
 	g.turns = append(g.turns, address)
+}
+
+// place is one compound's place at the gate: taken for each of its operations, and given back while one waits. It is
+// used by one goroutine at a time.
+type place struct {
+	gate    *gate
+	address netip.Addr
+	held    bool
+}
+
+func (p *place) enter() {
+	p.gate.enter(p.address)
+	p.held = true
+}
+
+// leave may be called again; only the first call does something.
+func (p *place) leave() {
+	if p.held {
+		p.held = false
+		p.gate.leave()
+	}
+}
+
+type placeKey struct{}
+
+// Await runs wait without the place at the gate that the operation with this context has, and takes a place again
+// afterwards. A Compound calls it around whatever takes time without computing: a few operations that wait with their
+// places would leave none for all other clients. Without a place, wait just runs.
+func Await(ctx context.Context, wait func()) {
+	p, ok := ctx.Value(placeKey{}).(*place)
+	if !ok || !p.held {
+		wait()
+		return
+	}
+	p.leave()
+	defer p.enter()
+	wait()
 }

@@ -27,7 +27,7 @@ type Compound interface {
 	// BIND_CONN_TO_SESSION, BACKCHANNEL_CTL, SET_SSV, SEQUENCE, RECLAIM_COMPLETE, TEST_STATEID,
 	// FREE_STATEID and ILLEGAL, nor for what only NFSv4.0 has. Names in op are UTF-8, but they
 	// may be empty, ".", "..", long, or contain "/" and NUL. Do may be slow for CREATE, REMOVE, RENAME and
-	// SETATTR, but must end by itself: the client gets NFS4ERR_DELAY for its retries meanwhile. For all other
-	// operations it must not wait for anybody: they take turns, a few at a time.
+	// SETATTR, but must end by itself: the client gets NFS4ERR_DELAY for its retries meanwhile. All other
+	// operations take turns, a few at a time: what waits in them for anything is to be in Await.
 	Do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4
 }
