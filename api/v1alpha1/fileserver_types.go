@@ -84,7 +84,8 @@ type FileServerSpec struct {
 	// +optional
 	KeyGeneration int32 `json:"keyGeneration,omitempty"`
 
-	// resources are the compute resources of each data server's container.
+	// resources are the compute resources of each data server's container. Memory that is not set is a request of 256Mi and a
+	// limit of 4Gi; the limit "0" means none.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 

@@ -17,19 +17,21 @@ func TestMaxConnections(t *testing.T) {
 		spec v1alpha1.FileServerSpec
 		want int32
 	}{
-		"nothing is known": {v1alpha1.FileServerSpec{}, 4096},
+		"nothing is said": {v1alpha1.FileServerSpec{}, 16384},
 		"the user says": {v1alpha1.FileServerSpec{
 			NFS: &v1alpha1.NFSOptions{MaxConnections: 100}, Resources: &corev1.ResourceRequirements{Limits: memory("8Gi")},
 		}, 100},
 		"1 GiB":                        {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Limits: memory("1Gi")}}, 4096},
 		"2 GiB":                        {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Limits: memory("2Gi")}}, 8192},
-		"a request alone":              {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Requests: memory("512Mi")}}, 2048},
+		"a request alone":              {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Requests: memory("512Mi")}}, 16384},
+		"a request and no limit":       {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Requests: memory("512Mi"), Limits: memory("0")}}, 2048},
+		"no limit":                     {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Limits: memory("0")}}, 4096},
 		"the limit before the request": {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Requests: memory("512Mi"), Limits: memory("1Gi")}}, 4096},
 		"very little":                  {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Limits: memory("64Mi")}}, 1024},
 		"very much":                    {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{Limits: memory("1Ti")}}, 16384},
 		"processors only": {v1alpha1.FileServerSpec{Resources: &corev1.ResourceRequirements{
 			Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
-		}}, 4096},
+		}}, 16384},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := MaxConnections(&v1alpha1.FileServer{Spec: test.spec}); got != test.want {

@@ -74,9 +74,8 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(capabilities...)))
-	if in.FileServer.Spec.Resources != nil {
-		container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](in.FileServer.Spec.Resources))
-	}
+	resources := DataServerResources(in.FileServer)
+	container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](&resources))
 	for i, dir := range serverpod.WritableDirs {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
 	}

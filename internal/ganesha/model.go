@@ -15,8 +15,8 @@ type Config struct {
 	ServerScope, ServerOwner string
 	// LeaseSeconds is Lease_Lifetime, GraceSeconds is Grace_Period, at least the lease.
 	LeaseSeconds, GraceSeconds int32
-	// MaxConnections is RPC_Max_Connections; 0 means DefaultMaxConnections.
-	MaxConnections uint32
+	// Limits bound what clients may take; no Limits mean those of LimitsFor(0).
+	Limits Limits
 	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts. "" with Ceph, which does.
 	RecoveryRoot string
 	// Ceph is how ganesha reaches a Ceph cluster; nil if it needs none.

@@ -11,8 +11,6 @@ import (
 const (
 	defaultPort           = 2049
 	defaultMonitoringPort = 9587
-	// DefaultMaxConnections is for 256 clients with nconnect=16; ganesha's own default is for 64.
-	DefaultMaxConnections = 4096
 	// FilesystemMajor is the first half of every Filesystem_Id; the second is the
 	// Export_Id. Ganesha's pseudo file system is 152.152, so the major must not be 152.
 	FilesystemMajor = 1
@@ -63,7 +61,7 @@ func (w *writer) core(config Config) {
 		// Without it a Filesystem_Id is ignored, and file handles carry a device number that changes from node to node.
 		w.word("fsid_override", "true")
 		// Above it ganesha takes no connection until another has ended.
-		w.number("RPC_Max_Connections", uint64(cmp.Or(config.MaxConnections, DefaultMaxConnections)))
+		w.number("RPC_Max_Connections", uint64(cmp.Or(config.Limits, LimitsFor(0)).Connections))
 		w.word("Enable_Metrics", "true")
 		w.word("Enable_Dynamic_Metrics", "true")
 		w.number("Monitoring_Port", uint64(cmp.Or(config.MonitoringPort, defaultMonitoringPort)))

@@ -52,7 +52,7 @@ func TestConnectionsAreThoseOfClientsThatAreOpen(t *testing.T) {
 
 func TestConnectionsAllowedAreThoseOfTheStart(t *testing.T) {
 	text, err := ganesha.Render(ganesha.Config{
-		ServerScope: "scope", ServerOwner: "owner", LeaseSeconds: 10, GraceSeconds: 20, RecoveryRoot: "/r", MaxConnections: 77,
+		ServerScope: "scope", ServerOwner: "owner", LeaseSeconds: 10, GraceSeconds: 20, RecoveryRoot: "/r", Limits: ganesha.LimitsFor(0).WithConnections(77),
 	})
 	if err != nil {
 		t.Fatal(err)

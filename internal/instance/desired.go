@@ -33,8 +33,8 @@ func ownAddress() netip.Addr {
 }
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
-// exports; what is particular to the storage is the back end's to say.
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr) (ganesha.Config, error) {
+// exports; what is particular to the storage is the back end's to say. The memory is what the container may use, in bytes, 0 for all there is.
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -46,7 +46,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 	config := ganesha.Config{
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
-		LeaseSeconds: server.Spec.LeaseSeconds, MaxConnections: uint32(server.Spec.MaxConnections),
+		LeaseSeconds: server.Spec.LeaseSeconds, Limits: ganesha.LimitsFor(memoryLimit).WithConnections(uint32(server.Spec.MaxConnections)),
 		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}

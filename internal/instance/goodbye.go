@@ -55,7 +55,7 @@ func (m *manager) goesForGood(ctx context.Context) bool {
 }
 
 func (m *manager) dropExports(ctx context.Context) error {
-	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.own)
+	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.own, m.memoryLimit)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 		if err := ids.Allocate(name, nil); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, volumes.New("/volumes", quiet), ownAddress())
+		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, volumes.New("/volumes", quiet), ownAddress(), 0)
 		if err != nil {
 			t.Fatalf("an accepted DataServer is refused: %v", err)
 		}
@@ -135,7 +135,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
 		config.Port, config.MonitoringPort = 2049, 9587
-		config.MaxConnections = ganesha.DefaultMaxConnections
+		config.Limits = ganesha.Limits{}.WithConnections(config.Limits.Connections)
 		if diff := cmp.Diff(config, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("what ganesha reads is not what was asked for: %s", diff)
 		}

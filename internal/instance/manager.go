@@ -64,6 +64,8 @@ type manager struct {
 	certificates    certificates
 	// gateways are the addresses from which the pod's own node comes to it.
 	gateways []netip.Addr
+	// memoryLimit is what the container may use, in bytes; 0 if nothing limits it.
+	memoryLimit int64
 	// own is the address from which ganesha trusts the instance manager.
 	own      netip.Addr
 	proxy    *tlsProxy

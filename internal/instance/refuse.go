@@ -34,7 +34,7 @@ func (m *manager) refuse(ctx, supervised context.Context, failure *fault) *fault
 
 // withdraw makes ganesha serve nothing.
 func (m *manager) withdraw(ctx, supervised context.Context) *fault {
-	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.own)
+	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.own, m.memoryLimit)
 	if err != nil {
 		return &fault{v1alpha1.ReasonInvalidSpec, err}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -137,7 +138,8 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		volumesRoot: options.VolumesRoot, nodeName: options.NodeName, podIP: options.PodIP,
 		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
 		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own, gateways: options.Gateways,
-		prober: through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
+		memoryLimit: memory.Limit(),
+		prober:      through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
 		log: options.Log, now: time.Now, count: readConnections, isDeleted: func() bool { return false }, metrics: newMetrics(options.Namespace, options.DataServer),
 	}
 	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)

@@ -195,7 +195,7 @@ func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
 			ids := &exportids.Table{Parts: []map[string]exportids.Entry{{}}}
 			mustWork(t, "allocate", ids.Allocate("a", nil))
 			exports := []*internalv1.ShareExport{newExport(shareSpec("a", rule))}
-			if config, err := desiredConfig(sampleServer(1), exports, ids, volumes.New("/volumes", quiet), ownAddress()); err == nil {
+			if config, err := desiredConfig(sampleServer(1), exports, ids, volumes.New("/volumes", quiet), ownAddress(), 0); err == nil {
 				t.Errorf("%+v", config)
 			}
 		})

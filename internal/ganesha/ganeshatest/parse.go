@@ -55,7 +55,7 @@ func Parse(text string) (ganesha.Config, error) {
 		switch name {
 		case "NFS_CORE_PARAM":
 			config.Port, config.MonitoringPort = uint16(r.number("NFS_Port", 16)), uint16(r.number("Monitoring_Port", 16))
-			config.MaxConnections = uint32(r.number("RPC_Max_Connections", 32))
+			config.Limits = config.Limits.WithConnections(uint32(r.number("RPC_Max_Connections", 32)))
 		case "NFSv4":
 			config.ServerScope, config.ServerOwner = r.quoted("Server_Scope"), r.quoted("Server_Owner")
 			if inCeph {

@@ -35,7 +35,8 @@ type FileServerSpecApplyConfiguration struct {
 	// after the other, and what the generation before it signed is still taken, so clients notice nothing. Handles
 	// and certificates of earlier generations are refused; who has such a handle must mount again.
 	KeyGeneration *int32 `json:"keyGeneration,omitempty"`
-	// resources are the compute resources of each data server's container.
+	// resources are the compute resources of each data server's container. Memory that is not set is a request of 256Mi and a
+	// limit of 4Gi; the limit "0" means none.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
 	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
