@@ -38,6 +38,7 @@ var attacks = []attack{
 	{"connections that come and go", true, churn},
 	{"mkdir without end: 16 connections with 64 slots each", false, mkdirStorm},
 	{"EXCHANGE_ID without end on 16 connections", false, exchangeFlood},
+	{"clients that say they are the others, restarted", false, impostors},
 	{"400 slow senders of large requests", false, slowSenders},
 	{"requests of 1 MiB and malformed ones", false, malformed},
 }
@@ -228,6 +229,31 @@ func exchangeFlood(ctx context.Context, s *target) string {
 		}
 	})
 	return fmt.Sprintf("; %d were sent", sent.Load())
+}
+
+// impostors come with the owner strings and the principal of the well-behaved clients and say that these have restarted, or not.
+func impostors(ctx context.Context, s *target) string {
+	var in, sent atomic.Int64
+	each(ctx, 16, func(i int) error {
+		p, err := peertest.Connect(ctx, s.address, s.hostile(i, 3))
+		if err != nil {
+			return err
+		}
+		defer ending(ctx, p)()
+		for {
+			p.Verifier++
+			for _, owner := range []string{"resident", fmt.Sprint("newcomer ", sent.Add(1)/16)} {
+				status, err := p.Login(owner)
+				if err != nil {
+					return err
+				}
+				if status == nfsv4.NFS4_OK {
+					in.Add(1)
+				}
+			}
+		}
+	})
+	return fmt.Sprintf("; %d got sessions of their own", in.Load())
 }
 
 // slowSenders claim a large request, send a good part of it, and then a byte now and then.

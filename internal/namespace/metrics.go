@@ -93,7 +93,7 @@ func (s *server) countTree() {
 // countServing adds the metrics of what is served, once there is a server.
 func (s *server) countServing(sessions *session.Server, calls *rpc.Server) {
 	s.metrics.tell(map[*metrics.Metric]func() int{
-		metrics.NamespaceClients:              func() int { return sessions.Stats().Clients },
+		metrics.NamespaceClients:              func() int { return sessions.Stats().Clients - sessions.Stats().SilentClients },
 		metrics.NamespaceClientsLimit:         func() int { return sessions.Limits().Clients },
 		metrics.NamespaceSessions:             func() int { return sessions.Stats().Sessions },
 		metrics.NamespaceSessionsLimit:        func() int { return sessions.Limits().Sessions },

@@ -26,7 +26,10 @@ const (
 type Peer struct {
 	net.Conn
 	// AsRoot makes calls as root's; else they are of user 1000.
-	AsRoot  bool
+	AsRoot bool
+	// Verifier is of the client's boot; another one makes it a client that has restarted.
+	Verifier byte
+
 	xid     uint32
 	client  uint64
 	session nfsv4.Sessionid4
@@ -125,7 +128,9 @@ func ExchangeID(owner string) nfsv4.NfsArgop4 {
 
 // Login makes a client with a session, or gives the status that keeps it from it.
 func (p *Peer) Login(owner string) (nfsv4.Nfsstat4, error) {
-	res, err := p.Call(ExchangeID(owner))
+	exchange := ExchangeID(owner)
+	exchange.(*nfsv4.NfsArgop4_OP_EXCHANGE_ID).OpexchangeId.EiaClientowner.CoVerifier[0] += p.Verifier
+	res, err := p.Call(exchange)
 	if err != nil || res.Status != nfsv4.NFS4_OK {
 		return Status(res), err
 	}

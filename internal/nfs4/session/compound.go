@@ -64,8 +64,8 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	}
 	args := &first.(*nfsv4.NfsArgop4_OP_SEQUENCE).Opsequence
 	granted := s.sequence(request{
-		args: args, operations: h.operations, bytes: callHeaderBytes + len(d.args), who: principalOf(caller), rest: d.rest(),
-		link: caller.Link, least: replyHeaderBytes + r.buffer.Len() + sequenceBytes,
+		args: args, operations: h.operations, bytes: callHeaderBytes + len(d.args), from: caller, rest: d.rest(),
+		least: replyHeaderBytes + r.buffer.Len() + sequenceBytes,
 	})
 	switch {
 	case granted.status != nfsv4.NFS4_OK:
@@ -241,11 +241,11 @@ func (s *Server) stateOperation(caller rpc.Caller, minorVersion uint32, op nfsv4
 	case *nfsv4.NfsArgop4_OP_CREATE_SESSION:
 		return s.createSession(caller, &op.OpcreateSession)
 	case *nfsv4.NfsArgop4_OP_DESTROY_SESSION:
-		return Fail(op, s.destroySession(op.OpdestroySession.DsaSessionid, caller.Link))
+		return Fail(op, s.destroySession(op.OpdestroySession.DsaSessionid, caller))
 	case *nfsv4.NfsArgop4_OP_BIND_CONN_TO_SESSION:
-		return s.bindConnection(&op.OpbindConnToSession, caller.Link)
+		return s.bindConnection(&op.OpbindConnToSession, caller)
 	case *nfsv4.NfsArgop4_OP_DESTROY_CLIENTID:
-		return Fail(op, s.destroyClientID(op.OpdestroyClientid.DcaClientid))
+		return Fail(op, s.destroyClientID(op.OpdestroyClientid.DcaClientid, caller))
 	case *nfsv4.NfsArgop4_OP_BACKCHANNEL_CTL:
 		// RFC 8881 section 18.33: it would matter to a back channel, and there is none.
 		return Fail(op, nfsv4.NFS4_OK)

@@ -17,3 +17,13 @@ func (s *Server) InFlight(id sessionID) int {
 	}
 	return 0
 }
+
+// Held is how many addresses there are, and the sum of what is counted for them.
+func (s *Server) Held() (addresses, sum int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.addresses {
+		sum += len(a.clients) + a.tentative.Len() + a.sessions + a.cached
+	}
+	return len(s.addresses), sum
+}

@@ -1,6 +1,10 @@
 package session
 
-import "github.com/howdah/howdah/internal/nfs4/rpc"
+import (
+	"slices"
+
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+)
 
 // linksKept is how many connections a session remembers beside the one it was made on: nconnect is 16 at most in
 // Linux, and connections come and go.
@@ -38,12 +42,15 @@ func (l *links) associated(link *rpc.Link) bool {
 	if l.main == link {
 		return true
 	}
-	for _, known := range l.used {
-		if known == link {
-			return true
-		}
+	return slices.Contains(l.used, link)
+}
+
+// alive is true while one of the connections is there.
+func (l *links) alive() bool {
+	if l.main != nil && !l.main.Ended() {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(l.used, func(known *rpc.Link) bool { return !known.Ended() })
 }
 
 // foreign is true for a connection that is not associated while the main one is there.

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -22,7 +21,7 @@ type Config struct {
 	// client IDs: no two servers may share an owner.
 	Owner, Scope string
 	// Lease is how long a client may be silent; default 60 s. It must be what the Handler
-	// gives as the attribute lease_time. Clients are dropped after twice that.
+	// gives as the attribute lease_time. A client that is silent for longer is kept while nobody needs its place.
 	Lease  time.Duration
 	Limits Limits
 	// Now is the clock; default time.Now.
@@ -107,25 +106,27 @@ type Server struct {
 	random       io.Reader
 	log          *slog.Logger
 	hash         maphash.Seed
-	boot         uint32
 	gate         *gate
 
 	mu         sync.Mutex
-	counter    uint32
 	clients    map[uint64]*clientRecord
-	confirmed  map[string]*clientRecord
-	tentative  map[string]*clientRecord
+	confirmed  registry
+	tentative  registry
 	sessions   map[sessionID]*session
 	addresses  map[netip.Addr]*addressState
 	cached     int
 	lastExpiry time.Time
 	warned     time.Time
+	// noneSilent is when no silent client with replies was found.
+	noneSilent time.Time
 	delayed    Delayed
 }
 
 // Stats are the numbers of the moment.
 type Stats struct {
 	Clients, ConfirmedClients, Sessions int
+	// SilentClients are those of Clients whose lease is over.
+	SilentClients int
 	// CachedBytes are kept for retries.
 	CachedBytes int
 }
@@ -139,7 +140,7 @@ func New(config Config) (*Server, error) {
 		handler: config.Handler, owner: []byte(config.Owner), scope: []byte(config.Scope), lease: config.Lease,
 		limits: config.Limits.withDefaults(), now: config.Now, random: config.Random, log: config.Logger,
 		hash: maphash.MakeSeed(), gate: newGate(),
-		clients: map[uint64]*clientRecord{}, confirmed: map[string]*clientRecord{}, tentative: map[string]*clientRecord{},
+		clients: map[uint64]*clientRecord{}, confirmed: registry{}, tentative: registry{},
 		sessions: map[sessionID]*session{}, addresses: map[netip.Addr]*addressState{},
 	}
 	for name, id := range map[string][]byte{"owner": s.owner, "scope": s.scope} {
@@ -162,13 +163,6 @@ func New(config Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	// Two servers behind one address, or one before and after its restart, must never give
-	// out the same client ID: a client that meets both would hang on NFS4ERR_SEQ_MISORDERED.
-	var boot [4]byte
-	if _, err := io.ReadFull(s.random, boot[:]); err != nil {
-		return nil, fmt.Errorf("read random bytes for client IDs: %w", err)
-	}
-	s.boot = binary.BigEndian.Uint32(boot[:])
 	s.lastExpiry = s.now()
 	return s, nil
 }
@@ -180,7 +174,16 @@ func (s *Server) Limits() Limits { return s.limits }
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Clients: len(s.clients), ConfirmedClients: len(s.confirmed), Sessions: len(s.sessions), CachedBytes: s.cached}
+	stats, now := Stats{Clients: len(s.clients), Sessions: len(s.sessions), CachedBytes: s.cached}, s.now()
+	for _, c := range s.clients {
+		if c.isConfirmed {
+			stats.ConfirmedClients++
+		}
+		if c.lapsed(now, s.lease) {
+			stats.SilentClients++
+		}
+	}
+	return stats
 }
 
 // Delayed returns what was counted since the start.
@@ -190,7 +193,7 @@ func (s *Server) Delayed() Delayed {
 	return s.delayed
 }
 
-// Expire drops clients whose lease is over. It is also done as requests come in, so
+// Expire drops clients that were silent for too long. It is also done as requests come in, so
 // calling it only frees memory earlier.
 func (s *Server) Expire() {
 	s.mu.Lock()
@@ -198,14 +201,14 @@ func (s *Server) Expire() {
 	s.expire()
 }
 
-// expire drops the clients that were silent for twice the lease, and unconfirmed
+// expire drops the clients that were silent for longer than courtesy has it, and unconfirmed
 // ones after one lease (RFC 8881 section 18.35.4).
 func (s *Server) expire() {
 	now := s.now()
 	s.lastExpiry = now
 	for _, c := range s.clients {
 		if c.expired(now, s.lease) {
-			s.log.Debug("A client's lease is over", "clientid", c.id, "confirmed", c.isConfirmed)
+			s.log.Debug("A client was silent for too long", "clientid", c.id, "confirmed", c.isConfirmed)
 			s.drop(c)
 		}
 	}

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"io"
-
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -43,7 +41,12 @@ func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) 
 		s.drop(c)
 		c = nil
 	}
-	if c == nil {
+	// The RFC has this in step 3 and for unconfirmed clients only. But a foreign principal is neither to get another's
+	// session ID from a replay, nor may it use up the sequence ID.
+	if c != nil && c.principal != principalOf(from) && c.address.address == rpc.Client(from.Addr) {
+		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_CLID_INUSE)
+	}
+	if c == nil || !s.owns(c, from) {
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_STALE_CLIENTID)
 	}
 	// 2. Sequence ID processing.
@@ -53,11 +56,7 @@ func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) 
 	if args.CsaSequence != c.lastSequence+1 {
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_SEQ_MISORDERED)
 	}
-	// 3. Client ID confirmation. A foreign principal must not use up the sequence ID.
-	if c.principal != principalOf(from) && !c.isConfirmed {
-		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_CLID_INUSE)
-	}
-	// 4. Session creation. The Linux client counts its sequence ID up on any answer
+	// 3 and 4. Client ID confirmation and session creation. The Linux client counts its sequence ID up on any answer
 	// but NFS4ERR_DELAY, so all other errors take the slot too.
 	result, made := s.makeSession(c, args)
 	if StatusOf(result) == nfsv4.NFS4ERR_DELAY {
@@ -65,6 +64,7 @@ func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) 
 	}
 	if made != nil {
 		made.links.bind(from.Link)
+		c.link = from.Link
 	}
 	c.lastSequence++
 	c.lastResult = result
@@ -82,8 +82,9 @@ func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) (n
 	}
 	var id sessionID
 	if status == nfsv4.NFS4_OK {
-		if _, err := io.ReadFull(s.random, id[:]); err != nil {
-			s.log.Error("No random bytes for a session ID", "error", err)
+		var err error
+		if id, err = s.newSessionID(); err != nil {
+			s.log.Error("No session ID for a session", "error", err)
 			status = nfsv4.NFS4ERR_SERVERFAULT
 		}
 	}
@@ -104,20 +105,20 @@ func (s *Server) makeSession(c *clientRecord, args *nfsv4.CreateSession4args) (n
 	}}}, made
 }
 
-// confirm makes a record the one of its owner: an older one was of the client
+// confirm makes a record the one of its owner at its address: an older one was of the client
 // before its restart and goes with all its sessions.
 func (s *Server) confirm(c *clientRecord) {
 	c.renewed = s.now()
 	if c.isConfirmed {
 		return
 	}
-	if old := s.confirmed[c.owner]; old != nil {
+	if old := s.confirmed.at(c.owner, c.address.address); old != nil {
 		s.drop(old)
 	}
-	delete(s.tentative, c.owner)
+	s.tentative.remove(c)
 	c.confirmPlace()
 	c.isConfirmed = true
-	s.confirmed[c.owner] = c
+	s.confirmed.put(c)
 }
 
 // negotiate lowers what the client asks for to what the server grants; it
@@ -143,14 +144,14 @@ func (s *Server) negotiate(args *nfsv4.CreateSession4args) (nfsv4.ChannelAttrs4,
 // destroySession is RFC 8881 section 18.37. It must come on a connection that is associated with the session. A client
 // that lost the one it made the session on may use any: it could associate that with a SEQUENCE first,
 // and Linux does not, but waits 10 s for its client ID to be free when it is refused.
-func (s *Server) destroySession(id sessionID, link *rpc.Link) nfsv4.Nfsstat4 {
+func (s *Server) destroySession(id sessionID, from rpc.Caller) nfsv4.Nfsstat4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	doomed := s.sessions[id]
 	switch {
-	case doomed == nil:
+	case doomed == nil, !s.owns(doomed.client, from):
 		return nfsv4.NFS4ERR_BADSESSION
-	case doomed.links.foreign(link):
+	case doomed.links.foreign(from.Link):
 		return nfsv4.NFS4ERR_CONN_NOT_BOUND_TO_SESSION
 	}
 	s.retire(doomed)
@@ -159,18 +160,18 @@ func (s *Server) destroySession(id sessionID, link *rpc.Link) nfsv4.Nfsstat4 {
 
 // bindConnection is RFC 8881 section 18.34. With SP4_NONE every connection that sends a
 // SEQUENCE is bound by that, too (section 2.10.3.1).
-func (s *Server) bindConnection(args *nfsv4.BindConnToSession4args, link *rpc.Link) nfsv4.NfsResop4 {
+func (s *Server) bindConnection(args *nfsv4.BindConnToSession4args, from rpc.Caller) nfsv4.NfsResop4 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session := s.sessions[args.BctsaSessid]
 	switch {
-	case session == nil:
+	case session == nil, !s.owns(session.client, from):
 		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_BADSESSION)
 	case args.BctsaDir != nfsv4.CDFC4_FORE && args.BctsaDir != nfsv4.CDFC4_FORE_OR_BOTH:
 		// The answer would have to be a back channel, and there is none.
 		return FailNumber(nfsv4.OP_BIND_CONN_TO_SESSION, nfsv4.NFS4ERR_INVAL)
 	}
-	session.links.bind(link)
+	session.links.bind(from.Link)
 	return &nfsv4.NfsResop4_OP_BIND_CONN_TO_SESSION{OpbindConnToSession: &nfsv4.BindConnToSession4res_NFS4_OK{
 		BctsrResok4: nfsv4.BindConnToSession4resok{BctsrSessid: args.BctsaSessid, BctsrDir: nfsv4.CDFS4_FORE},
 	}}

@@ -84,7 +84,9 @@ func TestCreateSessionSequence(t *testing.T) {
 		t.Errorf("a retry is not answered alike (-first +retry):\n%s", diff)
 	}
 	fails("a sequence ID skipped", f.send(alice, createSession(id, 3)), nfsv4.NFS4ERR_SEQ_MISORDERED)
-	second := created(t, f.send(bob, createSession(id, 2)))
+	fails("another principal makes one of a confirmed client", f.send(bob, createSession(id, 2)), nfsv4.NFS4ERR_CLID_INUSE)
+	fails("another principal asks for the reply of before", f.send(bob, createSession(id, 1)), nfsv4.NFS4ERR_CLID_INUSE)
+	second := created(t, f.send(alice, createSession(id, 2)))
 	if second.CsrSessionid == first.CsrSessionid {
 		t.Error("two sessions have one ID")
 	}

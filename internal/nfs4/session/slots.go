@@ -28,8 +28,7 @@ type request struct {
 	operations uint32
 	// bytes is the size with an RPC header of the least size.
 	bytes int
-	who   principal
-	link  *rpc.Link
+	from  rpc.Caller
 	// least is the size of the reply with the SEQUENCE alone and an RPC header.
 	least int
 	// rest is everything after the SEQUENCE operation: a retry may differ in the
@@ -51,7 +50,7 @@ type outcome struct {
 
 // sequence is RFC 8881 section 18.46, up to where the request gets its slot.
 func (s *Server) sequence(r request) outcome {
-	what := maphash.Bytes(s.hash, r.rest)
+	who, what := principalOf(r.from), maphash.Bytes(s.hash, r.rest)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireSometimes()
@@ -61,7 +60,7 @@ func (s *Server) sequence(r request) outcome {
 		session = nil
 	}
 	switch {
-	case session == nil:
+	case session == nil, !s.admits(session.client, r.from):
 		return outcome{status: nfsv4.NFS4ERR_BADSESSION}
 	case r.bytes > int(session.fore.CaMaxrequestsize):
 		return outcome{status: nfsv4.NFS4ERR_REQ_TOO_BIG}
@@ -75,14 +74,14 @@ func (s *Server) sequence(r request) outcome {
 		// Section 18.46.3: not even the SEQUENCE would fit.
 		return outcome{status: nfsv4.NFS4ERR_REP_TOO_BIG_TO_CACHE}
 	}
-	session.links.use(r.link)
+	session.links.use(r.from.Link)
 	slot := session.slot(r.args.SaSlotid)
 	repeated := slot.used && r.args.SaSequenceid == slot.sequence
 	switch {
 	case repeated && slot.inFlight:
 		// Section 2.10.6.2: the first one will give the reply.
 		return outcome{status: nfsv4.NFS4ERR_DELAY}
-	case repeated && (slot.who != r.who || slot.what != what):
+	case repeated && (slot.who != who || slot.what != what):
 		return outcome{status: nfsv4.NFS4ERR_SEQ_FALSE_RETRY}
 	case repeated:
 		session.client.renewed = s.now()
@@ -93,7 +92,7 @@ func (s *Server) sequence(r request) outcome {
 	session.client.renewed = s.now()
 	session.inFlight++
 	slot.used, slot.inFlight, slot.sequence = true, true, r.args.SaSequenceid
-	slot.who, slot.what = r.who, what
+	slot.who, slot.what = who, what
 	s.setReply(session, slot, nil)
 	return outcome{session: session, slot: slot, asked: r.args.SaCachethis}
 }
