@@ -14,6 +14,7 @@ import (
 
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/benchmark/engine"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // benchmarkTokenVariable carries the token of a run: an environment variable,
@@ -82,7 +83,7 @@ func newRunCommand(o *benchmarkOptions) *cobra.Command {
 				}
 				result, err := r.Run(ctx)
 				if err == nil && result != nil {
-					_, err = fmt.Fprint(command.OutOrStdout(), "\n", benchmark.Table(plan, result))
+					_, err = fmt.Fprint(printable.Terminal(command.OutOrStdout()), "\n", benchmark.Table(plan, result))
 				}
 				return err
 			})
@@ -102,7 +103,7 @@ func newRunCommand(o *benchmarkOptions) *cobra.Command {
 func (o *benchmarkOptions) do(command *cobra.Command, work func(context.Context, benchmark.Plan, engine.Journal, *slog.Logger) error) error {
 	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
+	log := slog.New(slog.NewTextHandler(printable.Terminal(command.ErrOrStderr()), nil))
 	err := o.prepared(ctx, log, work)
 	if err == nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -25,8 +24,7 @@ func newNamespaceCommand() *cobra.Command {
 		Short: "Run a namespace server: the front door of a FileServer, directories and referrals only",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			o.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-			ctrl.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
+			o.Log = newLog(slog.LevelInfo)
 			config, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("finding the API server: %w", err)

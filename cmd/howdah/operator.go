@@ -9,7 +9,6 @@ import (
 	"os"
 	_ "time/tzdata" // for schedules: the image has no time zones
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -93,7 +92,7 @@ func runOperator(o operatorOptions) error {
 	if o.images.Server == "" || o.images.Howdah == "" {
 		return errors.New("--server-image and --howdah-image (or $HOWDAH_SERVER_IMAGE and $HOWDAH_IMAGE) are required: data servers and namespace servers run them")
 	}
-	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+	newLog(o.logLevel)
 	memory.KeepWithin(memory.Limit())
 	config, err := ctrl.GetConfig()
 	if err != nil {

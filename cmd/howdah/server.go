@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -25,8 +24,7 @@ func newServerCommand() *cobra.Command {
 		Short: "Run a data server: ganesha, configured from its DataServer",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			options.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-			ctrl.SetLogger(logr.FromSlogHandler(options.Log.Handler()))
+			options.Log = newLog(slog.LevelInfo)
 			config, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("finding the API server: %w", err)

@@ -14,14 +14,14 @@ import (
 // maxNote is how long the API takes the note of an event, in bytes; one that is longer is refused, and nobody hears of it.
 const maxNote = 1024
 
-// Brief is a recorder that cuts notes to what the API takes.
+// Brief is a recorder that cuts notes to what the API takes, and leaves nothing in them that steers a terminal.
 func Brief(recorder events.EventRecorder) events.EventRecorder { return brief{recorder} }
 
 type brief struct{ events.EventRecorder }
 
 // Eventf makes an event.
 func (b brief) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	b.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", conditions.Cut(fmt.Sprintf(note, args...), maxNote))
+	b.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", conditions.Shown(fmt.Sprintf(note, args...), maxNote))
 }
 
 // Tell makes events of what is news in an object's conditions. It is to be called once the new ones are written.

@@ -23,3 +23,12 @@ func TestNotesOfEventsFit(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is in a note, it steers nobody's terminal.
+func TestNothingInAnEventSteersATerminal(t *testing.T) {
+	recorder := events.NewFakeRecorder(1)
+	Brief(recorder).Eventf(&corev1.Pod{}, nil, corev1.EventTypeNormal, "Reason", "Action", "directory %s", "a\x1b[2J\u009b\u202e\xff")
+	if said := <-recorder.Events; !strings.Contains(said, `directory a\x1b[2J\x9b\u202e\xff`) {
+		t.Errorf("%q", said)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // maxMessage bounds a message in bytes. The API allows 32768; nobody reads
@@ -30,7 +31,7 @@ func Unknown(conditionType, reason, message string) metav1.Condition {
 }
 
 func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: Cut(message, maxMessage)}
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: Shown(message, maxMessage)}
 }
 
 // Set writes conditions into a status. generation is that of the object they
@@ -135,6 +136,10 @@ func badness(c metav1.Condition) int {
 	}
 	return 3
 }
+
+// Shown is a text as people are to read it in a condition or an event: without what steers their terminals, and of at most so many bytes.
+// Every message goes through here.
+func Shown(text string, limit int) string { return Cut(printable.Text(text), limit) }
 
 // Cut cuts a text to so many bytes, at a rune boundary, and shows that it did.
 func Cut(text string, limit int) string {

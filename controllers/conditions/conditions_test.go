@@ -135,6 +135,23 @@ func TestLongMessagesAreCutAtACharacter(t *testing.T) {
 	}
 }
 
+// Names of directories are in messages, and clients choose them.
+func TestNothingInAConditionSteersATerminal(t *testing.T) {
+	const name, shown = "a\x1b[2J\u009b31m\u202eb\x7f\xff", `a\x1b[2J\x9b31m\u202eb\x7f\xff`
+	for _, made := range []func(string, string, string) metav1.Condition{True, False, Unknown} {
+		if got := made("Placed", "Reason", "the path "+name); got.Message != "the path "+shown {
+			t.Errorf("%q", got.Message)
+		}
+	}
+	var status []metav1.Condition
+	SetWithReady(&status, 1, time.Now(), False("Placed", "Reason", name))
+	for _, c := range status {
+		if strings.Contains(c.Message, "\x1b") || !strings.Contains(c.Message, shown) {
+			t.Errorf("%s: %q", c.Type, c.Message)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	tests := map[string]struct {
 		items []string

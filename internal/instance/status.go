@@ -12,6 +12,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/instance/backend"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // maxMessage is the largest message of a condition, in bytes (metav1.Condition).
@@ -159,7 +160,9 @@ func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []inter
 	return volumes
 }
 
+// truncate is a text as people are to read it: without what steers their terminals, and of at most so many bytes.
 func truncate(text string, limit int) string {
+	text = printable.Text(text)
 	if len(text) <= limit {
 		return text
 	}

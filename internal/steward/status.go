@@ -9,6 +9,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // maxMessage is the largest message of a condition, and maxFault that of a FenceAnswer, in bytes.
@@ -95,7 +96,9 @@ func stewardStatus(steward *internalv1.Steward, reason, words, revision string, 
 	return status
 }
 
+// truncate is a text as people are to read it: without what steers their terminals, and of at most so many bytes.
 func truncate(text string, limit int) string {
+	text = printable.Text(text)
 	if len(text) <= limit {
 		return text
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/internal/plugin/cluster"
 	"github.com/howdah/howdah/internal/plugin/text"
 	"github.com/howdah/howdah/internal/plugin/view"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // Exit codes.
@@ -54,15 +55,19 @@ type options struct {
 
 	in       io.Reader
 	out, err io.Writer
+	// terminal is the file behind out, nil if it is none.
+	terminal *os.File
 	now      func() time.Time
 }
 
-// New is the command with all below it.
+// New is the command with all below it. What it says goes through a writer that lets nothing steer a terminal, wherever it came from.
 func New(in io.Reader, out, err io.Writer) *cobra.Command {
 	return newRoot(&options{in: in, out: out, err: err, now: time.Now})
 }
 
 func newRoot(o *options) *cobra.Command {
+	o.terminal, _ = o.out.(*os.File)
+	o.out, o.err = printable.Terminal(o.out), printable.Terminal(o.err)
 	o.loading = clientcmd.NewDefaultClientConfigLoadingRules()
 	root := &cobra.Command{
 		Use:   "kubectl-howdah",
@@ -127,10 +132,10 @@ func Run(ctx context.Context, root *cobra.Command, errOut io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &wrong), strings.HasPrefix(err.Error(), "unknown command"), strings.Contains(err.Error(), "arg(s), "):
-		fmt.Fprintf(errOut, "error: %v\n%s --help has examples\n", err, called.CommandPath())
+		fmt.Fprintf(errOut, "error: %s\n%s --help has examples\n", text.Clean(err.Error()), called.CommandPath())
 		return CodeUsage
 	}
-	fmt.Fprintf(errOut, "error: %v\n", err)
+	fmt.Fprintf(errOut, "error: %s\n", text.Clean(err.Error()))
 	return CodeError
 }
 
@@ -160,8 +165,8 @@ func (o *options) world(namespace string) *view.World {
 // page is how text is to look where the command writes to.
 func (o *options) page() text.Page {
 	page := text.Page{Colour: o.colour == "always"}
-	file, ok := o.out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file := o.terminal
+	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return page
 	}
 	if columns, _, err := term.GetSize(int(file.Fd())); err == nil {

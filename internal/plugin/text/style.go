@@ -1,8 +1,9 @@
 package text
 
 import (
-	"strings"
 	"unicode/utf8"
+
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // Style is how a word looks where there are colours. Nothing is said by a colour alone.
@@ -41,7 +42,7 @@ type Page struct {
 	Colour bool
 }
 
-// paint is a text in a style. What comes from a cluster must not steer a terminal: control characters are taken out.
+// paint is a text in a style. What comes from a cluster must not steer a terminal: control characters are escaped.
 func (p Page) paint(s Span) string {
 	text := Clean(s.Text)
 	code := escapes[s.Style]
@@ -51,20 +52,8 @@ func (p Page) paint(s Span) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Clean takes out control characters: names of directories are any that NFS clients may give, and must not steer a terminal.
-func Clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return ' '
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
-			return '?'
-		// Direction marks make a name look like another one.
-		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-			return '?'
-		}
-		return r
-	}, text)
-}
+// Clean is a text of one line with control characters escaped: names of directories are any that NFS clients may give, and must not
+// steer a terminal.
+func Clean(text string) string { return printable.Text(text) }
 
 func width(text string) int { return utf8.RuneCountInString(text) }

@@ -4,14 +4,23 @@ import (
 	"encoding/json"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/howdah/howdah/internal/printable"
 )
 
-// Encode is a model as JSON or YAML.
+// Encode is a model as JSON or YAML, with control characters of names escaped, so that it can be read in a terminal and says the same to a
+// parser. YAML has no such escapes outside of quotes, and none at all of some characters: a model with these is written as JSON, which is
+// YAML, too.
 func Encode(model any, format string) (string, error) {
-	if format == "yaml" {
-		encoded, err := yaml.Marshal(model)
-		return string(encoded), err
-	}
 	encoded, err := json.MarshalIndent(model, "", "  ")
-	return string(encoded) + "\n", err
+	if err != nil {
+		return "", err
+	}
+	if format == "yaml" && printable.IsPlain(string(encoded)) {
+		converted, err := yaml.JSONToYAML(encoded)
+		if err != nil || printable.IsPlain(string(converted)) {
+			return string(converted), err
+		}
+	}
+	return printable.JSON(string(encoded)) + "\n", nil
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -137,18 +137,17 @@ func (m Mount) Manifest(namespace string, capacity int64) (string, error) {
 
 // withoutStatus is an object in YAML without the empty fields that its type always has.
 func withoutStatus(object any) (string, error) {
-	text, err := yaml.Marshal(object)
+	encoded, err := json.Marshal(object)
 	if err != nil {
 		return "", err
 	}
 	var content map[string]any
-	if err := yaml.Unmarshal(text, &content); err != nil {
+	if err := json.Unmarshal(encoded, &content); err != nil {
 		return "", err
 	}
 	delete(content, "status")
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		delete(meta, "creationTimestamp")
 	}
-	text, err = yaml.Marshal(content)
-	return string(text), err
+	return Encode(content, "yaml")
 }

@@ -17,6 +17,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/printable"
 )
 
 // Ceph is what a keeper asks of Ceph.
@@ -238,7 +239,7 @@ func (p *pass) say(ctx context.Context, status metav1.ConditionStatus, reason, m
 
 func (p *pass) set(into *internalv1.ShareSnapshotStatus, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&into.Conditions, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: p.snapshot.Generation,
+		Type: conditionType, Status: status, Reason: reason, Message: printable.Text(message), ObservedGeneration: p.snapshot.Generation,
 		LastTransitionTime: metav1.NewTime(p.Now()),
 	})
 }
