@@ -5,10 +5,10 @@ ARG GO_IMAGE=docker.io/library/golang:1.26-trixie
 ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
 ARG DEBIAN_IMAGE=docker.io/library/debian:trixie-slim
 
-FROM ${DEBIAN_IMAGE} AS packaged
-# nfs-ganesha 9 comes from backports. Its suite is added from the image's own entry for trixie, so that
-# mirrors and keys are those of the base. /etc/mtab is where ganesha looks for file systems;
-# Docker makes it, containerd does not, and then no export can be made.
+FROM ${DEBIAN_IMAGE} AS debian
+# Nfs-ganesha's libraries come from backports, which have the ones that ganesha 9 needs. The suite is added from the image's own
+# entry for trixie, so that mirrors and keys are those of the base. /etc/mtab is where ganesha looks for file systems; Docker makes
+# it, containerd does not, and without it no export can be made. Licences stay in the image (/usr/share/doc/*/copyright).
 RUN set -eux; \
     if [ -e /etc/apt/sources.list.d/debian.sources ]; then \
         awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)Suites:[^\n]*trixie([ \n]|$)/ { sub(/(^|\n)Suites:[^\n]*/, "\nSuites: trixie-backports"); sub(/^\n/, ""); print }' \
@@ -17,15 +17,24 @@ RUN set -eux; \
         sed -n 's/^\(deb .*\) trixie main.*/\1 trixie-backports main/p' /etc/apt/sources.list > /etc/apt/sources.list.d/backports.list; \
     fi; \
     apt-get update; \
-    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs nfs-ganesha-ceph; \
+    apt-get install --yes --no-install-recommends -t trixie-backports \
+        libntirpc7.2 libacl1 libblkid1 libcap2 libuuid1 liburcu8t64 libstdc++6 libcephfs2 librados2; \
     apt-get clean; \
-    rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/*; \
+    find /usr/share/doc -type f ! -name copyright -delete; \
+    rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/cache/ldconfig/* /var/log/apt /var/log/dpkg.log /usr/share/man/*; \
     ln -sf /proc/self/mounts /etc/mtab; \
     mkdir -p /run/ganesha /var/lib/nfs/ganesha /volumes
 
-FROM packaged AS handles
-# Signed file handles: internal/ganesha/handles/README.md. The library is compiled against the headers of this very
-# nfs-ganesha (its source), and of the libraries that it uses.
+# Debian's own nfs-ganesha, which signs no file handles: what tests and benchmarks compare Howdah with. No image for users has it.
+FROM debian AS packaged
+RUN set -eux; \
+    apt-get update; \
+    apt-get install --yes --no-install-recommends -t trixie-backports nfs-ganesha nfs-ganesha-vfs nfs-ganesha-ceph; \
+    apt-get clean; \
+    rm -rf /var/lib/apt/lists/*
+
+# Nfs-ganesha as Howdah builds it, from the source that Debian has, with patches: internal/ganesha/build/README.md.
+FROM debian AS source
 RUN set -eux; \
     if [ -e /etc/apt/sources.list.d/backports.sources ]; then \
         sed -i 's/^Types:.*/Types: deb deb-src/' /etc/apt/sources.list.d/backports.sources; \
@@ -33,11 +42,18 @@ RUN set -eux; \
         sed 's/^deb /deb-src /' /etc/apt/sources.list.d/backports.list >> /etc/apt/sources.list.d/backports-source.list; \
     fi; \
     apt-get update; \
-    apt-get install --yes --no-install-recommends -t trixie-backports gcc libc6-dev patchelf libntirpc-dev liburcu-dev libcephfs-dev
-COPY internal/ganesha/handles /src
-RUN /src/build.sh /out
+    apt-get install --yes --no-install-recommends -t trixie-backports \
+        bison cmake dpkg-dev flex g++ gcc libacl1-dev libattr1-dev libblkid-dev libc6-dev libcap-dev libcephfs-dev libkrb5-dev \
+        libnsl-dev libntirpc-dev librados-dev liburcu-dev make patch patchelf pkgconf prometheus-cpp-lite uuid-dev
+COPY internal/ganesha/build /build
+RUN GANESHA_WORK=/work /build/build.sh /out
 
-FROM packaged AS cephhelper
+FROM source AS handles
+# Signed file handles: internal/ganesha/handles/README.md. The library is compiled against the headers of the ganesha that was built.
+COPY internal/ganesha/handles /src
+RUN /src/build.sh /work /out
+
+FROM debian AS cephhelper
 # What speaks to Ceph for the instance manager: internal/ceph/helper/README.md. It is compiled against the libraries that ganesha uses.
 RUN set -eux; \
     apt-get update; \
@@ -46,7 +62,7 @@ COPY internal/ceph/helper /src
 RUN /src/build.sh /out
 
 # Ganesha as data servers run it. Without the library, or without a key, it does not start.
-FROM packaged AS ganesha
+FROM debian AS ganesha
 COPY --from=handles /out /
 COPY --from=cephhelper /out /
 
