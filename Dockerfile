@@ -44,14 +44,9 @@ RUN set -eux; \
     apt-get update; \
     apt-get install --yes --no-install-recommends -t trixie-backports \
         bison cmake dpkg-dev flex g++ gcc libacl1-dev libattr1-dev libblkid-dev libc6-dev libcap-dev libcephfs-dev libkrb5-dev \
-        libnsl-dev libntirpc-dev librados-dev liburcu-dev make patch patchelf pkgconf prometheus-cpp-lite uuid-dev
+        libnsl-dev libntirpc-dev librados-dev liburcu-dev make patch pkgconf prometheus-cpp-lite uuid-dev
 COPY internal/ganesha/build /build
 RUN GANESHA_WORK=/work /build/build.sh /out
-
-FROM source AS handles
-# Signed file handles: internal/ganesha/handles/README.md. The library is compiled against the headers of the ganesha that was built.
-COPY internal/ganesha/handles /src
-RUN /src/build.sh /work /out
 
 FROM debian AS cephhelper
 # What speaks to Ceph for the instance manager: internal/ceph/helper/README.md. It is compiled against the libraries that ganesha uses.
@@ -61,10 +56,14 @@ RUN set -eux; \
 COPY internal/ceph/helper /src
 RUN /src/build.sh /out
 
-# Ganesha as data servers run it. Without the library, or without a key, it does not start.
+# Ganesha as data servers run it. Without a key it does not start.
 FROM debian AS ganesha
-COPY --from=handles /out /
+COPY --from=source /out /
 COPY --from=cephhelper /out /
+
+# What tests run: also a ganesha without signed file handles.
+FROM ganesha AS tested
+COPY --from=source /out.tests /
 
 # Compiled by this machine's Go, whatever processor the image is for.
 FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build

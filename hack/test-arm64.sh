@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The data servers' image for arm64 on a machine of another kind: its stage `ganesha` is built under Debian's QEMU (hack/emulate.sh), and the
+# The data servers' image for arm64 on a machine of another kind: its stage `tested` is built under Debian's QEMU (hack/emulate.sh), and the
 # tests that run a real ganesha (internal/instance, internal/ganesha) run that one. Needs root; a quarter of an hour the first time.
 #
 #   hack/test-arm64.sh [flags of go test]
@@ -8,9 +8,8 @@ cd "$(dirname "$0")/.."
 source hack/environment.sh
 if [ "${1:-}" != inside ]; then exec hack/emulate.sh arm64 "$0" inside "$@"; fi
 shift
-root=$(hack/lab/lab images --arch arm64 --target ganesha --unpack)
+root=$(hack/lab/lab images --arch arm64 --target tested --unpack)
 # With an amd64 program nothing below would show anything.
 head -c 20 "$root/usr/bin/ganesha.nfsd" | od -An -tx1 | tr -d ' \n' | grep -q '^7f454c46.*b700$' || { echo "test-arm64: $root/usr/bin/ganesha.nfsd is not for arm64" >&2; exit 1; }
-# shellcheck disable=SC2016 # the format is dpkg-query's
-echo "ganesha of $root: $(chroot "$root" /usr/bin/dpkg-query -W -f '${Package} ${Version} for ${Architecture}' nfs-ganesha)" >&2
+echo "ganesha of $root: $(cat "$root/usr/share/doc/nfs-ganesha/version")" >&2
 HOWDAH_GANESHA_ROOT=$root HOWDAH_REQUIRE_GANESHA=1 go test -count=1 "$@" ./internal/instance ./internal/ganesha/...

@@ -67,7 +67,7 @@ integration() {
   HELM=$(hack/tools/build.sh helm) || exit 1
   KUSTOMIZE=$(hack/tools/build.sh kustomize) || exit 1
   # The real ganesha, of the image that users get.
-  HOWDAH_GANESHA_ROOT=$(hack/lab/lab images --target ganesha --unpack) || exit 1
+  HOWDAH_GANESHA_ROOT=$(hack/lab/lab images --target tested --unpack) || exit 1
   HOWDAH_PROMETHEUS=$(hack/prometheus.sh) || exit 1
   export KUBEBUILDER_ASSETS HELM KUSTOMIZE HOWDAH_GANESHA_ROOT HOWDAH_REQUIRE_GANESHA=1 HOWDAH_PROMETHEUS HOWDAH_REQUIRE_PROMETHEUS=1
   # envtest gives an API server 20 s to start; a busy machine takes longer.

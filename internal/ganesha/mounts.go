@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Mounts are the exports in CephFS that ganesha mounts when it starts, for the library that mounts them side by side (handles/mounts.c):
-// ganesha itself does it one after the other, and takes no calls before the last. Strings that end with a NUL: the path of ceph.conf, the node
+// Mounts are the exports in CephFS that ganesha mounts side by side when it starts (build/patches/0410-ceph-mounts-side-by-side.patch). Without the list
+// it mounts them one after the other, and takes no calls before the last. Strings that end with a NUL: the path of ceph.conf, the node
 // ID, and for each export, in the order of the ids, its user, its file system and its path. Empty if there are none.
 // The configuration must be one that Render takes: no value has a NUL.
 func Mounts(config Config) []byte {

@@ -26,8 +26,6 @@ func Render(config Config) (string, error) {
 	w.line("# Written by howdah; changes are overwritten.")
 	w.core(config)
 	w.nfsv4(config)
-	// Compiled in and active by default, which is an error without a keytab.
-	w.block("NFS_KRB5", func() { w.word("Active_krb5", "false") })
 	w.block("EXPORT_DEFAULTS", func() {
 		// Nobody but those whom a CLIENT block names.
 		w.word("Access_Type", "None")
@@ -51,9 +49,6 @@ func (w *writer) core(config Config) {
 	w.block("NFS_CORE_PARAM", func() {
 		w.word("Protocols", "4")
 		w.number("NFS_Port", uint64(cmp.Or(config.Port, defaultPort)))
-		// With NLM on, ganesha does not lift grace when every client has reclaimed.
-		w.word("Enable_NLM", "false")
-		w.word("Enable_RQUOTA", "false")
 		w.word("Enable_UDP", "false")
 		w.word("mount_path_pseudo", "true")
 		// PR_SET_IO_FLUSHER needs CAP_SYS_RESOURCE, which the container does not have.

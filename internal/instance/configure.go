@@ -5,7 +5,7 @@ import (
 	"github.com/howdah/howdah/internal/instance/durable"
 )
 
-// mountsFile is beside the configuration. It tells the library in front of ganesha which shares it can mount side by side.
+// mountsFile is beside the configuration. It tells ganesha which shares it can mount side by side.
 func mountsFile(configFile string) string { return configFile + ".mounts" }
 
 // configure writes what ganesha reads when it starts: the configuration, whose text is given, and which of its exports are mounted side by

@@ -29,7 +29,7 @@ func (m *manager) refuseForgeries(ctx context.Context, config ganesha.Config) *f
 				_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 			}
 			return &fault{internalv1.ReasonHandlesUnsigned, fmt.Errorf("%w: it is stopped, for its clients could leave their shares; "+
-				"is the image one that was built with internal/ganesha/handles?", err)}
+				"is the image one that was built with internal/ganesha/build?", err)}
 		}
 		if err != nil {
 			return &fault{internalv1.ReasonExportsFailing, fmt.Errorf("trying a forged file handle: %w", err)}

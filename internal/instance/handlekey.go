@@ -10,7 +10,7 @@ import (
 // handleKeyBytes is the length of a key (SipHash).
 const handleKeyBytes = 16
 
-// handleKeys are the files with which ganesha signs file handles and checks them (internal/ganesha/handles).
+// handleKeys are the files with which ganesha signs file handles and checks them (internal/ganesha/build/patches/0400-signed-handles.patch).
 type handleKeys struct {
 	// current signs, and checks.
 	current string
@@ -33,7 +33,7 @@ func (k handleKeys) check() error {
 	return nil
 }
 
-// environment is what the library in front of ganesha reads.
+// environment is what ganesha reads them by.
 func (k handleKeys) environment() []string {
 	variables := []string{"HOWDAH_HANDLE_KEY", "HOWDAH_HANDLE_OLD_KEY"}
 	var environment []string

@@ -14,7 +14,7 @@ import (
 const heldSocket = 3
 
 // portHolder has the socket that ganesha listens on, from before ganesha's first start to the end of the process. Ganesha takes it over instead of
-// one of its own (internal/ganesha/handles/listen.c), so while no ganesha runs connections wait in the kernel, and the next one accepts them. A client
+// one of its own (internal/ganesha/build/patches/0407-inherited-socket.patch), so while no ganesha runs connections wait in the kernel, and the next one accepts them. A client
 // that is refused instead tries again after 3 s, 6 s, 12 s and so on (Linux: xprt_reconnect_backoff), whatever ganesha takes (9.7 and 21.9 s were
 // measured); and it would be, by one that listens only when ganesha has ended. Once the pod is gone they wait with the namespace servers
 // (v1alpha1.WaitingRoomPort).

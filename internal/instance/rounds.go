@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/instance/durable"
 )
 
-// setRounds tells the library in front of ganesha how often each Export_Id was used before. It has the file mapped, so the file is
+// setRounds tells ganesha how often each Export_Id was used before. It has the file mapped, so the file is
 // changed where it is; ids that ganesha serves are never among those that change.
 func (s *supervisor) setRounds(rounds []byte) error {
 	known, err := os.ReadFile(s.roundsFile)

@@ -36,7 +36,7 @@ const (
 // supervisor keeps ganesha running.
 type supervisor struct {
 	binary, configFile, pidFile string
-	// roundsFile tells the library in front of ganesha how often each Export_Id was used before.
+	// roundsFile tells ganesha how often each Export_Id was used before.
 	roundsFile string
 	keys       handleKeys
 	// port has the socket that ganesha listens on: clients wait while none is up.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds nfs-ganesha from the orig archive of Debian's source package, with the patches of this folder, in a stage of the
 # Dockerfile, and makes below OUT what the server image gets. README.md says why, and how to follow a new version.
-#   build.sh OUT             the data server's ganesha
+#   build.sh OUT             the data server's ganesha; below OUT.tests one without signed handles, for tests
 #   build.sh OUT sanitized   one with AddressSanitizer and UndefinedBehaviorSanitizer, for fuzzing
 set -eu
 out=$1 kind=${2:-}
@@ -72,7 +72,7 @@ for option in USE_DBUS USE_GSS USE_NFS3 USE_NLM USE_NFSACL3 USE_RQUOTA USE_9P US
 	off="$off -D$option=OFF"
 done
 # shellcheck disable=SC2086 # several options
-cmake -S source/src -B build -Wno-dev -DCMAKE_BUILD_TYPE=None -DCMAKE_INSTALL_PREFIX=/usr -DLIB_INSTALL_DIR=/usr/lib/ganesha \
+cmake -S source/src -B build -Wno-dev -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE= -DCMAKE_CXX_FLAGS_RELEASE= -DCMAKE_INSTALL_PREFIX=/usr -DLIB_INSTALL_DIR=/usr/lib/ganesha \
 	-DFSAL_DESTINATION=/usr/lib/ganesha -DCMAKE_INSTALL_RPATH=/usr/lib/ganesha -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
 	-DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_EXE_LINKER_FLAGS="-pie $link" \
 	-DCMAKE_SHARED_LINKER_FLAGS="$link" -DCMAKE_MODULE_LINKER_FLAGS="$link" \
@@ -80,9 +80,25 @@ cmake -S source/src -B build -Wno-dev -DCMAKE_BUILD_TYPE=None -DCMAKE_INSTALL_PR
 	-DUSE_RADOS_RECOV=ON $off > cmake.log || { cat cmake.log >&2; exit 1; }
 make -C build -j"$(nproc)" > make.log 2>&1 || { grep -E -A5 'error|Error' make.log | head -60 >&2; exit 1; }
 
-mkdir -p "$out/usr/bin" "$out/usr/lib/ganesha"
-install -m 0755 build/MainNFSD/ganesha.nfsd "$out/usr/bin/ganesha.nfsd" 2>/dev/null || install -m 0755 build/ganesha.nfsd "$out/usr/bin/ganesha.nfsd"
+mkdir -p "$out/usr/bin" "$out/usr/lib/ganesha" "$out.tests/usr/lib/howdah"
+install -m 0755 build/ganesha.nfsd "$out/usr/bin/ganesha.nfsd"
+install -m 0755 build/ganesha.unsigned "$out.tests/usr/lib/howdah/ganesha.unsigned"
 find build \( -name '*.so' -o -name '*.so.*' \) -type f | while read -r library; do
 	install -m 0644 "$library" "$out/usr/lib/ganesha/$(basename "$library")"
 done
 [ -n "$kind" ] || strip --strip-unneeded "$out/usr/bin/ganesha.nfsd" "$out"/usr/lib/ganesha/*.so*
+
+# The licence, what was changed, and the changes themselves go with the program.
+doc="$out/usr/share/doc/nfs-ganesha"
+mkdir -p "$doc/patches"
+install -m 0644 source/src/LICENSE.txt "$doc/copyright"
+install -m 0644 "$here"/patches/*.patch "$doc/patches"
+echo "nfs-ganesha $GANESHA_VERSION with Howdah's patches" > "$doc/version"
+{
+	echo "This is nfs-ganesha $GANESHA_VERSION, changed by Howdah. Its licence is the LGPL, version 3 or later (file copyright)."
+	echo "The source is nfs-ganesha_$GANESHA_VERSION.orig.tar.gz of Debian's source package nfs-ganesha $GANESHA_DEBIAN_VERSION"
+	echo "(SHA-256 $GANESHA_SHA256), with these changes (folder patches):"
+	for patch in "$here"/patches/*.patch; do
+		echo "  $(basename "$patch"): $(head -n 1 "$patch")"
+	done
+} > "$doc/NOTICE"

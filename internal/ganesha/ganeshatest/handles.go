@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Bytes of a handle that the library in front of ganesha has signed (internal/ganesha/handles): flags, the length of what
+// Bytes of a handle that ganesha has signed (internal/ganesha/build/patches/0400-signed-handles.patch): flags, the length of what
 // follows the head, and at the end the MAC.
 const (
 	flagsAt, lengthAt = 1, 4

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The authors' vectors, in the file that the image's build holds the C library against.
+// The authors' vectors. Ganesha's own MAC is held against SIPHash by the tests that run ganesha.
 func TestSIPHashAgainstThePublishedVectors(t *testing.T) {
-	text, err := os.ReadFile("../handles/vectors.h")
+	text, err := os.ReadFile("testdata/siphash-vectors.h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,10 @@ import (
 // fixed are the options that every data server has alike.
 var fixed = map[string]map[string]string{
 	"NFS_CORE_PARAM": {
-		"Protocols": "4", "Enable_NLM": "false", "Enable_RQUOTA": "false", "Enable_UDP": "false", "mount_path_pseudo": "true",
+		"Protocols": "4", "Enable_UDP": "false", "mount_path_pseudo": "true",
 		"Allow_Set_Io_Flusher_Fail": "true", "fsid_override": "true", "Enable_Metrics": "true", "Enable_Dynamic_Metrics": "true",
 	},
 	"NFSv4":           {"Minor_Versions": "1, 2", "Only_Numeric_Owners": "true", "Delegations": "false"},
-	"NFS_KRB5":        {"Active_krb5": "false"},
 	"EXPORT_DEFAULTS": {"Access_Type": "None", "SecType": "sys", "Protocols": "4", "Transports": "TCP"},
 	"LOG":             {"Default_Log_Level": "EVENT"},
 	"EXPORT":          {"Access_Type": "None"},
@@ -26,7 +25,7 @@ var fixed = map[string]map[string]string{
 }
 
 // order is that of the blocks before the exports.
-var order = []string{"NFS_CORE_PARAM", "NFSv4", "NFS_KRB5", "EXPORT_DEFAULTS", "LOG"}
+var order = []string{"NFS_CORE_PARAM", "NFSv4", "EXPORT_DEFAULTS", "LOG"}
 
 // cephOrder is that of the blocks that follow if clients are remembered in Ceph.
 var cephOrder = []string{"RADOS_KV", "CEPH", "MDCACHE"}

@@ -19,7 +19,7 @@ var ErrExhausted = errors.New("every Export_Id from 1 to 65535 is in use: " +
 
 // Number counts the exports of a data server, and never comes back. Ganesha's Export_Id is what 16 bits hold of it; the
 // rest, its round, tells how often they were all spent before. File handles are signed with the round, so that
-// one of an earlier export of the same id is refused (internal/ganesha/handles).
+// one of an earlier export of the same id is refused (internal/ganesha/build/patches/0400-signed-handles.patch).
 type Number uint32
 
 // ID is the Export_Id.
@@ -105,7 +105,7 @@ func (t *Table) Raise(reported int64) {
 	}
 }
 
-// Rounds are how often each Export_Id was used before, for the library that signs file handles: two bytes for each id.
+// Rounds are how often each Export_Id was used before, for the signatures of file handles: two bytes for each id.
 func (t *Table) Rounds() []byte {
 	table := make([]byte, 2*(MaxID+1))
 	for _, shares := range t.Parts {
