@@ -84,6 +84,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FrontDoorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoorStatus"):
 		return &apiv1alpha1.FrontDoorStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LostVolume"):
+		return &apiv1alpha1.LostVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJob"):
 		return &apiv1alpha1.MLPerfStorageJobApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobSpec"):

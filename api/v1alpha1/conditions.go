@@ -85,8 +85,8 @@ const (
 	ReasonClaimsPending = "ClaimsPending"
 	// ReasonExpansionRefused: spec.storage.volumes.size was raised and the StorageClass can't expand volumes.
 	ReasonExpansionRefused = "ExpansionRefused"
-	// ReasonVolumeRefused: data servers export nothing, because a volume is not a file system of its own, is another data server's or
-	// can't be used; the message says which and what to do.
+	// ReasonVolumeRefused: data servers export nothing, because a volume is not a file system of its own, is another data server's, is not
+	// the one that the server has its data on, or can't be used; the message says which and what to do.
 	ReasonVolumeRefused = "VolumeRefused"
 	// ReasonCephUnusable: data servers export nothing, because they can't use the Ceph file system of spec.storage.ceph: its Secret, its
 	// monitors, its identity or a user is at fault; the message says which and what to do.

@@ -175,6 +175,33 @@ type VolumesStorage struct {
 	// +kubebuilder:default=Forbid
 	// +optional
 	SharedFileSystemPolicy SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+
+	// lostVolumes are volumes whose data is given up: a new one, or another one, may take the place of each. Without it a data server that
+	// had a volume refuses an empty one in its place, and one with another identity (VolumeRefused); the message says what to write here.
+	// An entry is for the volume with that identity alone, so it accepts no later loss. It can be removed once the data server is Ready.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=claimName
+	// +listMapKey=volumeID
+	// +optional
+	LostVolumes []LostVolume `json:"lostVolumes,omitempty"`
+}
+
+// LostVolume is a volume whose data is given up.
+type LostVolume struct {
+	// claimName names the claim that was bound to the volume: data-VOLUME-FILESERVER-N.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^data-[0-9]+-[a-z0-9-]+-[0-9]+$')",message="claimName is the name of a data server's claim, as kubectl get pvc prints it: data-0-training-0"
+	// +required
+	ClaimName string `json:"claimName,omitempty"`
+
+	// volumeID is the identity of the lost volume, as the condition StorageAvailable and status.volumeIDs of the DataServer have it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="volumeID is the identity of the lost volume as the condition StorageAvailable prints it: 6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
+	// +required
+	VolumeID string `json:"volumeID,omitempty"`
 }
 
 // SharedFileSystemPolicy says what to do with volumes that are not file systems of their own.

@@ -487,6 +487,7 @@ func runScenarios(t *testing.T) {
 		{"referrals can't be planted", referralsCantBePlanted},
 		{"volumes that are folders are refused", sharedVolumesAreRefused},
 		{"volumes that are file systems of their own serve", ownVolumesServe},
+		{"a replaced volume is refused until the lost one is given up", replacedVolumeIsRefused},
 		{"a forged handle ends at the volume", aForgedHandleEndsAtTheVolume},
 	}
 	for _, scenario := range scenarios {

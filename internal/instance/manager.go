@@ -275,6 +275,7 @@ func (m *manager) reportExports(ctx context.Context) error {
 // observe tells what is known without a look at the verdict.
 func (m *manager) observe() observation {
 	seen := observation{nodeName: m.nodeName, podIP: m.podIP, generation: m.dataServer.Generation, usage: m.usage}
+	seen.volumeIDs = m.storage.Identities()
 	if m.memory == nil {
 		return seen
 	}

@@ -238,7 +238,12 @@ func (a *apiSource) report(ctx context.Context, build func(internalv1.DataServer
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+	patch := client.MergeFrom(before)
+	if !equality.Semantic.DeepEqual(before.Status.VolumeIDs, after.Status.VolumeIDs) {
+		// Which volumes the server had must not be lost to a view that is behind.
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if err := a.client.Status().Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("writing the status of DataServer %s: %w", after.Name, err)
 	}
 	if after.Generation != before.Generation {

@@ -38,6 +38,8 @@ type observation struct {
 	usage   []backend.Usage
 	// held is the digest of the shares that have a directory on the volumes, nil if that is not known.
 	held *string
+	// volumeIDs are the identities of volumes, by number.
+	volumeIDs map[int32]string
 	// connections are those of clients, and maxConnections how many there may be; 0: not known.
 	connections, maxConnections int32
 }
@@ -122,6 +124,7 @@ func statusFrom(earlier internalv1.DataServerStatus, seen observation, now metav
 	if seen.held != nil {
 		status.Shares = seen.held
 	}
+	status.VolumeIDs = reportVolumeIDs(status.VolumeIDs, seen.volumeIDs)
 	if seen.usage != nil {
 		status.Volumes = reportUsage(earlier.Volumes, seen.usage)
 	}
@@ -140,6 +143,25 @@ func withHealth(status internalv1.DataServerStatus, health backend.Health, now m
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	return status
+}
+
+// reportVolumeIDs are the identities to report: those of volumes that were not looked at stay.
+func reportVolumeIDs(earlier []internalv1.VolumeIdentity, seen map[int32]string) []internalv1.VolumeIdentity {
+	if len(seen) == 0 {
+		return earlier
+	}
+	known := map[int32]string{}
+	for _, volume := range earlier {
+		if volume.Index != nil {
+			known[*volume.Index] = volume.ID
+		}
+	}
+	maps.Copy(known, seen)
+	reported := make([]internalv1.VolumeIdentity, 0, len(known))
+	for _, index := range slices.Sorted(maps.Keys(known)) {
+		reported = append(reported, internalv1.VolumeIdentity{Index: &index, ID: known[index]})
+	}
+	return reported
 }
 
 func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []internalv1.VolumeUsage {

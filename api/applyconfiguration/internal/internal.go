@@ -659,6 +659,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connections
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
+- name: com.github.howdah.howdah.api.v1alpha1.LostVolume
+  map:
+    fields:
+    - name: claimName
+      type:
+        scalar: string
+    - name: volumeID
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.MLPerfStorageJob
   map:
     fields:
@@ -980,6 +989,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.VolumesStorage
   map:
     fields:
+    - name: lostVolumes
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.v1alpha1.LostVolume
+          elementRelationship: associative
+          keys:
+          - claimName
+          - volumeID
     - name: perServer
       type:
         scalar: numeric

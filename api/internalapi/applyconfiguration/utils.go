@@ -84,6 +84,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.StorageSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Unreachable"):
 		return &internalapiv1alpha1.UnreachableApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VolumeIdentity"):
+		return &internalapiv1alpha1.VolumeIdentityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeUsage"):
 		return &internalapiv1alpha1.VolumeUsageApplyConfiguration{}
 

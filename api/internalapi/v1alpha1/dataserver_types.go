@@ -84,6 +84,12 @@ type DataServerSpec struct {
 	// +optional
 	SharedFileSystemPolicy v1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 
+	// lostVolumes are volumes of this server whose data is given up: another volume may take the place of each.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=atomic
+	// +optional
+	LostVolumes []VolumeIdentity `json:"lostVolumes,omitempty"`
+
 	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
 	// +optional
 	NewDirectories NewDirectories `json:"newDirectories,omitempty"`
@@ -194,6 +200,15 @@ type DataServerStatus struct {
 	// +optional
 	Unreachable Unreachable `json:"unreachable,omitempty,omitzero"`
 
+	// volumeIDs tell which volumes the server has its data on. Each volume has its identity in a marker, which is written when it is first
+	// used and is here before anything is served from it. A volume without a marker, or with another identity, is refused until
+	// spec.lostVolumes has the identity that is here.
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	VolumeIDs []VolumeIdentity `json:"volumeIDs,omitempty"`
+
 	// volumes tells how full the volumes are, at most 60 s ago.
 	// +listType=map
 	// +listMapKey=index
@@ -286,6 +301,21 @@ type Unreachable struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	SeenBy string `json:"seenBy,omitempty"`
+}
+
+// VolumeIdentity names a volume.
+type VolumeIdentity struct {
+	// index is the volume's number, from 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	// +required
+	Index *int32 `json:"index,omitempty"`
+
+	// id is the identity in the volume's marker.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	ID string `json:"id,omitempty"`
 }
 
 // VolumeUsage tells how full a volume is.

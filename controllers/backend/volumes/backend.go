@@ -92,8 +92,8 @@ func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string
 	servers := contract.ServerStorage{
 		Missing:      className == "",
 		LeaseSeconds: 10, GraceSeconds: 20,
-		Describe: func(_ int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
-			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs))
+		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
+			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs)).WithLostVolumes(lostVolumes(fs, ordinal)...)
 		},
 	}
 	for volume := range perServer(fs) {
@@ -103,6 +103,18 @@ func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string
 			WithMountPath(path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))))
 	}
 	return servers
+}
+
+// lostVolumes are the volumes of a data server whose data is given up.
+func lostVolumes(fs *v1alpha1.FileServer, ordinal int32) (lost []*internalv1ac.VolumeIdentityApplyConfiguration) {
+	for volume := range perServer(fs) {
+		for _, given := range fs.Spec.Storage.Volumes.LostVolumes {
+			if given.ClaimName == naming.VolumeClaim(fs.Name, ordinal, volume) {
+				lost = append(lost, internalv1ac.VolumeIdentity().WithIndex(volume).WithID(given.VolumeID))
+			}
+		}
+	}
+	return lost
 }
 
 // sharedFileSystemPolicy is never left to a default of another kind: what isn't known must forbid.

@@ -27,6 +27,9 @@ type Backend interface {
 	Judge(ctx context.Context, server *internalv1.DataServer) error
 	// Claim makes the storage this data server's, or refuses what is another's before anything is written to it.
 	Claim(ctx context.Context, server *internalv1.DataServer) error
+	// Identities are those of the volumes by their numbers, or of volumes that Claim misses; nil where storage is not a server's own. What
+	// is told of them to the API decides which volumes Claim takes later.
+	Identities() map[int32]string
 
 	// ReadIDs and WriteIDs keep the export ID table durably beside the data.
 	ReadIDs(ctx context.Context, server *internalv1.DataServer) (*exportids.Table, error)

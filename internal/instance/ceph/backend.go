@@ -122,6 +122,9 @@ func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) erro
 	return nil
 }
 
+// Identities are none: all data servers have the same storage.
+func (b *Backend) Identities() map[int32]string { return nil }
+
 // Claim makes the data server a member of its grace object, without which ganesha does not start. The RADOS namespace has the FileServer's
 // UID in its name, so it is nobody else's.
 func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {

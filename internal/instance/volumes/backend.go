@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -24,6 +27,8 @@ type Backend struct {
 	log   *slog.Logger
 	// shared tells of each volume what else is on its file system, "" for nothing.
 	shared []string
+	// ids are the identities of the volumes, or of the volumes that are missing in their places, as far as they are known.
+	ids map[int32]string
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -69,15 +74,36 @@ func (b *Backend) Judge(_ context.Context, server *internalv1.DataServer) error 
 	return nil
 }
 
-// Claim marks every volume as the data server's.
+// Claim marks every volume as the data server's. It looks at all of them, so that what is wrong with several is said at once.
 func (b *Backend) Claim(_ context.Context, server *internalv1.DataServer) error {
+	if b.ids == nil {
+		b.ids = map[int32]string{}
+	}
+	var faults []error
 	for index := range server.Spec.Volumes {
-		if err := claimVolume(b.where, server, index, b.log); err != nil {
-			return err
+		id, err := claimVolume(b.where, b.withKnown(server), index, b.log)
+		if id != "" {
+			b.ids[index] = id
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// withKnown is the DataServer as its status will be: what was found in an earlier pass may not have been written yet.
+func (b *Backend) withKnown(server *internalv1.DataServer) *internalv1.DataServer {
+	known := server.DeepCopy()
+	for index, id := range b.ids {
+		has := func(v internalv1.VolumeIdentity) bool { return ptr.Deref(v.Index, -1) == index }
+		if !slices.ContainsFunc(known.Status.VolumeIDs, has) {
+			known.Status.VolumeIDs = append(known.Status.VolumeIDs, internalv1.VolumeIdentity{Index: &index, ID: id})
 		}
 	}
-	return nil
+	return known
 }
+
+// Identities are those of the volumes.
+func (b *Backend) Identities() map[int32]string { return b.ids }
 
 // ReadIDs joins what the volumes have of the export ID table.
 func (b *Backend) ReadIDs(_ context.Context, server *internalv1.DataServer) (*exportids.Table, error) {

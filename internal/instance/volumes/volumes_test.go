@@ -70,7 +70,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			where := emptyVolumes(t, 2)
 			server := sampleServer(2)
-			mustWork(t, "the first claim", claimVolume(where, server, 0, quiet))
+			id := mustClaim(t, where, server, 0)
 			if tc.index != 0 { // The volumes were swapped.
 				mustWork(t, "swap", os.Rename(where.volume(0), where.volume(0)+".x"))
 				mustWork(t, "swap", os.Rename(where.volume(1), where.volume(0)))
@@ -78,13 +78,15 @@ func TestWhoseVolumeItIs(t *testing.T) {
 			}
 			before := tree(t, where.root)
 			tc.change(server)
-			err := claimVolume(where, server, tc.index, quiet)
+			_, err := claimVolume(where, server, tc.index, quiet)
 			if (err != nil) != tc.refused {
 				t.Fatalf("refused: %v", err)
 			}
 			if !tc.refused {
 				found, err := readMarker(where.meta(0, markerFile))
-				if err != nil || *found != markerOf(server, 0) {
+				wanted := markerOf(server, 0)
+				wanted.ID = id
+				if err != nil || *found != wanted {
 					t.Errorf("marker %+v, %v", found, err)
 				}
 				return
@@ -98,7 +100,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 		})
 	}
 	t.Run("a volume that is not there", func(t *testing.T) {
-		if err := claimVolume(emptyVolumes(t, 1), sampleServer(2), 1, quiet); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := claimVolume(emptyVolumes(t, 1), sampleServer(2), 1, quiet); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -106,7 +108,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 		where := emptyVolumes(t, 1)
 		mustWork(t, "mkdir", os.Mkdir(where.meta(0), 0o700))
 		mustWork(t, "write", os.WriteFile(where.meta(0, markerFile), []byte("{"), 0o600))
-		if err := claimVolume(where, sampleServer(1), 0, quiet); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if _, err := claimVolume(where, sampleServer(1), 0, quiet); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -116,7 +118,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	where := emptyVolumes(t, 3)
 	server := sampleServer(3)
 	for index := range int32(3) {
-		mustWork(t, "claim", claimVolume(where, server, index, quiet))
+		mustClaim(t, where, server, index)
 	}
 	owners := map[int32]string{}
 	read := func() *exportids.Table {
@@ -152,7 +154,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	// The volume with the newest ids is lost and made anew: the others remember how far ids went.
 	high := read().HighWater
 	mustWork(t, "lose a volume", os.RemoveAll(where.meta(2)))
-	mustWork(t, "claim", claimVolume(where, server, 2, quiet))
+	mustClaim(t, where, server, 2)
 	if read().HighWater != high {
 		t.Errorf("high water %d became %d", high, read().HighWater)
 	}
@@ -168,7 +170,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 func TestADataServerTellsWhichSharesItsVolumesHave(t *testing.T) {
 	where := emptyVolumes(t, 2)
 	for index := range int32(2) {
-		mustWork(t, "claim", claimVolume(where, sampleServer(2), index, quiet))
+		mustClaim(t, where, sampleServer(2), index)
 	}
 	told := func() []string {
 		t.Helper()
@@ -253,7 +255,7 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 func TestTheTrashIsEmptiedAfterACrashToo(t *testing.T) {
 	where := emptyVolumes(t, 2)
 	for index := range int32(2) {
-		mustWork(t, "claim", claimVolume(where, sampleServer(2), index, quiet))
+		mustClaim(t, where, sampleServer(2), index)
 		mustWork(t, "mkdir", os.MkdirAll(filepath.Join(where.share("gone", index), "deep", "er"), 0o755))
 		mustWork(t, "mkdir", os.MkdirAll(where.share("kept", index), 0o755))
 		mustWork(t, "discard", discard(where, "gone", index, time.Unix(1, 0)))
@@ -311,6 +313,13 @@ func mustWork(t *testing.T, what string, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+}
+
+func mustClaim(t *testing.T, where layout, server *internalv1.DataServer, index int32) (id string) {
+	t.Helper()
+	id, err := claimVolume(where, server, index, quiet)
+	mustWork(t, "claim", err)
+	return id
 }
 
 func sampleServer(volumes int32) *internalv1.DataServer {

@@ -23,7 +23,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonStorageClassNotFound: "Create the StorageClass, or make the FileServer again with one that exists (kubectl get storageclass); the class can't be changed.",
 	v1alpha1.ReasonClaimsPending:        "A claim waits for its volume: kubectl describe pvc names the provisioner's reason. With volumeBindingMode WaitForFirstConsumer it waits for the pod first.",
 	v1alpha1.ReasonExpansionRefused:     "Set spec.storage.volumes.size back, or allow expansion in the StorageClass (allowVolumeExpansion: true) if its provisioner can.",
-	v1alpha1.ReasonVolumeRefused: "Give the data server volumes that are file systems of their own (a CSI driver for disks). For a trial on local-path volumes, " +
+	v1alpha1.ReasonVolumeRefused: "A claim that has another volume than before: bring the volume back, or give it up as the message says. A volume that is no file system of its own: give the data server volumes that are file systems of their own (a CSI driver for disks). For a trial on local-path volumes, " +
 		"and only with clients that you trust: spec.storage.volumes.sharedFileSystemPolicy: Allow. See docs/security.md#file-handles.",
 	v1alpha1.ReasonCephUnusable: "Mend what the message names: the Secret of spec.storage.ceph.external.sharesSecretRef, the monitors, or the user in Ceph. The data servers try again by themselves, a changed Secret reaches them within two minutes. " +
 		"See docs/operations-ceph.md.",

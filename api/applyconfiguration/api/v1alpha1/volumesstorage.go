@@ -25,6 +25,10 @@ type VolumesStorageApplyConfiguration struct {
 	// trusted clients and trials: if a file handle is ever forged or leaks with its key, clients can reach the rest of that file
 	// system, the node's own files included, and size and free space are those of all of it.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+	// lostVolumes are volumes whose data is given up: a new one, or another one, may take the place of each. Without it a data server that
+	// had a volume refuses an empty one in its place, and one with another identity (VolumeRefused); the message says what to write here.
+	// An entry is for the volume with that identity alone, so it accepts no later loss. It can be removed once the data server is Ready.
+	LostVolumes []LostVolumeApplyConfiguration `json:"lostVolumes,omitempty"`
 }
 
 // VolumesStorageApplyConfiguration constructs a declarative configuration of the VolumesStorage type for use with
@@ -62,5 +66,18 @@ func (b *VolumesStorageApplyConfiguration) WithPerServer(value int32) *VolumesSt
 // If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
 func (b *VolumesStorageApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *VolumesStorageApplyConfiguration {
 	b.SharedFileSystemPolicy = &value
+	return b
+}
+
+// WithLostVolumes adds the given value to the LostVolumes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LostVolumes field.
+func (b *VolumesStorageApplyConfiguration) WithLostVolumes(values ...*LostVolumeApplyConfiguration) *VolumesStorageApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithLostVolumes")
+		}
+		b.LostVolumes = append(b.LostVolumes, *values[i])
+	}
 	return b
 }

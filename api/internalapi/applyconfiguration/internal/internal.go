@@ -105,6 +105,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: leaseSeconds
       type:
         scalar: numeric
+    - name: lostVolumes
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeIdentity
+          elementRelationship: atomic
     - name: maxConnections
       type:
         scalar: numeric
@@ -164,6 +170,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: unreachable
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.Unreachable
+    - name: volumeIDs
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeIdentity
+          elementRelationship: associative
+          keys:
+          - index
     - name: volumes
       type:
         list:
@@ -679,6 +693,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sinceTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeIdentity
+  map:
+    fields:
+    - name: id
+      type:
+        scalar: string
+    - name: index
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeUsage
   map:
     fields:

@@ -32,6 +32,8 @@ type DataServerSpecApplyConfiguration struct {
 	Ceph *CephFileSystemApplyConfiguration `json:"ceph,omitempty"`
 	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
+	// lostVolumes are volumes of this server whose data is given up: another volume may take the place of each.
+	LostVolumes []VolumeIdentityApplyConfiguration `json:"lostVolumes,omitempty"`
 	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
 	NewDirectories *internalapiv1alpha1.NewDirectories `json:"newDirectories,omitempty"`
 	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
@@ -115,6 +117,19 @@ func (b *DataServerSpecApplyConfiguration) WithCeph(value *CephFileSystemApplyCo
 // If called multiple times, the SharedFileSystemPolicy field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithSharedFileSystemPolicy(value apiv1alpha1.SharedFileSystemPolicy) *DataServerSpecApplyConfiguration {
 	b.SharedFileSystemPolicy = &value
+	return b
+}
+
+// WithLostVolumes adds the given value to the LostVolumes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LostVolumes field.
+func (b *DataServerSpecApplyConfiguration) WithLostVolumes(values ...*VolumeIdentityApplyConfiguration) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithLostVolumes")
+		}
+		b.LostVolumes = append(b.LostVolumes, *values[i])
+	}
 	return b
 }
 

@@ -25,6 +25,10 @@ type DataServerStatusApplyConfiguration struct {
 	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
 	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
 	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
+	// volumeIDs tell which volumes the server has its data on. Each volume has its identity in a marker, which is written when it is first
+	// used and is here before anything is served from it. A volume without a marker, or with another identity, is refused until
+	// spec.lostVolumes has the identity that is here.
+	VolumeIDs []VolumeIdentityApplyConfiguration `json:"volumeIDs,omitempty"`
 	// volumes tells how full the volumes are, at most 60 s ago.
 	Volumes []VolumeUsageApplyConfiguration `json:"volumes,omitempty"`
 	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
@@ -89,6 +93,19 @@ func (b *DataServerStatusApplyConfiguration) WithPodIP(value string) *DataServer
 // If called multiple times, the Unreachable field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithUnreachable(value *UnreachableApplyConfiguration) *DataServerStatusApplyConfiguration {
 	b.Unreachable = value
+	return b
+}
+
+// WithVolumeIDs adds the given value to the VolumeIDs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the VolumeIDs field.
+func (b *DataServerStatusApplyConfiguration) WithVolumeIDs(values ...*VolumeIdentityApplyConfiguration) *DataServerStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeIDs")
+		}
+		b.VolumeIDs = append(b.VolumeIDs, *values[i])
+	}
 	return b
 }
 
