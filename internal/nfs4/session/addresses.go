@@ -62,7 +62,7 @@ func (s *Server) makeRoom(a *addressState) bool {
 	case len(a.clients) >= s.limits.ClientsPerAddress:
 		return s.evict(a, s.lease)
 	case len(s.clients) >= s.limits.Clients:
-		return s.evictLapsed(func(*clientRecord) bool { return true }) || s.evictFor(a)
+		return s.evictLapsed(&s.noneLapsed.clients, func(*clientRecord) bool { return true }) || s.evictFor(a)
 	}
 	return true
 }
@@ -77,7 +77,7 @@ func (s *Server) makeRoomForSession(a *addressState) bool {
 	case a.sessions >= s.limits.SessionsPerAddress:
 		return s.evictSession(a, s.lease)
 	case len(s.sessions) >= s.limits.Sessions:
-		if s.evictLapsed(hasSessions) {
+		if s.evictLapsed(&s.noneLapsed.sessions, hasSessions) {
 			return true
 		}
 		most := s.most(func(other *addressState) int { return other.sessions })
@@ -129,16 +129,21 @@ func (s *Server) evictSession(a *addressState, silentFor time.Duration) bool {
 
 func hasSessions(c *clientRecord) bool { return len(c.sessions) > 0 }
 
-// evictLapsed drops the client that is silent longest, of whatever address, if its lease is over.
-func (s *Server) evictLapsed(eligible func(*clientRecord) bool) bool {
+// evictLapsed drops the client that is silent longest, of whatever address, if its lease is over. Where none was found it looks
+// again a second later at the earliest: it is asked at every request while there is no room, and looks at all clients.
+func (s *Server) evictLapsed(none *time.Time, eligible func(*clientRecord) bool) bool {
 	var victim *clientRecord
 	now := s.now()
+	if now.Sub(*none) < time.Second {
+		return false
+	}
 	for _, c := range s.clients {
 		if c.isConfirmed && c.lapsed(now, s.lease) && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
 			victim = c
 		}
 	}
 	if victim == nil {
+		*none = now
 		return false
 	}
 	s.log.Debug("A silent client gives its place to another", "clientid", victim.id, "address", victim.address.address)
@@ -167,8 +172,7 @@ func (s *Server) keepReply(o outcome, reply []byte) {
 	a := o.session.client.address
 	size := cap(reply)
 	keeps := func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }
-	if s.cached+size > s.limits.CachedBytes/2 {
-		s.forgetReplies(s.cached+size-s.limits.CachedBytes/2, keeps)
+	for s.cached+size > s.limits.CachedBytes/2 && s.evictLapsed(&s.noneLapsed.replies, keeps) {
 	}
 	if !o.asked && (s.cached+size > s.limits.CachedBytes/2 || a.cached+size > s.limits.CachedBytes/8) {
 		return
@@ -180,20 +184,6 @@ func (s *Server) keepReply(o outcome, reply []byte) {
 		}
 	}
 	s.setReply(o.session, o.slot, reply)
-}
-
-// forgetReplies drops silent clients until so many bytes are free, or none is left. It looks for them once a second
-// at most: this is asked for at every request while memory is short.
-func (s *Server) forgetReplies(bytes int, keeps func(*clientRecord) bool) {
-	if s.now().Sub(s.noneSilent) < time.Second {
-		return
-	}
-	for enough := s.cached - bytes; s.cached > enough; {
-		if !s.evictLapsed(keeps) {
-			s.noneSilent = s.now()
-			return
-		}
-	}
 }
 
 // setReply replaces the reply that a slot has.

@@ -117,8 +117,8 @@ type Server struct {
 	cached     int
 	lastExpiry time.Time
 	warned     time.Time
-	// noneSilent is when no silent client with replies was found.
-	noneSilent time.Time
+	// noneLapsed is when no client was found whose lease is over: any, one with sessions, one with replies.
+	noneLapsed struct{ clients, sessions, replies time.Time }
 	delayed    Delayed
 }
 
