@@ -292,8 +292,9 @@ func (c *modelNFS) Stat(ctx context.Context, address, name string, _ nfs.Credent
 	return attributes, err
 }
 
-func (c *modelNFS) ReadDir(ctx context.Context, address, name string, _ nfs.Credentials) (entries []nfs.DirEntry, err error) {
-	err = c.do(ctx, "readdir", address, name, func(root *os.Root, rel string) error {
+func (c *modelNFS) Entries(ctx context.Context, address, name string, _ nfs.Credentials, yield func(nfs.DirEntry) bool) error {
+	var entries []nfs.DirEntry
+	err := c.do(ctx, "readdir", address, name, func(root *os.Root, rel string) error {
 		directory, err := root.Open(rel)
 		if err != nil {
 			return err
@@ -307,5 +308,10 @@ func (c *modelNFS) ReadDir(ctx context.Context, address, name string, _ nfs.Cred
 		slices.SortFunc(entries, func(a, b nfs.DirEntry) int { return strings.Compare(a.Name, b.Name) })
 		return err
 	})
-	return entries, err
+	for _, entry := range entries {
+		if err != nil || !yield(entry) {
+			break
+		}
+	}
+	return err
 }

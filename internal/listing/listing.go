@@ -31,8 +31,13 @@ const (
 const (
 	// maxRequest and maxAnswer bound, in bytes, what either side reads of the other: a share has some thousands of directories of some 100 bytes.
 	maxRequest = 4 << 10
-	maxAnswer  = 256 << 20
+	maxAnswer  = 32 << 20
+	// maxDirectories are in one answer; a share shows 100,000 at the most (spec.maxDirectories).
+	maxDirectories = 1 << 17
 )
+
+// ErrTooMany tells that there are more directories than an answer has. Those that it has are there, and another may be missing in it.
+var ErrTooMany = errors.New("the share has more directories, at the depth of its distributed ones and above it, than are looked at")
 
 // ErrNotOffered tells that a data server lists nothing so: it is older, or its storage is not shared. Ask it by NFS.
 var ErrNotOffered = errors.New("the data server lists directories by NFS only")
@@ -58,7 +63,7 @@ type answer struct {
 }
 
 // Ask asks at a connection, and leaves closing it to the caller. What never comes to an answer is ErrNotOffered: an older data server takes the
-// question for the beginning of a record.
+// question for the beginning of a record. With ErrTooMany there are directories, too.
 func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	question, err := json.Marshal(request)
@@ -69,17 +74,81 @@ func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, erro
 	if _, err := conn.Write(append(append(record, hello...), question...)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
-	var told answer
-	if err := json.NewDecoder(io.LimitReader(conn, maxAnswer)).Decode(&told); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
-	}
+	return read(conn, maxAnswer, maxDirectories)
+}
+
+// read reads an answer directory by directory, so that no more than they are is in memory.
+func read(from io.Reader, bytes int64, directories int) (found []Directory, err error) {
+	left := &io.LimitedReader{R: from, N: bytes}
+	decoder := json.NewDecoder(left)
+	told, err := decode(decoder, &found, directories)
 	switch {
+	case errors.Is(err, ErrTooMany), err != nil && left.N == 0 && len(found) > 0:
+		return found, ErrTooMany
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
 	case told.NotOffered:
 		return nil, ErrNotOffered
 	case told.Error != "":
 		return nil, errors.New(told.Error)
 	}
-	return told.Directories, nil
+	return found, nil
+}
+
+// decode takes an answer apart: its directories go into found, all else is what it gives.
+func decode(decoder *json.Decoder, found *[]Directory, most int) (told answer, err error) {
+	if err := expect(decoder, json.Delim('{')); err != nil {
+		return told, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return told, err
+		}
+		switch key {
+		case "directories":
+			err = decodeDirectories(decoder, found, most)
+		case "error":
+			err = decoder.Decode(&told.Error)
+		case "notOffered":
+			err = decoder.Decode(&told.NotOffered)
+		default:
+			err = decoder.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return told, err
+		}
+	}
+	return told, expect(decoder, json.Delim('}'))
+}
+
+func decodeDirectories(decoder *json.Decoder, found *[]Directory, most int) error {
+	begin, err := decoder.Token()
+	if err != nil || begin == nil { // null: there are none.
+		return err
+	}
+	if begin != json.Delim('[') {
+		return fmt.Errorf("the directories are %v, and no list", begin)
+	}
+	for decoder.More() {
+		if len(*found) >= most {
+			return ErrTooMany
+		}
+		var directory Directory
+		if err := decoder.Decode(&directory); err != nil {
+			return err
+		}
+		*found = append(*found, directory)
+	}
+	return expect(decoder, json.Delim(']'))
+}
+
+func expect(decoder *json.Decoder, want json.Delim) error {
+	got, err := decoder.Token()
+	if err == nil && got != want {
+		err = fmt.Errorf("%v where %v is expected", got, want)
+	}
+	return err
 }
 
 // Asked tells whether what comes is a request. Nothing of it is taken, and no more is waited for than tells that it is something else.
@@ -102,6 +171,8 @@ func Answer(from io.Reader, to io.Writer, list func(Request) ([]Directory, error
 	request, err := parse(from)
 	if err == nil {
 		told.Directories, err = list(request)
+		// One more than an answer may have tells that there are more.
+		told.Directories = told.Directories[:min(len(told.Directories), maxDirectories+1)]
 	}
 	switch {
 	case errors.Is(err, ErrNotOffered):

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -73,6 +74,76 @@ func TestWhoListsNothingIsAskedByNFS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// endless is an answer with directories that never end.
+type endless struct {
+	begun bool
+	rest  []byte
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if !e.begun {
+		e.begun, e.rest = true, []byte(`{"directories":[{"path":"first"}`)
+	}
+	if len(e.rest) == 0 {
+		e.rest = []byte(`,{"path":"train/Müller","uid":1,"gid":2,"mode":493}`)
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestAnAnswerIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		bytes int64
+		most  int
+		want  int
+	}{
+		"by directories":     {maxAnswer, maxDirectories, maxDirectories},
+		"by bytes":           {5200, maxDirectories, 98},
+		"by bytes of a few":  {100, maxDirectories, 2},
+		"by few directories": {maxAnswer, 3, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := read(&endless{}, test.bytes, test.most)
+			if !errors.Is(err, ErrTooMany) || len(found) < test.want-2 || len(found) > test.want+2 {
+				t.Errorf("%d directories, %v", len(found), err)
+			}
+		})
+	}
+	if _, err := read(strings.NewReader(`{"directories":[`+strings.Repeat("[", 1<<20)), maxAnswer, 3); !errors.Is(err, ErrNotOffered) {
+		t.Errorf("nonsense: %.100v", err)
+	}
+	// A data server sends one more than an answer has, so that it is told from one that just fits.
+	many := make([]Directory, maxDirectories+1000)
+	var told strings.Builder
+	if err := Answer(strings.NewReader(recordOf(hello+`{"share":"s","depth":1}`)), &told, func(Request) ([]Directory, error) { return many, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(told.String(), "path"); n != maxDirectories+1 {
+		t.Errorf("%d directories are sent", n)
+	}
+	if found, err := read(strings.NewReader(told.String()), maxAnswer, maxDirectories); !errors.Is(err, ErrTooMany) || len(found) != maxDirectories {
+		t.Errorf("%d directories are read, %v", len(found), err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"directories":[{"path":"a","uid":1,"gid":2,"mode":493}],"more":{"x":[1]}}`)
+	f.Add(`{"directories":null,"error":"Ceph is away"}`)
+	f.Add(`{"notOffered":true}`)
+	f.Add(`{"directories":[`)
+	f.Fuzz(func(t *testing.T, text string) {
+		found, err := read(strings.NewReader(text), 1000, 3)
+		if len(found) > 3 || err != nil && found != nil && !errors.Is(err, ErrTooMany) {
+			t.Fatalf("%d directories, %v", len(found), err)
+		}
+		var whole answer
+		if old := json.Unmarshal([]byte(text), &whole); old == nil && err == nil && len(whole.Directories) != len(found) && strings.Count(text, "directories") == 1 {
+			t.Fatalf("%d directories of %q", len(found), text)
+		}
+	})
 }
 
 func TestABadQuestionIsRefused(t *testing.T) {

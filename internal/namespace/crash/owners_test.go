@@ -158,10 +158,16 @@ func (c *nfsClient) Stat(ctx context.Context, address, name string, _ nfs.Creden
 	return attributes, err
 }
 
-func (c *nfsClient) ReadDir(ctx context.Context, address, name string, _ nfs.Credentials) (entries []nfs.DirEntry, err error) {
-	err = c.do(ctx, "readdir", address, name, func(d *dataServers) (err error) {
+func (c *nfsClient) Entries(ctx context.Context, address, name string, _ nfs.Credentials, yield func(nfs.DirEntry) bool) error {
+	var entries []nfs.DirEntry
+	err := c.do(ctx, "readdir", address, name, func(d *dataServers) (err error) {
 		entries, err = d.readDir(address, name)
 		return err
 	})
-	return entries, err
+	for _, entry := range entries {
+		if err != nil || !yield(entry) {
+			break
+		}
+	}
+	return err
 }

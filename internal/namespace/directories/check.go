@@ -2,6 +2,8 @@ package directories
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
 const (
@@ -56,20 +59,31 @@ func (k *Keeper) checkAll(ctx context.Context) {
 func (k *Keeper) check(ctx context.Context, share *tree.Share, server *tree.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
+	if err := k.checkVolumes(ctx, share, server); err != nil {
+		return err
+	}
+	return k.scan(ctx, task{share: share.Name, server: server.Name})
+}
+
+func (k *Keeper) checkVolumes(ctx context.Context, share *tree.Share, server *tree.Server) error {
 	list, err := k.listerOf(ctx, share, server)
 	if err != nil {
 		return err
+	}
+	defer list.release()
+	if list.partial {
+		return nil // What is not listed may be there.
 	}
 	for volume := range server.Volumes {
 		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, list); err != nil {
 			return err
 		}
 	}
-	return k.scan(ctx, task{share: share.Name, server: server.Name})
+	return nil
 }
 
 // checkVolume looks for ShareDirectories of what is not on the volume.
-func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list lister) error {
+func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister) error {
 	missing, expected, err := k.missing(ctx, share, slot, list)
 	if err != nil {
 		return err
@@ -87,9 +101,10 @@ func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.S
 	return nil
 }
 
-// missing are the directories that should be on a volume and are not listed there.
-func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot, list lister) (missing []*tree.Directory, expected int, err error) {
-	listed := map[string]map[string]bool{}
+// missing are the directories that should be on a volume and are not listed there, by path. In memory are those that should be, not
+// what is listed.
+func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister) (missing []*tree.Directory, expected int, err error) {
+	wanted := map[string]map[string]*tree.Directory{}
 	for _, r := range k.Tree.DirectoriesOn(share.Name, slot) {
 		if r.State != internalv1.DirectoryReady || r.Path == tree.RootPath {
 			continue // somebody is at it
@@ -99,25 +114,23 @@ func (k *Keeper) missing(ctx context.Context, share *tree.Share, slot tree.Slot,
 		if slash := strings.LastIndexByte(r.Path, '/'); slash >= 0 {
 			dir, name = r.Path[:slash], r.Path[slash+1:]
 		}
-		if listed[dir] == nil {
-			if listed[dir], err = names(ctx, list, slot.Volume, dir); err != nil {
-				return nil, 0, err
-			}
+		if wanted[dir] == nil {
+			wanted[dir] = map[string]*tree.Directory{}
 		}
-		if !listed[dir][name] {
-			missing = append(missing, r)
-		}
+		wanted[dir][name] = r
 	}
+	for dir, names := range wanted {
+		err := list.entries(ctx, slot.Volume, dir, func(e nfs.DirEntry) bool {
+			delete(names, e.Name)
+			return len(names) > 0
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		missing = slices.AppendSeq(missing, maps.Values(names))
+	}
+	slices.SortFunc(missing, func(a, b *tree.Directory) int { return strings.Compare(a.Path, b.Path) })
 	return missing, expected, nil
-}
-
-func names(ctx context.Context, list lister, volume int32, rel string) (map[string]bool, error) {
-	entries, err := list(ctx, volume, rel)
-	names := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		names[e.Name] = true
-	}
-	return names, err
 }
 
 // settleMissing takes the ShareDirectory of a directory away that is not there, if nobody is at it and it still is not there.

@@ -47,6 +47,8 @@ type task struct {
 type Keeper struct {
 	*Service
 
+	// lists has an element for each list of a whole share that is in memory.
+	lists chan struct{}
 	// running is held by Run: a keeper that lost the election may still be ending when it is elected again.
 	running sync.Mutex
 
@@ -66,7 +68,7 @@ type seen struct {
 
 // NewKeeper makes a Keeper that does nothing until it runs.
 func NewKeeper(s *Service) *Keeper {
-	return &Keeper{Service: s}
+	return &Keeper{Service: s, lists: make(chan struct{}, listsAtATime)}
 }
 
 // Run does the keeper's work until the context ends.

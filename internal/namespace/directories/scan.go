@@ -29,6 +29,9 @@ import (
 // adoptParallel is how many ShareDirectories of one volume are written at a time.
 const adoptParallel = 8
 
+// mostOwn is more than Howdah has in the root of a share.
+const mostOwn = 1000
+
 // sight is what a scan found.
 type sight struct {
 	// shared: every data server has the same directories, so what another one owns is here, too, and in its place.
@@ -67,6 +70,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
+	defer list.release()
 	seen := &sight{shared: server.SharedStorage}
 	for volume := range server.Volumes {
 		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, list, seen); err != nil {
@@ -86,21 +90,30 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 }
 
 // scanVolume looks at one volume.
-func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list lister, seen *sight) error {
+func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, seen *sight) error {
 	if !share.Single {
 		if err := k.tellRoot(ctx, share, slot, address); err != nil {
 			return err
 		}
 		return k.scanBelow(ctx, share, slot, list, "", func() error { return nil }, seen)
 	}
-	entries, err := list(ctx, slot.Volume, "")
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(entries, func(e nfs.DirEntry) bool { return !strings.HasPrefix(e.Name, naming.OwnPrefix) }) {
+	occupied, err := isOccupied(ctx, list, slot.Volume)
+	if occupied {
 		seen.occupied = append(seen.occupied, slot.Volume)
 	}
-	return nil
+	return err
+}
+
+// isOccupied tells whether there is anything but Howdah's own in a volume's root, which may have millions of files: it looks at the
+// first. With more of Howdah's own than there ever is, something is there.
+func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool, err error) {
+	own := 0
+	err = list.entries(ctx, volume, "", func(e nfs.DirEntry) bool {
+		own++
+		occupied = !strings.HasPrefix(e.Name, naming.OwnPrefix) || own > mostOwn
+		return !occupied
+	})
+	return occupied, err
 }
 
 // tellInventory writes what was found into the export's status, unless it is there already.
@@ -161,30 +174,31 @@ func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 }
 
 // scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
-// its handle is the same from the beginning. An empty one on an owner says nothing.
-func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list lister, rel string, above func() error, seen *sight) error {
-	entries, err := list(ctx, slot.Volume, rel)
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
+// its handle is the same from the beginning. An empty one on an owner says nothing. What is found is worked on as it comes, so that of each
+// directory above the depth one page is in memory.
+func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, seen *sight) error {
+	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
-	for _, e := range entries {
+	var below error
+	err := list.entries(ctx, slot.Volume, rel, func(e nfs.DirEntry) bool {
 		if !e.IsDir || strings.HasPrefix(e.Name, naming.OwnPrefix) || !utf8.ValidString(e.Name) {
-			continue
+			return true
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
 		if tree.Depth(path) == share.Depth {
 			seen.found.Add(1)
-			group.Go(func() error { return k.adoptEntry(ctx, share, slot, path, e, above, seen) })
-			continue
+			group.Go(func() error { return k.adoptEntry(working, share, slot, path, e, above, seen) })
+			return working.Err() == nil
 		}
-		this := once(func() error { return k.adoptEntry(ctx, share, tree.Slot{}, path, e, above, nil) })
-		if err := k.scanBelow(ctx, share, slot, list, path, this, seen); err != nil {
-			return errors.Join(err, group.Wait())
-		}
+		this := once(func() error { return k.adoptEntry(working, share, tree.Slot{}, path, e, above, nil) })
+		below = k.scanBelow(working, share, slot, list, path, this, seen)
+		return below == nil
+	})
+	if adopted := group.Wait(); adopted != nil {
+		return adopted // The others may have ended for this one.
 	}
-	return group.Wait()
+	// A list that ended early is no whole one.
+	return errors.Join(below, err, ctx.Err())
 }
 
 // once is sync.OnceValue with a channel for its lock: who waits for a call to the API in fake time (testing/synctest) must not

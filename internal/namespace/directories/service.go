@@ -31,7 +31,8 @@ type Owners interface {
 	Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error
 	SetAttributes(ctx context.Context, address, path string, creds nfs.Credentials, settings nfs.Settings) error
 	Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error)
-	ReadDir(ctx context.Context, address, path string, creds nfs.Credentials) ([]nfs.DirEntry, error)
+	// Entries gives the entries of a directory one by one until yield returns false: a directory has any number of them.
+	Entries(ctx context.Context, address, path string, creds nfs.Credentials, yield func(nfs.DirEntry) bool) error
 }
 
 // Config is what a Service works with.

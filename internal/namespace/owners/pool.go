@@ -172,14 +172,13 @@ func (p *Pool) Stat(ctx context.Context, address, path string, creds nfs.Credent
 	return attributes, seen(err)
 }
 
-// ReadDir lists a directory.
-func (p *Pool) ReadDir(ctx context.Context, address, path string, creds nfs.Credentials) ([]nfs.DirEntry, error) {
+// Entries gives the entries of a directory one by one until yield returns false.
+func (p *Pool) Entries(ctx context.Context, address, path string, creds nfs.Credentials, yield func(nfs.DirEntry) bool) error {
 	c, err := p.client(ctx, address)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries, err := c.ReadDir(ctx, creds, path)
-	return entries, seen(err)
+	return seen(c.Entries(ctx, creds, path, yield))
 }
 
 // Directories are those of a share, down to a depth, as the data server tells them past its NFS service; listing.ErrNotOffered if it does not.

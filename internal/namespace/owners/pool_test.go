@@ -37,7 +37,7 @@ func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
 			return err
 		},
 		"list": func(path string) error {
-			_, err := pool.ReadDir(t.Context(), owner.Address, path+"/p/gone", creds)
+			err := pool.Entries(t.Context(), owner.Address, path+"/p/gone", creds, func(nfs.DirEntry) bool { return true })
 			return err
 		},
 	}

@@ -34,13 +34,15 @@ type Owner struct {
 	refuse func(op, path string) nfsv4.Nfsstat4
 	calls  map[string]int
 	hidden map[string]bool
+	// files are how many each directory has beside its directories.
+	files map[string]int
 }
 
 // Start starts a data server without exports, whose server owner is name, and which has a certificate of the data
 // server's. At its one port it takes compounds in mutual TLS, and nothing but NULL without. It ends with the test.
 func Start(t testing.TB, name, dataServer string) *Owner {
 	t.Helper()
-	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}}
+	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}, files: map[string]int{}}
 	sessions, err := session.New(session.Config{Handler: o, Owner: name, Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +75,13 @@ func (o *Owner) Put(name string, d Directory) {
 		}
 	}
 	o.dirs[name] = d
+}
+
+// Fill puts files into a directory: their names, which are made up when they are listed, come after all directories.
+func (o *Owner) Fill(dir string, files int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files[dir] = files
 }
 
 // Drop removes a directory behind the protocol's back.
@@ -279,6 +288,10 @@ func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 	const page = 100
 	c.o.calls["readdir"]++
 	names := c.o.names(c.current)
+	files := c.o.files[c.current]
+	if number := op.Opreaddir.Cookie; number >= firstFile {
+		return c.o.listFiles(&op.Opreaddir, int(number-firstFile), files)
+	}
 	var head, tail *nfsv4.Entry4
 	first := 0
 	if op.Opreaddir.Cookie > 0 {
@@ -297,7 +310,13 @@ func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 		}
 		tail = e
 	}
+	if files > 0 && last == len(names) {
+		if head == nil {
+			return c.o.listFiles(&op.Opreaddir, 0, files)
+		}
+		tail.Cookie = firstFile
+	}
 	return &nfsv4.NfsResop4_OP_READDIR{Opreaddir: &nfsv4.Readdir4res_NFS4_OK{
-		Resok4: nfsv4.Readdir4resok{Reply: nfsv4.Dirlist4{Entries: head, Eof: last == len(names)}},
+		Resok4: nfsv4.Readdir4resok{Reply: nfsv4.Dirlist4{Entries: head, Eof: last == len(names) && files == 0}},
 	}}
 }

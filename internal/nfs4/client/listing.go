@@ -36,6 +36,41 @@ func isPage(encoded []byte) bool {
 		binary.BigEndian.Uint32(encoded[4:]) == uint32(nfsv4.NFS4_OK)
 }
 
+// readOpaque reads an opaque of any length. go-xdr's takes 512 bytes for the shortest, which is most of the time for a
+// directory with millions of entries.
+func readOpaque(r *bytes.Reader) ([]byte, error) {
+	size, _, err := runtime.ReadUnsignedInt(r)
+	if err != nil {
+		return nil, err
+	}
+	padded := (int64(size) + 3) &^ 3
+	if padded > int64(r.Len()) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	opaque := make([]byte, padded)
+	_, err = io.ReadFull(r, opaque)
+	return opaque[:size:size], err
+}
+
+// readFattr reads attributes (RFC 8881 section 3.3.7).
+func readFattr(r *bytes.Reader) (fattr nfsv4.Fattr4, err error) {
+	words, _, err := runtime.ReadUnsignedInt(r)
+	if err != nil {
+		return fattr, err
+	}
+	if int64(words)*4 > int64(r.Len()) {
+		return fattr, io.ErrUnexpectedEOF
+	}
+	fattr.Attrmask = make([]uint32, words)
+	for i := range fattr.Attrmask {
+		if fattr.Attrmask[i], _, err = runtime.ReadUnsignedInt(r); err != nil {
+			return fattr, err
+		}
+	}
+	fattr.AttrVals, err = readOpaque(r)
+	return fattr, err
+}
+
 // readPage reads a successful READDIR. Names that are not UTF-8 are left out: no
 // operation of this client could name them.
 func readPage(r *bytes.Reader) (*page, error) {
@@ -57,12 +92,12 @@ func readPage(r *bytes.Reader) (*page, error) {
 		if p.cookie, _, err = runtime.ReadUnsignedHyper(r); err != nil {
 			return nil, err
 		}
-		name, _, err := runtime.ReadVariableLengthOpaque(r, messageLimit)
+		name, err := readOpaque(r)
 		if err != nil {
 			return nil, fmt.Errorf("name of a directory entry: %w", err)
 		}
 		var entry listed
-		if _, err := entry.fattr.ReadFrom(r); err != nil {
+		if entry.fattr, err = readFattr(r); err != nil {
 			return nil, fmt.Errorf("attributes of a directory entry: %w", err)
 		}
 		if entry.name = string(name); utf8.Valid(name) {

@@ -16,6 +16,8 @@ import (
 const (
 	// maxDepth of a path, so that two of them fit into one compound of any server.
 	maxDepth = 24
+	// maxReadDir bounds the memory of one ReadDir.
+	maxReadDir = 100_000
 	// pageBytes is how much of a directory is asked for at a time.
 	pageBytes = 64 << 10
 )
@@ -154,40 +156,62 @@ func attributesOf(res nfsv4.NfsResop4) (nfsv4.Fattr4, error) {
 	return nfsv4.Fattr4{}, unexpected(res)
 }
 
-// ReadDir lists a directory, in the server's order. It holds the whole list in memory, and
-// one call of it may take as many round trips as there are pages of 64 KiB. An entry whose attributes
-// can't be read has a name only, and names that are not UTF-8 are left out.
+// ReadDir lists a directory of at most maxReadDir entries, in the server's order; more are an error. Entries is for
+// directories that may have any number.
 func (c *Client) ReadDir(ctx context.Context, cred Credentials, name string) ([]DirEntry, error) {
+	var entries []DirEntry
+	tooMany := false
+	err := c.Entries(ctx, cred, name, func(entry DirEntry) bool {
+		tooMany = len(entries) >= maxReadDir
+		if !tooMany {
+			entries = append(entries, entry)
+		}
+		return !tooMany
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case tooMany:
+		return nil, about("list", name, fmt.Errorf("the directory has more than %d entries", maxReadDir))
+	}
+	return entries, nil
+}
+
+// Entries gives the entries of a directory one by one, in the server's order, until yield returns false. It takes as many
+// round trips as there are pages of 64 KiB, and holds one of them in memory; while yield runs nothing is asked for. An entry
+// whose attributes can't be read has a name only, and names that are not UTF-8 are left out.
+func (c *Client) Entries(ctx context.Context, cred Credentials, name string, yield func(DirEntry) bool) error {
 	elements, err := split(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	args := nfsv4.Readdir4args{Dircount: pageBytes / 4, Maxcount: pageBytes, AttrRequest: bitmap(wanted...)}
-	var entries []DirEntry
 	for {
 		list, err := c.do(ctx, cred, false, append(walk(elements), &nfsv4.NfsArgop4_OP_READDIR{Opreaddir: args})...)
 		if err != nil {
-			return nil, about("list", name, err)
+			return about("list", name, err)
 		}
 		p, ok := list[len(list)-1].(*page)
 		if !ok {
-			return nil, about("list", name, unexpected(list[len(list)-1]))
+			return about("list", name, unexpected(list[len(list)-1]))
 		}
 		for _, entry := range p.entries {
 			attributes, _, err := decodeAttributes(entry.fattr)
 			if err != nil {
-				return nil, about("list", path.Join(name, entry.name), err)
+				return about("list", path.Join(name, entry.name), err)
 			}
-			entries = append(entries, DirEntry{
+			if !yield(DirEntry{
 				Name: entry.name, IsDir: attributes.IsDir(), Mode: attributes.Mode,
 				Owner: attributes.Owner, Group: attributes.Group, FileID: attributes.FileID,
-			})
+			}) {
+				return nil
+			}
 		}
 		if p.eof {
-			return entries, nil
+			return nil
 		}
 		if p.empty {
-			return nil, about("list", name, errors.New("the NFS server sent an empty page before the end"))
+			return about("list", name, errors.New("the NFS server sent an empty page before the end"))
 		}
 		args.Cookie, args.Cookieverf = p.cookie, p.verifier
 	}
