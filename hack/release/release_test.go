@@ -13,8 +13,10 @@ import (
 	"encoding/pem"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +44,12 @@ func archiveFor(t *testing.T, arch string, made time.Time, layers ...map[string]
 	for _, files := range layers {
 		var text bytes.Buffer
 		w := tar.NewWriter(&text)
-		for _, file := range []string{"etc/passwd", "var/lib/dpkg/status", "usr/local/bin/howdah"} {
-			if content, found := files[file]; found {
-				if err := w.WriteHeader(&tar.Header{Name: file, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content)), ModTime: made}); err != nil {
-					t.Fatal(err)
-				}
-				_, _ = w.Write([]byte(content))
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			content := files[file]
+			if err := w.WriteHeader(&tar.Header{Name: file, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content)), ModTime: made}); err != nil {
+				t.Fatal(err)
 			}
+			_, _ = w.Write([]byte(content))
 		}
 		_ = w.Close()
 		layer, err := tarball.LayerFromReader(bytes.NewReader(text.Bytes())) //nolint:staticcheck // it is in memory
@@ -175,7 +176,10 @@ func TestImagesForOneProcessorAreNoneForTwo(t *testing.T) {
 
 func TestTheListHasModulesAndPackages(t *testing.T) {
 	archive := dockerArchive(t, epoch, map[string]string{"var/lib/dpkg/status": "Package: old\nStatus: install ok installed\nVersion: 1\nArchitecture: all\n"}, map[string]string{
-		"var/lib/dpkg/status": "Package: nfs-ganesha\nStatus: install ok installed\nArchitecture: amd64\nVersion: 9.14-1~bpo13+1\nDescription: x\n y: z\n\nPackage: gone\nStatus: deinstall ok config-files\nVersion: 1\n",
+		"var/lib/dpkg/status":                  "Package: libntirpc7.2\nStatus: install ok installed\nArchitecture: amd64\nVersion: 7.2-2~bpo13+1\nDescription: x\n y: z\n\nPackage: gone\nStatus: deinstall ok config-files\nVersion: 1\n\nPackage: linked\nStatus: install ok installed\nVersion: 2\n",
+		"usr/share/doc/libntirpc7.2/copyright": "Format: x\n\nFiles: *\nLicense: BSD-3-clause\n\nFiles: y\nLicense: GPL-2+ and Expat\n text\n",
+		"usr/share/doc/nfs-ganesha/copyright":  "GNU LESSER GENERAL PUBLIC LICENSE",
+		"usr/share/doc/nfs-ganesha/version":    "nfs-ganesha 9.14 with Howdah's patches\n",
 	})
 	self, err := os.Executable()
 	if err != nil {
@@ -194,11 +198,19 @@ func TestTheListHasModulesAndPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	found, licences := map[string]string{}, map[string]string{}
 	for _, p := range document.Packages {
-		found[p.PackageName] = p.PackageVersion
+		found[p.PackageName], licences[p.PackageName] = p.PackageVersion, p.PackageLicenseDeclared
 	}
-	if found["nfs-ganesha"] != "9.14-1~bpo13+1" || found["gone"] != "" || found["old"] != "" || found["stdlib"] == "" ||
+	for name, want := range map[string]string{
+		"nfs-ganesha": "LGPL-3.0-or-later", "libntirpc7.2": "BSD-3-Clause AND GPL-2.0-or-later AND MIT", "linked": "NOASSERTION",
+		"stdlib": "BSD-3-Clause", "github.com/google/go-containerregistry": "Apache-2.0",
+	} {
+		if licences[name] != want {
+			t.Errorf("the licences of %s are %q, want %q", name, licences[name], want)
+		}
+	}
+	if found["nfs-ganesha"] != "9.14+howdah" || found["libntirpc7.2"] != "7.2-2~bpo13+1" || found["gone"] != "" || found["old"] != "" || found["stdlib"] == "" ||
 		found["github.com/google/go-containerregistry"] == "" || found["howdah"] != "1" {
 		t.Errorf("%v", found)
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
 	"fmt"
+	"go/build"
 	"io"
 	"net/url"
 	"os"
@@ -27,6 +29,8 @@ type part struct {
 	name, version, purl string
 	// checksum is a Go module's (h1:…), "" of others.
 	checksum string
+	// licences is an expression of SPDX's, or "" if there is none to name.
+	licences string
 }
 
 // writeSBOM lists what is in programs, by what the Go linker wrote into them, and in an image, by Debian's own database.
@@ -58,7 +62,14 @@ func writeSBOM(out io.Writer, name, version, archive string, programs []string, 
 		if err != nil {
 			return err
 		}
-		packagesOf(status, parts)
+		licences, err := licenceFiles(archive)
+		if err != nil {
+			return err
+		}
+		packagesOf(status, licences, parts)
+		if err := addGanesha(archive, licences, parts); err != nil {
+			return err
+		}
 	}
 	if len(parts) == 0 {
 		return fmt.Errorf("nothing is in %s: name programs or an image", name)
@@ -79,7 +90,7 @@ func modulesOf(program string, parts map[string]part) error {
 	}
 	add := func(name, version, sum string) {
 		purl := "pkg:golang/" + name + "@" + url.PathEscape(version)
-		parts[purl] = part{name, version, purl, sum}
+		parts[purl] = part{name, version, purl, sum, moduleLicences(moduleCache(), name, version)}
 	}
 	add("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "")
 	for _, dependency := range info.Deps {
@@ -93,7 +104,7 @@ func modulesOf(program string, parts map[string]part) error {
 }
 
 // packagesOf adds the Debian packages that are installed, by dpkg's status file.
-func packagesOf(status []byte, parts map[string]part) {
+func packagesOf(status []byte, licences map[string][]byte, parts map[string]part) {
 	for stanza := range bytes.SplitSeq(status, []byte("\n\n")) {
 		field := map[string]string{}
 		scanner := bufio.NewScanner(bytes.NewReader(stanza))
@@ -107,18 +118,44 @@ func packagesOf(status []byte, parts map[string]part) {
 			continue
 		}
 		purl := fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", field["Package"], url.QueryEscape(field["Version"]), field["Architecture"])
-		parts[purl] = part{name: field["Package"], version: field["Version"], purl: purl}
+		parts[purl] = part{name: field["Package"], version: field["Version"], purl: purl, licences: debianLicences(licences[field["Package"]])}
 	}
+}
+
+// addGanesha adds the nfs-ganesha that Howdah builds, which no package manager knows: internal/ganesha/build/build.sh says what it is.
+func addGanesha(archive string, licences map[string][]byte, parts map[string]part) error {
+	if _, built := licences["nfs-ganesha"]; !built {
+		return nil
+	}
+	text, err := fileOf(archive, docFolder+"nfs-ganesha/version")
+	if err != nil {
+		return err
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return fmt.Errorf("%snfs-ganesha/version of %s says %q: want nfs-ganesha and a version", docFolder, archive, text)
+	}
+	purl := "pkg:generic/nfs-ganesha@" + url.PathEscape(fields[1]+"+howdah")
+	parts[purl] = part{name: "nfs-ganesha", version: fields[1] + "+howdah", purl: purl, licences: "LGPL-3.0-or-later"}
+	return nil
+}
+
+// moduleCache is the folder that Go keeps modules in.
+func moduleCache() string {
+	if folder := os.Getenv("GOMODCACHE"); folder != "" {
+		return folder
+	}
+	return filepath.Join(build.Default.GOPATH, "pkg", "mod")
 }
 
 var noID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// element is a part as SPDX has it. Licences are not looked into.
+// element is a part as SPDX has it. What its licences are is declared by the part; nothing is concluded.
 func element(p part) *spdx.Package {
 	sum := sha256.Sum256([]byte(p.purl))
 	e := &spdx.Package{
 		PackageName: p.name, PackageVersion: p.version, PackageDownloadLocation: "NOASSERTION", PackageLicenseConcluded: "NOASSERTION",
-		PackageLicenseDeclared: "NOASSERTION", PackageCopyrightText: "NOASSERTION",
+		PackageLicenseDeclared: cmp.Or(p.licences, unknownLicence), PackageCopyrightText: "NOASSERTION",
 		PackageSPDXIdentifier: common.ElementID("Package-" + noID.ReplaceAllString(p.name, "-") + "-" + hex.EncodeToString(sum[:4])),
 	}
 	if p.purl != "" {
