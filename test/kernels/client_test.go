@@ -57,6 +57,14 @@ func kernels(t testing.TB, root string) []string {
 		versions = append(versions, strings.TrimPrefix(filepath.Base(file), "linux-"))
 	}
 	sortVersions(versions)
+	processor, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, reason := startable(versions, string(processor))
+	if reason != "" {
+		t.Log(reason)
+	}
 	wanted := strings.Fields(os.Getenv("HOWDAH_KERNELS"))
 	if len(wanted) == 0 {
 		return versions

@@ -49,6 +49,10 @@ func (c *Cache) makeClients(root string) error {
 	if err := os.RemoveAll(root); err != nil {
 		return err
 	}
+	// With an empty cache nothing has made it yet.
+	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
+		return err
+	}
 	err = sys.Run("mmdebstrap", "--variant=minbase", "--include="+strings.Join(clientPackages, ","),
 		"--aptopt=APT::Install-Recommends \"false\"",
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
