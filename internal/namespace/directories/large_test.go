@@ -18,7 +18,7 @@ import (
 
 const (
 	// manyFiles is a claim that was in use for long.
-	manyFiles = 3_000_000
+	manyFiles = 3_000_000 / slower
 	// mostHeap is what a look at it may add to the heap, garbage included. All entries at once are more than 512 MiB.
 	mostHeap = 48 << 20
 )

@@ -70,32 +70,39 @@ func TestNobodyActsOnAnothersClient(t *testing.T) {
 	}{
 		{
 			"CREATE_SESSION", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{createSession(o.id, 2)} },
-			[4]nfsv4.Nfsstat4{ok, stale, inUse, stale}, [4]nfsv4.Nfsstat4{ok, ok, inUse, stale},
+			[4]nfsv4.Nfsstat4{ok, stale, inUse, stale},
+			[4]nfsv4.Nfsstat4{ok, ok, inUse, stale},
 		},
 		{
 			"CREATE_SESSION again", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{createSession(o.id, 1)} },
-			[4]nfsv4.Nfsstat4{ok, stale, inUse, stale}, [4]nfsv4.Nfsstat4{ok, ok, inUse, stale},
+			[4]nfsv4.Nfsstat4{ok, stale, inUse, stale},
+			[4]nfsv4.Nfsstat4{ok, ok, inUse, stale},
 		},
 		{
 			"BIND_CONN_TO_SESSION", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{bind(o.session, nfsv4.CDFC4_FORE)} },
-			[4]nfsv4.Nfsstat4{ok, bad, bad, bad}, [4]nfsv4.Nfsstat4{ok, ok, bad, bad},
+			[4]nfsv4.Nfsstat4{ok, bad, bad, bad},
+			[4]nfsv4.Nfsstat4{ok, ok, bad, bad},
 		},
 		{
 			"DESTROY_SESSION", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{destroySession(o.session)} },
-			[4]nfsv4.Nfsstat4{notBound, bad, bad, bad}, [4]nfsv4.Nfsstat4{ok, ok, bad, bad},
+			[4]nfsv4.Nfsstat4{notBound, bad, bad, bad},
+			[4]nfsv4.Nfsstat4{ok, ok, bad, bad},
 		},
 		{
 			"DESTROY_CLIENTID", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{destroyClient(o.id)} },
-			[4]nfsv4.Nfsstat4{sessioned, stale, stale, stale}, [4]nfsv4.Nfsstat4{sessioned, sessioned, stale, stale},
+			[4]nfsv4.Nfsstat4{sessioned, stale, stale, stale},
+			[4]nfsv4.Nfsstat4{sessioned, sessioned, stale, stale},
 		},
 		{
 			// A client's users share its sessions.
 			"SEQUENCE", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{sequence(o.session, 1, 1), putRoot} },
-			[4]nfsv4.Nfsstat4{ok, bad, ok, bad}, [4]nfsv4.Nfsstat4{ok, ok, ok, ok},
+			[4]nfsv4.Nfsstat4{ok, bad, ok, bad},
+			[4]nfsv4.Nfsstat4{ok, ok, ok, ok},
 		},
 		{
 			"a request again", func(o *owned) []nfsv4.NfsArgop4 { return []nfsv4.NfsArgop4{sequence(o.session, 0, 1), putRoot, create} },
-			[4]nfsv4.Nfsstat4{ok, bad, notSame, bad}, [4]nfsv4.Nfsstat4{ok, ok, notSame, notSame},
+			[4]nfsv4.Nfsstat4{ok, bad, notSame, bad},
+			[4]nfsv4.Nfsstat4{ok, ok, notSame, notSame},
 		},
 	} {
 		for i, who := range callers {

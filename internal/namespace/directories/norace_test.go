@@ -1,0 +1,5 @@
+//go:build !race
+
+package directories
+
+const slower = 1
