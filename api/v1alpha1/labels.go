@@ -98,7 +98,7 @@ const (
 	NFSPort = 2049
 	// NFSTLSPort is the TCP port of data servers at which namespace servers speak NFS in mutual TLS.
 	NFSTLSPort = 9590
-	// MetricsPort is the TCP port of ganesha's own Prometheus exporter (Monitoring_Port).
+	// MetricsPort is the TCP port at which the instance manager gives out what ganesha's own Prometheus exporter says.
 	MetricsPort = 9587
 	// ManagerPort is the TCP port on which instance managers and namespace servers
 	// answer /healthz, /readyz and /metrics.

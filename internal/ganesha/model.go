@@ -7,7 +7,7 @@ import "net/netip"
 type Config struct {
 	// Port is the TCP port of NFS; 0 means 2049.
 	Port uint16
-	// MonitoringPort is the TCP port of ganesha's Prometheus exporter; 0 means 9587.
+	// MonitoringPort is the TCP port of ganesha's Prometheus exporter on the loopback interface; 0 means DefaultMonitoringPort.
 	MonitoringPort uint16
 
 	// ServerScope and ServerOwner are what EXCHANGE_ID answers (RFC 8881 section

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	defaultPort           = 2049
-	defaultMonitoringPort = 9587
+	defaultPort = 2049
+	// DefaultMonitoringPort is beside the one at which the instance manager gives out what the exporter says.
+	DefaultMonitoringPort = 9586
 	// FilesystemMajor is the first half of every Filesystem_Id; the second is the
 	// Export_Id. Ganesha's pseudo file system is 152.152, so the major must not be 152.
 	FilesystemMajor = 1
@@ -59,7 +60,9 @@ func (w *writer) core(config Config) {
 		w.number("RPC_Max_Connections", uint64(cmp.Or(config.Limits, LimitsFor(0)).Connections))
 		w.word("Enable_Metrics", "true")
 		w.word("Enable_Dynamic_Metrics", "true")
-		w.number("Monitoring_Port", uint64(cmp.Or(config.MonitoringPort, defaultMonitoringPort)))
+		// One thread answers one client after the other: only the instance manager is to be one.
+		w.word("Monitoring_Addr", "127.0.0.1")
+		w.number("Monitoring_Port", uint64(cmp.Or(config.MonitoringPort, DefaultMonitoringPort)))
 	})
 }
 

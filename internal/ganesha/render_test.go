@@ -217,7 +217,7 @@ func assertReadsBack(t testing.TB, config Config, text string) {
 		t.Fatalf("%v in:\n%s", err, text)
 	}
 	want := config
-	want.Port, want.MonitoringPort = cmp.Or(want.Port, 2049), cmp.Or(want.MonitoringPort, 9587)
+	want.Port, want.MonitoringPort = cmp.Or(want.Port, 2049), cmp.Or(want.MonitoringPort, 9586)
 	want.Limits = Limits{}.WithConnections(cmp.Or(want.Limits, LimitsFor(0)).Connections) // The others are not written.
 	want.Exports = slices.Clone(want.Exports)
 	slices.SortFunc(want.Exports, func(a, b Export) int { return int(a.ID) - int(b.ID) })

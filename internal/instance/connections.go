@@ -87,25 +87,15 @@ func remoteAddress(column string) (netip.Addr, bool) {
 	return address.Unmap(), ok
 }
 
-// tellClients tells which addresses have connections, to so many at a time: the kernel's table can be long.
-func tellClients(atOnce int) http.HandlerFunc {
-	places := make(chan struct{}, atOnce)
-	return func(writer http.ResponseWriter, _ *http.Request) {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		default:
-			http.Error(writer, "others ask for the same; ask again", http.StatusServiceUnavailable)
-			return
-		}
-		connections, err := readClients()
-		if err != nil {
-			http.Error(writer, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		writer.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(writer).Encode(serverpod.NewClients(connections))
+// tellClients tells which addresses have connections.
+func tellClients(writer http.ResponseWriter, _ *http.Request) {
+	connections, err := readClients()
+	if err != nil {
+		http.Error(writer, err.Error(), http.StatusInternalServerError)
+		return
 	}
+	writer.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(writer).Encode(serverpod.NewClients(connections))
 }
 
 // connectionsAllowed is how many a ganesha takes that was started with a configuration: it looks at this option at its

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -17,8 +18,15 @@ import (
 const (
 	// sizesAge is how long sizes are good for: whoever reaches the port may ask, and each answer is a client of the storage for a moment.
 	sizesAge = 30 * time.Second
+	// sizesFailureAge is how long it is not tried again what failed.
+	sizesFailureAge = 3 * time.Second
 	// maxSizesDepth is that of FileShare.spec.depth.
 	maxSizesDepth = 8
+	// maxSizes is how many directories an answer may have: ten times what a share has by default. Who asks for a depth that the share's
+	// directories don't have could ask for millions.
+	maxSizes = 100_000
+	// maxSizesKept is how many answers are kept.
+	maxSizesKept = 16
 )
 
 // figures are what who plans moves asks a data server for (kubectl howdah rebalance --by): how large a share's directories are, and how much
@@ -45,6 +53,7 @@ type sizesQuestion struct {
 
 type sizesAnswer struct {
 	bytes map[string]int64
+	err   error
 	at    time.Time
 }
 
@@ -99,12 +108,25 @@ func (f *figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQ
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if known, is := f.recall(asked); is {
-		return known, nil
+	known, is := f.recall(asked)
+	if !is {
+		// It goes on if who asked has gone: else whoever asks and goes has the storage asked all the time.
+		walking, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
+		defer cancel()
+		known.bytes, known.err = f.ask(walking, lister, asked)
+		f.remember(asked, known)
 	}
+	return known.bytes, known.err
+}
+
+// ask asks the storage, and names directories as the API does.
+func (f *figures) ask(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
 	paths, err := lister.Sizes(ctx, asked.share, asked.depth)
 	if err != nil {
 		return nil, err
+	}
+	if len(paths) > maxSizes {
+		return nil, fmt.Errorf("share %s has %d directories at depth %d, and sizes are told of %d at most", asked.share, len(paths), asked.depth, maxSizes)
 	}
 	bytes := map[string]int64{}
 	for path, size := range paths {
@@ -113,21 +135,28 @@ func (f *figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQ
 		}
 		bytes[naming.Directory(f.fileServer, asked.share, path)] = size
 	}
-	f.remember(asked, bytes)
 	return bytes, nil
 }
 
-func (f *figures) recall(asked sizesQuestion) (map[string]int64, bool) {
+func (f *figures) recall(asked sizesQuestion) (sizesAnswer, bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	known, is := f.known[asked]
-	return known.bytes, is && f.now().Sub(known.at) < sizesAge
+	age := sizesAge
+	if known.err != nil {
+		age = sizesFailureAge
+	}
+	return known, is && f.now().Sub(known.at) < age
 }
 
-func (f *figures) remember(asked sizesQuestion, bytes map[string]int64) {
+func (f *figures) remember(asked sizesQuestion, answer sizesAnswer) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	now := f.now()
 	maps.DeleteFunc(f.known, func(_ sizesQuestion, a sizesAnswer) bool { return now.Sub(a.at) >= sizesAge })
-	f.known[asked] = sizesAnswer{bytes, now}
+	answer.at = now
+	if len(f.known) >= maxSizesKept {
+		clear(f.known)
+	}
+	f.known[asked] = answer
 }

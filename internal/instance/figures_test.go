@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,84 @@ func TestSizesThatAreNotToBeHad(t *testing.T) {
 		if code, text := get(tc.from, tc.path); code != tc.code || !strings.Contains(text, tc.says) {
 			t.Errorf("%s: %d %s", name, code, text)
 		}
+	}
+}
+
+func TestAFailureIsNotTriedAgainAtOnce(t *testing.T) {
+	storage := &counted{}
+	f := newFigures("training-0", func() backend.Lister { return storage }, nil)
+	now := time.Unix(1000, 0)
+	f.now = func() time.Time { return now }
+	for range 5 {
+		if code, _ := get(f, "/sizes?share=other&depth=1"); code != http.StatusBadGateway {
+			t.Errorf("%d", code)
+		}
+	}
+	now = now.Add(sizesFailureAge)
+	get(f, "/sizes?share=other&depth=1")
+	if storage.asked != 2 {
+		t.Errorf("the storage was asked %d times", storage.asked)
+	}
+}
+
+// slow is a storage that answers when it is let, if nobody ends the question.
+type slow struct {
+	lists
+	asked, let chan struct{}
+}
+
+func (s *slow) Sizes(ctx context.Context, _ string, _ int32) (map[string]int64, error) {
+	s.asked <- struct{}{}
+	select {
+	case <-s.let:
+		return map[string]int64{"": 1}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Who asks and goes, again and again, has the storage asked once.
+func TestAWalkGoesOnWhenWhoAskedHasGone(t *testing.T) {
+	storage := &slow{asked: make(chan struct{}, 10), let: make(chan struct{})}
+	f := newFigures("training-0", func() backend.Lister { return storage }, nil)
+	ctx, goAway := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.sizes(ctx, storage, sizesQuestion{"s", 1})
+		done <- err
+	}()
+	<-storage.asked
+	goAway()
+	close(storage.let)
+	mustWork(t, "the walk", <-done)
+	if _, err := f.sizes(t.Context(), storage, sizesQuestion{"s", 1}); err != nil || len(storage.asked) != 0 {
+		t.Errorf("%v; asked once more: %d", err, len(storage.asked))
+	}
+}
+
+// wide is a storage with more directories than are told of.
+type wide struct{ lists }
+
+func (wide) Sizes(context.Context, string, int32) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	for i := range maxSizes + 1 {
+		sizes[strconv.Itoa(i)] = 1
+	}
+	return sizes, nil
+}
+
+func TestAnAnswerIsBounded(t *testing.T) {
+	f := newFigures("training-0", func() backend.Lister { return &wide{} }, nil)
+	if code, text := get(f, "/sizes?share=s&depth=8"); code != http.StatusBadGateway || !strings.Contains(text, "100001 directories at depth 8") {
+		t.Errorf("%d %s", code, text)
+	}
+	for depth := range int32(maxSizesDepth + 1) {
+		for _, share := range []string{"a", "b", "c"} {
+			f.remember(sizesQuestion{share, depth}, sizesAnswer{})
+		}
+	}
+	if len(f.known) > maxSizesKept {
+		t.Errorf("%d answers are kept", len(f.known))
 	}
 }
 

@@ -477,6 +477,7 @@ func runScenarios(t *testing.T) {
 		{"a hundred shares are reloaded quickly", hundredShares},
 		{"200 clients with 16 connections each", manyConnections},
 		{"what ganesha counts is told by share", metricsOfGanesha},
+		{"the exporter is not reached from outside", exporterIsNotReached},
 		{"grace is told", graceIsTold},
 		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},

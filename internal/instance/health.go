@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/howdah/howdah/internal/publichttp"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -22,8 +25,16 @@ const probeTimeout = 3 * time.Second
 // readyPoll is how often it is looked whether a server that starts is ready.
 const readyPoll = 100 * time.Millisecond
 
-// maxScrapes is how many may read the metrics at a time: whoever reaches the port can.
-const maxScrapes = 8
+const (
+	// answerAge is how old metrics and figures may be: whoever reaches the port may ask all the time, and they are made once for all.
+	answerAge = time.Second
+	// probeAge is how old the answer to a probe may be.
+	probeAge = 100 * time.Millisecond
+	// maxSizesAsked is how many addresses may wait for sizes at a time, each once.
+	maxSizesAsked = 8
+)
+
+var errStopping = errors.New("stopping")
 
 // expectation is what a healthy server says of itself. The manager sets it, the probes read it.
 type expectation struct {
@@ -68,7 +79,7 @@ func (m *manager) healthy(ctx context.Context) error {
 // ready is the readiness probe: the server is fit, or was a moment ago and is not stopping (serverpod.ReadyPatience).
 func (m *manager) ready(ctx context.Context) error {
 	if m.expected.stopping.Load() {
-		return errors.New("stopping")
+		return errStopping
 	}
 	err, now := m.soonFit(ctx), m.now()
 	if err == nil {
@@ -123,35 +134,37 @@ func (m *manager) fit(ctx context.Context) error {
 func (m *manager) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, probe := range map[string]func(context.Context) error{serverpod.HealthPath: m.healthy, serverpod.ReadyPath: m.ready} {
+		shared := publichttp.Shared(probeAge, probeTimeout, probe)
 		mux.HandleFunc("GET "+path, func(writer http.ResponseWriter, request *http.Request) {
-			ctx, cancel := context.WithTimeout(request.Context(), probeTimeout)
-			defer cancel()
-			if err := probe(ctx); err != nil {
+			err := shared(request.Context())
+			if path == serverpod.ReadyPath && m.expected.stopping.Load() {
+				err = errStopping // Since the answer was found, perhaps.
+			}
+			if err != nil {
 				http.Error(writer, err.Error(), http.StatusServiceUnavailable)
 				return
 			}
 			writer.WriteHeader(http.StatusOK)
 		})
 	}
-	mux.Handle("GET "+serverpod.ClientsPath, tellClients(maxScrapes))
-	mux.HandleFunc("GET "+serverpod.SizesPath, m.figures.tellSizes)
-	mux.HandleFunc("GET "+serverpod.ServedPath, m.figures.tellServed)
-	mux.Handle("GET "+serverpod.MetricsPath, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
+	mux.Handle("GET "+serverpod.ClientsPath, publichttp.Page(answerAge, http.HandlerFunc(tellClients)))
+	mux.Handle("GET "+serverpod.SizesPath, publichttp.AtOnce(maxSizesAsked, http.HandlerFunc(m.figures.tellSizes)))
+	mux.Handle("GET "+serverpod.ServedPath, publichttp.Page(answerAge, http.HandlerFunc(m.figures.tellServed)))
+	mux.Handle("GET "+serverpod.MetricsPath, publichttp.Page(answerAge, promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{})))
 	return mux
 }
 
-// serveHTTP answers on the port until the context ends.
-func (m *manager) serveHTTP(ctx context.Context, port int) error {
-	server := &http.Server{
-		Addr: net.JoinHostPort("", strconv.Itoa(port)), Handler: m.handler(),
-		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+// serveHTTP answers on a port until the context ends.
+func (m *manager) serveHTTP(ctx context.Context, port int, handler http.Handler) error {
+	server := &publichttp.Server{Handler: handler, Reserved: m.isNode, Log: m.log}
+	return server.ListenAndServe(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+}
+
+// isNode tells whether an address is that of a node, as far as the DataServer names them: the kubelet's probes come from there.
+func (m *manager) isNode(address netip.Addr) bool {
+	if slices.Contains(m.gateways, address) {
+		return true
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.ListenAndServe() }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("answering probes: %w", err)
-	case <-ctx.Done():
-		return server.Close()
-	}
+	nodes := m.nodes.Load()
+	return nodes != nil && slices.ContainsFunc(*nodes, func(network netip.Prefix) bool { return network.Contains(address) })
 }

@@ -134,7 +134,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
-		config.Port, config.MonitoringPort = 2049, 9587
+		config.Port, config.MonitoringPort = 2049, ganesha.DefaultMonitoringPort
 		config.Limits = ganesha.Limits{}.WithConnections(config.Limits.Connections)
 		if diff := cmp.Diff(config, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("what ganesha reads is not what was asked for: %s", diff)

@@ -64,6 +64,8 @@ type manager struct {
 	certificates    certificates
 	// gateways are the addresses from which the pod's own node comes to it.
 	gateways []netip.Addr
+	// nodes are the Nodes of access rules, as the DataServer has them.
+	nodes atomic.Pointer[[]netip.Prefix]
 	// memoryLimit is what the container may use, in bytes; 0 if nothing limits it.
 	memoryLimit int64
 	// own is the address from which ganesha trusts the instance manager.
@@ -139,6 +141,9 @@ func (m *manager) run(ctx context.Context) error {
 			return nil
 		case next := <-m.wishes:
 			m.dataServer, m.exports = withOwnNode(next.server, m.gateways), next.exports
+			if nodes, err := nodeNetworks(m.dataServer); err == nil { // What can't be read is said when it is applied.
+				m.nodes.Store(&nodes)
+			}
 			if m.storage == nil {
 				m.storage = m.storageOf(next.server)
 				if lister, can := m.storage.(backend.Lister); can {

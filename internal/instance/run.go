@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +110,10 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	// These outlive the manager, which looks in the end whether its DataServer goes as well, and serves on for a while.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return source.run(serving) })
-	group.Go(func() error { return manager.serveHTTP(serving, options.Port) })
+	group.Go(func() error { return manager.serveHTTP(serving, options.Port, manager.handler()) })
+	group.Go(func() error {
+		return manager.serveHTTP(serving, v1alpha1.MetricsPort, tellGanesha(manager.ganesha.state, ganeshaMetrics))
+	})
 	group.Go(func() error { return manager.proxy.listenAndServe(serving, options.NFSTLSPort) })
 	group.Go(func() error {
 		defer stopServing()
@@ -161,7 +163,7 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 	}
 	collector := &ganeshaCollector{
 		kubeNamespace: options.Namespace, state: m.ganesha.state, connections: readConnections, serves: m.metrics.serves,
-		source: newGaneshaSource("http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(v1alpha1.MetricsPort)) + "/metrics"), log: m.log,
+		source: newGaneshaSource(ganeshaMetrics), log: m.log,
 	}
 	m.metrics.register(collector)
 	m.figures = newFigures(options.DataServer, m.proxy.lister, collector.served)

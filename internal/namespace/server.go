@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
+	"github.com/howdah/howdah/internal/publichttp"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -259,16 +259,19 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
+// answerAge is how old metrics and figures may be: whoever reaches the port may ask all the time, and they are made once for all.
+const answerAge = time.Second
+
 // manager answers probes and gives metrics.
 func (s *server) manager(ctx context.Context) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+serverpod.HealthPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET "+serverpod.ReadyPath, func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	mux.HandleFunc(serverpod.ConnectionsPath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+serverpod.ConnectionsPath, func(w http.ResponseWriter, _ *http.Request) {
 		calls := s.calls.Load()
 		if calls == nil {
 			http.Error(w, "not serving yet", http.StatusServiceUnavailable)
@@ -279,21 +282,10 @@ func (s *server) manager(ctx context.Context) error {
 			Used: int32(calls.Stats().Connections), Limit: int32(calls.Limits().Connections),
 		})
 	})
-	mux.HandleFunc(serverpod.ClientsPath, s.tellClients)
-	mux.Handle("/metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Manager)
-	if err != nil {
-		return fmt.Errorf("listen for probes: %w", err)
-	}
-	web := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-	}
-	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
-	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("answer probes: %w", err)
-	}
-	return nil
+	mux.Handle("GET "+serverpod.ClientsPath, publichttp.Page(answerAge, http.HandlerFunc(s.tellClients)))
+	mux.Handle("GET "+serverpod.MetricsPath, publichttp.Page(answerAge, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})))
+	web := &publichttp.Server{Handler: mux, Reserved: s.tree.IsNode, Log: s.Log}
+	return web.ListenAndServe(ctx, s.Manager)
 }
 
 // tellClients tells which addresses have connections; its own probe is none.

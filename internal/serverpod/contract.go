@@ -68,7 +68,7 @@ const (
 	SizesDepth = "depth"
 	// ServedPath is where a data server tells how much it has served: Served, in JSON.
 	ServedPath = "/served"
-	// MetricsPath has the instance manager's own metrics; ganesha's are on v1alpha1.MetricsPort.
+	// MetricsPath has the instance manager's own metrics; on v1alpha1.MetricsPort it has ganesha's, which the instance manager passes on.
 	MetricsPath = "/metrics"
 
 	// ReadyPatience is how long a data server's pod that was ready stays so while ganesha is being started again in place: its clients

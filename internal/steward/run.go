@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/publichttp"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -68,26 +68,17 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	group.Go(func() error { return fences.run(ctx) })
 	group.Go(func() error { return snapshots.run(ctx) })
 	if o.Port > 0 {
-		group.Go(func() error { return serveProbes(ctx, o.Port) })
+		group.Go(func() error { return serveProbes(ctx, o.Port, o.Log) })
 	}
 	return group.Wait()
 }
 
 // serveProbes answers the kubelet: the program runs. Whether Ceph does is in statuses: no restart of a pod would mend it.
-func serveProbes(ctx context.Context, port int) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(port))
-	if err != nil {
-		return fmt.Errorf("listening for probes: %w", err)
-	}
+func serveProbes(ctx context.Context, port int, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	for _, path := range []string{serverpod.HealthPath, serverpod.ReadyPath} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("answering probes: %w", err)
-	}
-	return nil
+	server := &publichttp.Server{Handler: mux, Log: log}
+	return server.ListenAndServe(ctx, ":"+strconv.Itoa(port))
 }

@@ -14,7 +14,7 @@ import (
 var fixed = map[string]map[string]string{
 	"NFS_CORE_PARAM": {
 		"Protocols": "4", "Enable_UDP": "false", "mount_path_pseudo": "true",
-		"Allow_Set_Io_Flusher_Fail": "true", "fsid_override": "true", "Enable_Metrics": "true", "Enable_Dynamic_Metrics": "true",
+		"Allow_Set_Io_Flusher_Fail": "true", "fsid_override": "true", "Enable_Metrics": "true", "Monitoring_Addr": "127.0.0.1", "Enable_Dynamic_Metrics": "true",
 	},
 	"NFSv4":           {"Minor_Versions": "1, 2", "Only_Numeric_Owners": "true", "Delegations": "false"},
 	"EXPORT_DEFAULTS": {"Access_Type": "None", "SecType": "sys", "Protocols": "4", "Transports": "TCP"},

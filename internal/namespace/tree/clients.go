@@ -49,6 +49,9 @@ func (t *Tree) SetOwnNode(gateways []netip.Addr) {
 	t.clients.set("", own) // No data server is called so.
 }
 
+// IsNode tells whether an address is one that Nodes of access rules mean.
+func (t *Tree) IsNode(address netip.Addr) bool { return t.clients.has(address) }
+
 // has tells whether an address is a node's.
 func (n *clientNodes) has(address netip.Addr) bool {
 	if n == nil {

@@ -1,0 +1,155 @@
+package publichttp
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxConnections is how many connections there may be of all addresses that have no reserved places, maxPerAddress of one of them.
+	maxConnections, maxPerAddress = 128, 16
+	// reservedConnections is how many there may be of addresses that have.
+	reservedConnections = 64
+	// maxPerSecond is how many connections one address may make in a second; a connection is a request.
+	maxPerSecond = 100
+)
+
+// gate is a listener that bounds what it accepts. No arrival waits for others: where there is no place, the one that has had one for longest
+// leaves, among those of the address that has most. So who connects and says nothing keeps nobody out.
+type gate struct {
+	net.Listener
+	reserved func(netip.Addr) bool
+	now      func() time.Time
+
+	mutex sync.Mutex
+	// open and probes are the connections of other and of reserved addresses, the oldest first.
+	open, probes []*place
+	// second is the second that arrivals are counted of, by address.
+	second   int64
+	arrivals map[netip.Addr]int
+}
+
+// place is a connection that was accepted.
+type place struct {
+	net.Conn
+	gate *gate
+	// from is the address, network what counts as one.
+	from, network netip.Addr
+}
+
+func (g *gate) place(conn net.Conn, from netip.Addr) *place {
+	return &place{Conn: conn, gate: g, from: from, network: networkOf(from)}
+}
+
+func newGate(listener net.Listener, reserved func(netip.Addr) bool) *gate {
+	return &gate{Listener: listener, reserved: reserved, now: time.Now, arrivals: map[netip.Addr]int{}}
+}
+
+// Accept gives the next connection that may come in.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		arrived := g.place(conn, addressOf(conn))
+		if g.arrive(arrived) {
+			if tcp, is := conn.(*net.TCPConn); is {
+				_ = tcp.SetWriteBuffer(bufferBytes)
+			}
+			return arrived, nil
+		}
+		reset(conn)
+	}
+}
+
+// arrive is false for an address that makes too many connections.
+func (g *gate) arrive(arrived *place) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.reserved(arrived.from) {
+		g.probes = append(g.probes, arrived)
+		if len(g.probes) > reservedConnections {
+			g.probes = displace(g.probes, most(g.probes))
+		}
+		return true
+	}
+	if second := g.now().Unix(); second != g.second {
+		g.second = second
+		clear(g.arrivals)
+	}
+	if g.arrivals[arrived.network]++; g.arrivals[arrived.network] > maxPerSecond {
+		return false
+	}
+	g.open = append(g.open, arrived)
+	own := 0
+	for _, each := range g.open {
+		if each.network == arrived.network {
+			own++
+		}
+	}
+	switch {
+	case own > maxPerAddress:
+		g.open = displace(g.open, arrived.network)
+	case len(g.open) > maxConnections:
+		g.open = displace(g.open, most(g.open))
+	}
+	return true
+}
+
+// Close leaves the place.
+func (p *place) Close() error {
+	p.gate.mutex.Lock()
+	isThis := func(each *place) bool { return each == p }
+	p.gate.open = slices.DeleteFunc(p.gate.open, isThis)
+	p.gate.probes = slices.DeleteFunc(p.gate.probes, isThis)
+	p.gate.mutex.Unlock()
+	return p.Conn.Close()
+}
+
+// displace ends the oldest connection of a network.
+func displace(of []*place, network netip.Addr) []*place {
+	i := slices.IndexFunc(of, func(each *place) bool { return each.network == network })
+	reset(of[i].Conn)
+	return slices.Delete(of, i, i+1)
+}
+
+// most is the network with most connections; of several the one whose oldest is older.
+func most(of []*place) netip.Addr {
+	counts := map[netip.Addr]int{}
+	for _, each := range of {
+		counts[each.network]++
+	}
+	return slices.MaxFunc(of, func(a, b *place) int { return counts[a.network] - counts[b.network] }).network
+}
+
+// reset ends a connection without keeping in the kernel what was not sent.
+func reset(conn net.Conn) {
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func addressOf(conn net.Conn) netip.Addr {
+	port, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return port.Addr().Unmap().WithZone("")
+}
+
+// networkOf is what counts as one address: of IPv6 64 bits, as a machine has these for itself.
+func networkOf(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	prefix, err := address.Prefix(64)
+	if err != nil {
+		return address
+	}
+	return prefix.Addr()
+}
