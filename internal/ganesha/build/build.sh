@@ -47,7 +47,7 @@ flags="-DNDEBUG -g -ffile-prefix-map=$work=. -fstack-protector-strong -fstack-cl
 link="-Wl,-z,relro,-z,now"
 case $kind in
 sanitized)
-	flags="$flags -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=alignment -DHOWDAH_SANITIZED"
+	flags="$flags -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fsanitize-recover=address,undefined -fno-sanitize=alignment -DSANITIZE_ADDRESS"
 	link="$link -fsanitize=address,undefined"
 	;;
 '')
