@@ -1,0 +1,182 @@
+package realtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+const (
+	// envRoot names a Debian root directory with nfs-ganesha in it: hack/lab/lab images --target ganesha --unpack.
+	envRoot = "HOWDAH_GANESHA_ROOT"
+	// envRequire makes a missing root a failure instead of a skip.
+	envRequire = "HOWDAH_REQUIRE_GANESHA"
+	// envScenario is a regular expression for the subtests to run.
+	envScenario = "HOWDAH_GANESHA_SCENARIO"
+	// envStage tells the test binary which part of the way in it is.
+	envStage   = "HOWDAH_GANESHA_TEST_STAGE"
+	envScratch = "HOWDAH_SCRATCH"
+
+	stageSetup, stageInside = "setup", "inside"
+	// insideBinary is the test binary in the new root.
+	insideBinary = "/run/inside.test"
+
+	// OwnRoot has a volume, "0", that is a file system of its own: not below /volumes, as a pod's volumes aren't below another
+	// disk either. OwnBytes is its size.
+	OwnRoot  = "/own"
+	OwnBytes = 64 << 20
+)
+
+// Addresses of this machine that a test inside may use as clients', beside those of 127.0.0.0/8.
+const (
+	Address1, Address2, Address3 = "10.99.0.1", "10.99.0.2", "10.98.0.1"
+	Address4, Address5           = "10.97.0.1", "10.99.0.3"
+	AddressIPv6                  = "fd00:99::1"
+)
+
+// Main is for a package's TestMain: it goes on inside where Inside asked for that.
+func Main(m *testing.M) {
+	if os.Getenv(envStage) == stageSetup {
+		fmt.Fprintln(os.Stderr, "entering ganesha's root:", enter())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// Inside tells whether the test is inside. If not, it runs the test, which must have subtests, again inside, and fails if that does:
+// as process 1 of namespaces of its own, in a read-only overlay on ganesha's root, with the capabilities of a data server's pod and
+// no new privileges. Variables of the environment that begin with HOWDAH_ come along, and so do the flags of go test.
+func Inside(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(envStage) == stageInside {
+		return true
+	}
+	root := os.Getenv(envRoot)
+	if _, err := os.Stat(filepath.Join(root, serverpod.GaneshaBinary)); err != nil || os.Getuid() != 0 {
+		reason := fmt.Sprintf("needs root and a Debian root directory with nfs-ganesha (%s=%q; hack/test.sh makes one): %v", envRoot, root, err)
+		if os.Getenv(envRequire) == "1" {
+			t.Fatal(reason)
+		}
+		t.Skip(reason)
+	}
+	// Not t.TempDir: ganesha does not export file systems of type tmpfs, which /tmp may be.
+	scratch, err := os.MkdirTemp("/var/tmp", "howdah-ganesha-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(scratch); err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
+	})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=0"}
+	if filter := os.Getenv(envScenario); filter != "" {
+		args[0] += "/" + filter
+	}
+	command := exec.CommandContext(t.Context(), self, args...)
+	command.Env = append(os.Environ(), envStage+"="+stageSetup, envRoot+"="+root, envScratch+"="+scratch)
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	// What long tests say is seen while they run.
+	output := &lines{t: t}
+	command.Stdout, command.Stderr = output, output
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if !output.passed {
+		t.Fatal("no scenario ran")
+	}
+	return false
+}
+
+// enter makes the new root and continues in it as stageInside. It returns only if that fails.
+func enter() error {
+	scratch := os.Getenv(envScratch)
+	root := filepath.Join(scratch, "root")
+	for _, directory := range []string{"root", "upper", "work", "volumes"} {
+		if err := os.Mkdir(filepath.Join(scratch, directory), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, command := range commands(scratch, root, os.Getenv(envRoot)) {
+		fields := strings.Fields(command)
+		if output, err := exec.Command(fields[0], fields[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", command, err, output)
+		}
+	}
+	// As container runtimes have it: who has no capability can take a reserved port in a network of his own.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o600); err != nil {
+		return err
+	}
+	for name, minor := range map[string]int{"null": 3, "zero": 5, "urandom": 9} {
+		if err := syscall.Mknod(filepath.Join(root, "dev", name), syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
+			return err
+		}
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(root+insideBinary, self, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Chroot(root); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	capabilities := "-all,+" + strings.ToLower(strings.Join(serverpod.Capabilities, ",+"))
+	args := append([]string{"setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", "-all", insideBinary}, os.Args[1:]...)
+	environment := []string{"PATH=/usr/bin:/usr/sbin"}
+	for _, variable := range os.Environ() {
+		if strings.HasPrefix(variable, "HOWDAH_") && !strings.HasPrefix(variable, envStage) {
+			environment = append(environment, variable)
+		}
+	}
+	return syscall.Exec("/usr/bin/setpriv", args, append(environment, envStage+"="+stageInside))
+}
+
+func commands(scratch, root, lower string) []string {
+	return []string{
+		"mount --make-rprivate /",
+		"ip link set lo up",
+		// Clients of several addresses, beside the loopback that is trusted.
+		"ip address add " + AddressIPv6 + "/128 dev lo", "ip address add " + Address1 + "/32 dev lo",
+		"ip address add " + Address2 + "/32 dev lo", "ip address add " + Address3 + "/32 dev lo",
+		"ip address add " + Address4 + "/32 dev lo", "ip address add " + Address5 + "/32 dev lo",
+		"hostname training-0",
+		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + scratch + "/upper,workdir=" + scratch + "/work " + root,
+		"mkdir -p " + root + "/volumes " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
+		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
+		"mount --bind " + scratch + "/volumes " + root + "/volumes",
+		// A pod has each volume as a mount of its own, and with node-local volumes all are of one device: without
+		// Filesystem_Ids ganesha takes one for the other, and dies.
+		"mkdir -p " + scratch + "/claims/0 " + scratch + "/claims/1 " + root + "/volumes/come-and-go/0 " + root + "/volumes/come-and-go/1",
+		"mount --bind " + scratch + "/claims/0 " + root + "/volumes/come-and-go/0",
+		"mount --bind " + scratch + "/claims/1 " + root + "/volumes/come-and-go/1",
+		// A volume that is a file system of its own. The loop device goes with the mount.
+		"truncate -s " + strconv.Itoa(OwnBytes) + " " + scratch + "/own.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/own.img",
+		"mkdir -p " + root + OwnRoot + "/0", "mount -o loop " + scratch + "/own.img " + root + OwnRoot + "/0",
+		"mount -o remount,bind,ro " + root,
+		"mount -t tmpfs tmpfs " + root + "/run",
+		"mkdir " + root + serverpod.RunDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.TempDir,
+		"mount -t tmpfs tmpfs " + root + serverpod.StateDir,
+		"mount -t proc proc " + root + "/proc",
+		"mount -t tmpfs tmpfs " + root + "/dev",
+	}
+}

@@ -1,0 +1,200 @@
+package realtest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+const (
+	// startsWithin bounds a start: one with sanitizers takes seconds on a busy machine.
+	startsWithin = 2 * time.Minute
+	// lineInitialized is the line of ganesha's log after which it serves.
+	lineInitialized = "NFS SERVER INITIALIZED"
+	handleKey       = "/run/handle-key"
+	sanitizerLog    = "/run/sanitizer"
+)
+
+// Server is a ganesha without an instance manager, as the instance manager starts it.
+type Server struct {
+	t       testing.TB
+	command *exec.Cmd
+	ended   chan struct{}
+
+	mutex sync.Mutex
+	log   bytes.Buffer
+	// stopping is set once its end is asked for.
+	stopping bool
+}
+
+// Client is a CLIENT block for addresses of Inside.
+func Client(access ganesha.Access, squash ganesha.Squash, addresses ...string) ganesha.Client {
+	client := ganesha.Client{Access: access, Squash: squash}
+	for _, address := range addresses {
+		client.Addresses = append(client.Addresses, netip.PrefixFrom(netip.MustParseAddr(address), netip.MustParseAddr(address).BitLen()))
+	}
+	return client
+}
+
+// Start starts a ganesha that is inside, with a lease and a grace of 5 s unless the configuration says more, and waits until it serves.
+// It ends with the test.
+func Start(t testing.TB, config ganesha.Config) *Server {
+	t.Helper()
+	if config.LeaseSeconds == 0 {
+		config.LeaseSeconds, config.GraceSeconds = 5, 5
+	}
+	config.ServerScope, config.ServerOwner = "hostile", "hostile-0"
+	text, err := ganesha.Render(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(serverpod.RunDir, "ganesha.conf")
+	for name, content := range map[string]string{file: text, handleKey: "sixteen bytes..."} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	epoch := strconv.FormatInt(time.Now().UnixNano()&0x7fffffff|1, 10)
+	s := &Server{t: t, ended: make(chan struct{})}
+	s.command = exec.Command(serverpod.GaneshaBinary, "-F", "-E", epoch, "-f", file, "-L", "STDOUT", "-p", serverpod.RunDir+"/pid")
+	s.command.Env = []string{
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "HOWDAH_HANDLE_KEY=" + handleKey,
+		// Of a build with sanitizers; others don't know them. Leaks are not looked for: that needs ptrace.
+		"ASAN_OPTIONS=detect_leaks=0:halt_on_error=0:exitcode=99:log_path=" + sanitizerLog,
+		"UBSAN_OPTIONS=print_stacktrace=1:log_path=" + sanitizerLog,
+	}
+	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	output, err := s.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.command.Stderr = s.command.Stdout
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	up := make(chan struct{})
+	go func() {
+		reader := bufio.NewReader(output)
+		for serving := false; ; {
+			line, err := reader.ReadString('\n')
+			s.mutex.Lock()
+			s.log.WriteString(line)
+			s.mutex.Unlock()
+			if !serving && strings.Contains(line, lineInitialized) {
+				serving = true
+				close(up)
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = s.command.Wait() // What matters is that it ended.
+		close(s.ended)
+	}()
+	select {
+	case <-up:
+	case <-s.ended:
+		t.Fatalf("ganesha ended: %s\n%s", s.command.ProcessState, s.Log())
+	case <-time.After(startsWithin):
+		t.Fatalf("ganesha does not serve after %s:\n%s", startsWithin, s.Log())
+	}
+	return s
+}
+
+// PID is that of the process.
+func (s *Server) PID() int { return s.command.Process.Pid }
+
+// Ended tells how the process ended, or nil while it lives.
+func (s *Server) Ended() error {
+	select {
+	case <-s.ended:
+		return fmt.Errorf("ganesha ended: %s", s.command.ProcessState)
+	default:
+		return nil
+	}
+}
+
+// Log is what the process wrote.
+func (s *Server) Log() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.log.String()
+}
+
+// Stop ends the process, gracefully if it can. It may be called twice.
+func (s *Server) Stop() {
+	s.mutex.Lock()
+	again := s.stopping
+	s.stopping = true
+	s.mutex.Unlock()
+	if again || s.Ended() != nil {
+		return
+	}
+	_ = s.command.Process.Signal(syscall.SIGTERM) // Fails only if it has just ended.
+	select {
+	case <-s.ended:
+	case <-time.After(serverpod.StopAllowance):
+		s.t.Errorf("ganesha did not stop within %s", serverpod.StopAllowance)
+		_ = s.command.Process.Kill()
+		<-s.ended
+	}
+}
+
+// Memory is the process's resident memory in bytes, now and at most so far.
+func (s *Server) Memory() (now, most int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil {
+		return 0, 0, err
+	}
+	for name, value := range map[string]*int64{"VmRSS": &now, "VmHWM": &most} {
+		found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
+		if found == nil {
+			return 0, 0, errors.New("the process has ended")
+		}
+		kilobytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		*value = kilobytes << 10
+	}
+	return now, most, nil
+}
+
+// Sanitized tells whether it is a build with sanitizers, which needs many times the memory.
+func (s *Server) Sanitized() bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID()))
+	return err == nil && bytes.Contains(maps, []byte("/libasan.so"))
+}
+
+// Findings are the reports of AddressSanitizer and UndefinedBehaviorSanitizer so far.
+func (s *Server) Findings() (string, error) {
+	files, err := filepath.Glob(sanitizerLog + ".*")
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		all.Write(text)
+	}
+	return all.String(), nil
+}
