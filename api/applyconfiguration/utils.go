@@ -50,6 +50,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileServerCapacityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerConnections"):
 		return &apiv1alpha1.FileServerConnectionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FileServerLimits"):
+		return &apiv1alpha1.FileServerLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerReference"):
 		return &apiv1alpha1.FileServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerServerStatus"):
@@ -114,6 +116,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectories"):
 		return &apiv1alpha1.ShareDirectoriesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareLimits"):
+		return &apiv1alpha1.ShareLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShareLimitsUsed"):
+		return &apiv1alpha1.ShareLimitsUsedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareMount"):
 		return &apiv1alpha1.ShareMountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareQuota"):

@@ -141,6 +141,11 @@ const (
 	ReasonPathConflict = "PathConflict"
 	// ReasonTooManyShares: the FileServer has as many older shares as it can have; the message names the number.
 	ReasonTooManyShares = "TooManyShares"
+	// ReasonLimitReached: spec.limits of the FileServer has no room for the share; the message names the limit, and the field to raise.
+	ReasonLimitReached = "LimitReached"
+	// ReasonGrowthRefused: spec.limits of the FileServer has no room for what was added to the share, which is served as it was; the message
+	// names the limit, and the field to raise.
+	ReasonGrowthRefused = "GrowthRefused"
 	// ReasonInvalidDirectories: spec.directories can't be expanded; the message names the pattern.
 	ReasonInvalidDirectories = "InvalidDirectories"
 	// ReasonDirectoryInUse: a directory left spec.directories and holds data, so it stays.
@@ -243,6 +248,8 @@ var needsUser = map[string]bool{
 	ReasonNamespaceNotAllowed:  true,
 	ReasonNamespaceNotWatched:  true,
 	ReasonTooManyShares:        true,
+	ReasonLimitReached:         true,
+	ReasonGrowthRefused:        true,
 	ReasonInvalidDirectories:   true,
 	ReasonDataInSeveralPlaces:  true,
 	ReasonQuotaUnsupported:     true,

@@ -94,6 +94,11 @@ type FileServerSpec struct {
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
+	// limits bounds what shares take of the FileServer: how many there are, and their directories and access rules. What is there when a limit
+	// is reached, or lowered, stays; what would be more is refused with the reason LimitReached, the newest first, and mkdir with "Disk quota exceeded".
+	// +optional
+	Limits FileServerLimits `json:"limits,omitempty,omitzero"`
+
 	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
 	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
 	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
@@ -104,6 +109,43 @@ type FileServerSpec struct {
 	// +listType=set
 	// +optional
 	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
+}
+
+// FileServerLimits bounds what shares take of a FileServer.
+// +kubebuilder:validation:MinProperties=1
+type FileServerLimits struct {
+	// total is for all shares together. Unset means 4096 shares, 100000 directories and 131072 access networks.
+	// +optional
+	Total ShareLimits `json:"total,omitempty,omitzero"`
+
+	// perNamespace is for the shares of one Kubernetes namespace together, with those that were made for its claims of StorageClasses. The
+	// FileServer's own namespace is bounded by total alone. Unset means 512 shares, 20000 directories and 16384 access networks.
+	// +optional
+	PerNamespace ShareLimits `json:"perNamespace,omitempty,omitzero"`
+}
+
+// ShareLimits is how much of a FileServer shares may take together.
+// +kubebuilder:validation:MinProperties=1
+type ShareLimits struct {
+	// shares is how many there may be.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	// +optional
+	Shares int32 `json:"shares,omitempty"`
+
+	// directories is how many directories they may have at their depths and above, declared and made by clients. Each costs an API object, and
+	// memory of the operator and of every namespace server.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	Directories int32 `json:"directories,omitempty"`
+
+	// accessNetworks is how many entries the clients of their access rules may have: addresses, networks and the word Nodes. A share without rules
+	// has one. Each makes the reload and the start of every data server longer.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8388608
+	// +optional
+	AccessNetworks int32 `json:"accessNetworks,omitempty"`
 }
 
 // Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.

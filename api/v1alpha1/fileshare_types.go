@@ -299,9 +299,26 @@ type FileShareStatus struct {
 	// +optional
 	Directories ShareDirectories `json:"directories,omitempty,omitzero"`
 
+	// limitsUsed is what the share takes of spec.limits of its FileServer; unset: they have not let it in yet. What a share has it keeps.
+	// +optional
+	LimitsUsed ShareLimitsUsed `json:"limitsUsed,omitempty,omitzero"`
+
 	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
 	// +optional
 	Quota ShareQuotaStatus `json:"quota,omitempty,omitzero"`
+}
+
+// ShareLimitsUsed is what a share takes of spec.limits of its FileServer.
+type ShareLimitsUsed struct {
+	// directories is how many directories it has or was let declare.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	Directories *int32 `json:"directories,omitempty"`
+
+	// accessNetworks is how many entries the clients of its access rules have.
+	// +kubebuilder:validation:Minimum=0
+	// +required
+	AccessNetworks *int32 `json:"accessNetworks,omitempty"`
 }
 
 // ShareQuotaStatus is the quota of a share as the storage has it.

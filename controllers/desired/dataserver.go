@@ -21,6 +21,9 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		WithLeaseSeconds(lease).
 		WithGraceSeconds(grace).
 		WithMaxConnections(MaxConnections(in.FileServer))
+	if in.DirectoryLimits.Total > 0 {
+		spec.WithDirectoryLimits(internalv1ac.DirectoryLimits().WithTotal(in.DirectoryLimits.Total).WithPerNamespace(in.DirectoryLimits.PerNamespace))
+	}
 	for _, network := range in.NodeNetworks {
 		spec.WithNodeNetworks(network.String())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/internal/naming"
@@ -46,6 +47,8 @@ type FileServerInput struct {
 	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *NetworkPolicies
+	// DirectoryLimits are those of spec.limits, spelled out; zero leaves them out.
+	DirectoryLimits internalv1.DirectoryLimits
 	// NodeNetworks are the Nodes of access rules.
 	NodeNetworks []netip.Prefix
 	// Clients are the networks that some access rule of the FileServer's shares lets in.

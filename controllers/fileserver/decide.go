@@ -61,7 +61,9 @@ func decide(o *observed, images desired.Images) decision {
 		Addresses:    o.addresses(),
 		WaitingRooms: o.waitingRooms(),
 		NodeNetworks: networks,
-		Clients:      desired.ClientNetworks(o.shares, networks),
+
+		DirectoryLimits: directoryLimits(o.fileServer),
+		Clients:         desired.ClientNetworks(o.shares, networks),
 	}
 	return d
 }

@@ -50,8 +50,11 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 	if found.complete {
 		wanted.Spec.Inventory = internalv1.InventoryComplete
 	}
+	if present != nil && o.grant.AccessNetworks != nil {
+		wanted.Spec.Access = present.Spec.Access
+	}
 	switch {
-	case present == nil && !o.refused && o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil:
+	case present == nil && !o.refused && o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil && o.grant.Refused == nil:
 		return attachmentPlan{create: wanted}
 	case present == nil:
 		return attachmentPlan{}

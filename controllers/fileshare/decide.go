@@ -65,6 +65,9 @@ func decide(o *observed) decision {
 		d.exports, d.storage = planWithdrawal(o), planStorageEnd(o, internalv1.DataRetain)
 	}
 	if d.blocked != nil {
+		if o.grant.Refused != nil {
+			d.again = lookForRoom
+		}
 		return d
 	}
 	d.directories = planDirectories(o, d.inventory)
@@ -76,6 +79,9 @@ func decide(o *observed) decision {
 	}
 	_, failsIn := failsFor(o)
 	d.again = soonest(stragglersIn(o), restartIn(o), failsIn)
+	if o.grant.Directories != nil || o.grant.AccessNetworks != nil {
+		d.again = soonest(d.again, lookForRoom)
+	}
 	return d
 }
 
@@ -99,21 +105,16 @@ func findBlock(o *observed) *finding {
 		if other := takenBy(o); other != nil {
 			return describeConflict(o, other)
 		}
+		if refused := findLimit(o); refused != nil {
+			return refused
+		}
 		return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf("attaching the share to FileServer %s of namespace %s", share.Spec.FileServerRef.Name, o.namespace())}
 	}
 	// Every pass comes here, and there can be thousands of shares: they are put in order only if the order counts.
-	if len(o.shares) <= maxShares(o) && desired.IsLive(asAttached(o), o.shares) {
-		return nil
+	if desired.IsLive(asAttached(o), o.shares) {
+		return findLimit(o)
 	}
-	live := desired.LiveShares(o.shares)
-	if at := slices.IndexFunc(live, func(s *v1alpha1.FileShare) bool { return s.Name == o.key() }); at >= maxShares(o) {
-		return &finding{v1alpha1.ReasonTooManyShares, fmt.Sprintf(
-			"FileServer %s can have %d shares and has that many older ones; delete one of them, or delete this share and make it on another FileServer",
-			o.fileServer.Name, maxShares(o))}
-	} else if at >= 0 {
-		return nil
-	}
-	other := inTheWay(o, live)
+	other := inTheWay(o, desired.LiveShares(o.shares))
 	if other == nil {
 		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf("the path %s conflicts with that of another share; delete one of them", share.Spec.Path)}
 	}
@@ -204,11 +205,6 @@ func wait(number string, wanted *int32) string {
 		return number
 	}
 	return "all data servers known: " + number + " so far"
-}
-
-// maxShares is how many shares the FileServer may have.
-func maxShares(o *observed) int {
-	return desired.MaxShares(backend.Of(o.fileServer).ExportsPerShare(o.fileServer))
 }
 
 // readinessLag is how long after a data server's own word the kubelet may take to call its pod ready, on a busy node, too.

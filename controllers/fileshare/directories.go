@@ -103,7 +103,10 @@ func planDirectories(o *observed, found inventory) directoryPlan {
 	for _, path := range slices.Concat(above, paths) {
 		wanted[path] = true
 	}
-	if needsPlacement(o) {
+	switch refused := o.grant.Directories; {
+	case refused != nil:
+		plan.fault = describeGrowth(o, "directories that were added to spec.directories are not made", refused)
+	case needsPlacement(o):
 		plan.place(o, found, above, paths)
 	}
 	plan.forget = slices.Clone(o.retainedElsewhere)

@@ -42,6 +42,7 @@ type exportChange struct{ before, after *internalv1.ShareExport }
 // The cache has a digest in place of an export's access rules, so a change always brings them all.
 func planExports(o *observed) exportPlan {
 	var plan exportPlan
+	growth := o.grant.AccessNetworks != nil // The rules stay as they were.
 	digest := desired.AccessDigest(desired.ShareExport(o.share, "").Spec.Access)
 	servers := map[string]bool{}
 	for i := range o.dataServers {
@@ -52,6 +53,7 @@ func planExports(o *observed) exportPlan {
 		servers[server.Name] = true
 		wanted, present := desired.ShareExport(o.share, server.Name), o.exports[server.Name]
 		switch {
+		case growth:
 		case present == nil:
 			plan.create = append(plan.create, wanted)
 		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted, digest):

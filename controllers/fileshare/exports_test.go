@@ -312,26 +312,6 @@ func TestFailingStorageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// Of one share more than fit, only the newest is refused, whatever it is called.
-func TestTheNewestOfTooManySharesIsRefused(t *testing.T) {
-	o := twoServers()
-	most := maxShares(o)
-	o.shares = nil
-	for i := range most + 1 {
-		o.shares = append(o.shares, *builders.FileShare("ns", fmt.Sprintf("s%d", (i*7919)%(most+1)), "fs").Created(noon.Add(time.Duration(i) * time.Second)).Build())
-	}
-	for at, refused := range map[int]bool{0: false, most - 1: false, most: true} {
-		o.share = &o.shares[at]
-		found := findBlock(o)
-		if (found != nil) != refused {
-			t.Errorf("share number %d: %+v", at, found)
-		}
-		if refused && (found.reason != v1alpha1.ReasonTooManyShares || !strings.Contains(found.message, "can have 4096 shares")) {
-			t.Errorf("%+v", found)
-		}
-	}
-}
-
 // The removal of a FileServer's last share is judged by its own export, at its own generation: there is no other share whose state
 // could stand for it, and what was said before the data was to go says nothing of the data.
 func TestTheLastShareIsDoneWhenItsDataServerSaysSo(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/limits"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -45,6 +46,10 @@ type observed struct {
 	exports map[string]*internalv1.ShareExport
 	// storage is the ShareStorage of the share, nil if there is none.
 	storage *internalv1.ShareStorage
+	// siblings are all FileShares that name the FileServer, of all Kubernetes namespaces and whether or not it allows them; grant is what its
+	// limits give to the share.
+	siblings []v1alpha1.FileShare
+	grant    limits.Grant
 	// source is what the share is to be made from.
 	source sourceState
 	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
@@ -73,7 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 		}
 	}
 	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {
-		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource} {
+		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource, r.observeLimits} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
 			}
@@ -128,10 +133,15 @@ func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	in := client.InNamespace(o.namespace())
 	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, in, index.SharesOf(o.namespace(), o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &shares, index.SharesOf(o.namespace(), o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
-	o.shares = shares.Items
+	o.siblings, o.shares = shares.Items, make([]v1alpha1.FileShare, 0, len(shares.Items))
+	for i := range shares.Items {
+		if shares.Items[i].Namespace == o.namespace() {
+			o.shares = append(o.shares, shares.Items[i])
+		}
+	}
 	var attachments internalv1.ShareAttachmentList
 	if err := r.Client.List(ctx, &attachments, in, index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ShareAttachments: %w", err)

@@ -33,6 +33,9 @@ type Reconciler struct {
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces []string
+
+	// ledger needs nothing to begin with.
+	ledger ledger
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
@@ -65,6 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil {
 		return ctrl.Result{}, err
 	} else if !found {
+		r.ledger.forget(request.NamespacedName)
 		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports, storages))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {

@@ -46,6 +46,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := share.Status
 	found := conditionsOf(o, d, out)
 	setQuota(&status, d.quota)
+	record(&status, o.grant)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
 	if out.attachment == nil && out.storage == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
 		generation := share.Generation
@@ -117,6 +118,10 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 	const kind = v1alpha1.FileShareExported
 	if failed != nil {
 		return conditions.False(kind, v1alpha1.ReasonApplyFailed, failed.Error())
+	}
+	if refused := o.grant.AccessNetworks; refused != nil {
+		found := describeGrowth(o, "spec.access is not taken over, and data servers go by the rules of before", refused)
+		return conditions.False(kind, found.reason, found.message)
 	}
 	servers := map[string]*internalv1.DataServer{}
 	for i := range o.dataServers {

@@ -69,10 +69,12 @@ var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicat
 	},
 })
 
-// comesOrGoes: what other shares see of a share, which is its path, changes in no other way.
+// comesOrGoes: what other shares see of a share, which is its path and what it takes of the FileServer's limits, changes in no other way.
 var comesOrGoes = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
+		before, ok := e.ObjectOld.(*v1alpha1.FileShare)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.FileShare)
+		return ok && alsoOK && makesRoom(before, after) || (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
 	},
 }
 
@@ -126,8 +128,13 @@ var serverChanged = predicate.Funcs{
 // and those that were one too many.
 func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
-	if !ok || naming.IsForeign(share) {
-		return nil // Its ShareAttachment tells, once it is allowed.
+	switch {
+	case !ok:
+		return nil
+	case naming.IsForeign(share): // Of its path its ShareAttachment tells, once it is allowed.
+		return r.sharesThat(ctx, naming.ServerNamespace(share), share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
+			return other.UID != share.UID && waitsForRoom(other)
+		})
 	}
 	return r.siblingsOf(ctx, share)
 }
@@ -135,8 +142,7 @@ func (r *Reconciler) siblings(ctx context.Context, object client.Object) []recon
 // siblingsOf has the share as its FileServer's parts see it.
 func (r *Reconciler) siblingsOf(ctx context.Context, share *v1alpha1.FileShare) []reconcile.Request {
 	return r.sharesThat(ctx, share.Namespace, share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
-		return naming.KeyOf(other) != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) ||
-			conditions.Reason(other.Status.Conditions, v1alpha1.FileSharePlaced) == v1alpha1.ReasonTooManyShares)
+		return naming.KeyOf(other) != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) || waitsForRoom(other))
 	})
 }
 

@@ -27,6 +27,7 @@ const (
 	volume     = "howdah.volume"
 	snapshot   = "howdah.snapshot"
 	schedule   = "howdah.schedule"
+	retained   = "howdah.retained"
 )
 
 // OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
@@ -37,6 +38,11 @@ func OfFileServer(name string) client.MatchingFields { return client.MatchingFie
 // with client.InNamespace.
 func SharesOf(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{fileServer: namespace + "/" + name}
+}
+
+// Retained lists the ShareDirectories of a FileServer that deleted shares left behind.
+func Retained(fileServer string) client.MatchingFields {
+	return client.MatchingFields{retained: fileServer}
 }
 
 // OfFileShare lists what belongs to a FileShare: by its key (naming.ShareKey) ShareDirectories, ShareExports, ShareStorages and ShareSnapshots, which
@@ -94,6 +100,12 @@ var by = []struct {
 	{&internalv1.ShareSnapshot{}, fileShare, specOf(func(s *internalv1.ShareSnapshot) string { return s.Spec.FileShareRef.Name })},
 	{&internalv1.ShareSnapshot{}, snapshot, func(o client.Object) string { return o.GetAnnotations()[v1alpha1.OwnerAnnotation] }},
 	{&internalv1.ShareDirectory{}, fileServer, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileServerRef.Name })},
+	{&internalv1.ShareDirectory{}, retained, specOf(func(d *internalv1.ShareDirectory) string {
+		if d.Labels[v1alpha1.RetainedLabel] != v1alpha1.RetainedTrue {
+			return ""
+		}
+		return d.Spec.FileServerRef.Name
+	})},
 	{&internalv1.ShareDirectory{}, fileShare, specOf(func(d *internalv1.ShareDirectory) string { return d.Spec.FileShareRef.Name })},
 	{&internalv1.ShareAttachment{}, fileShare, specOf(func(a *internalv1.ShareAttachment) string { return a.Spec.FileShareRef.Name })},
 	{&internalv1.ShareStorage{}, fileShare, specOf(func(s *internalv1.ShareStorage) string { return s.Spec.FileShareRef.Name })},

@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/limits"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -33,6 +34,8 @@ type observed struct {
 	directories    map[string]*internalv1.ShareDirectory
 	allDirectories []internalv1.ShareDirectory
 	dataServers    []internalv1.DataServer
+	// siblings is what the FileServer's shares have, if a share is to be made; nil: nothing.
+	siblings *limits.Taken
 	// leftOver is the directory of a claim that went before it had a volume.
 	leftOver *internalv1.ShareDirectory
 	// fileServer is the one that the class names, nil if it does not exist or is not looked after.
@@ -122,6 +125,9 @@ func decideNew(o *observed) decision {
 			return decision{refusal: fmt.Sprintf("StorageClass %s: parameter path makes %s of this claim, and a share's path is /NAME or /NAME/NAME with at most %d characters in each; "+
 				"use a class with another path, such as %s", o.class.Name, share.Spec.Path, maxElement, defaultPath)}
 		}
+		if refusal := findLimit(o); refusal != "" {
+			return decision{refusal: refusal}
+		}
 		return decision{createShare: share}
 	}
 	return decideShared(o, p, enforced)
@@ -181,7 +187,7 @@ func checkFileServer(o *observed, p parameters) string {
 // describeStalled repeats what the share says to its own namespace, and to others that there is something.
 func describeStalled(o *observed) string {
 	reason, message := conditions.Reason(o.share.Status.Conditions, v1alpha1.ConditionStalled), conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionStalled)
-	if o.claim.Namespace == o.share.Namespace {
+	if o.claim.Namespace == o.share.Namespace || reason == v1alpha1.ReasonLimitReached {
 		return fmt.Sprintf("FileShare %s says %s: %s", o.share.Name, reason, message)
 	}
 	return fmt.Sprintf("FileShare %s says %s; ask whoever runs FileServer %s: kubectl describe fileshare -n %s %s", o.share.Name, reason, o.share.Spec.FileServerRef.Name, o.share.Namespace, o.share.Name)

@@ -75,6 +75,9 @@ func makeDirectory(o *observed, p parameters, path string) decision {
 	if n := len(o.directories) + len(d.createDirectories) + 1; n > int(share.Spec.MaxDirectories) {
 		return decision{refusal: fmt.Sprintf("FileShare %s has as many directories as its spec.maxDirectories allows, %d; whoever runs it raises that", share.Name, share.Spec.MaxDirectories)}
 	}
+	if refusal := findDirectoryLimit(o, len(d.createDirectories)+1); refusal != "" {
+		return decision{refusal: refusal}
+	}
 	owner, problem := placeOf(o, path)
 	if owner == nil {
 		return decision{refusal: problem}

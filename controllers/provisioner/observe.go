@@ -14,6 +14,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/limits"
 )
 
 // observe reads all there is of the claim whose volume has a name.
@@ -115,6 +116,9 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 	}
 	share := &v1alpha1.FileShare{}
 	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, share)
+	if err == nil && !found && !inShare {
+		return r.observeSiblings(ctx, o)
+	}
 	if err != nil || !found {
 		return err
 	}
@@ -122,6 +126,19 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 	if inShare {
 		return r.observeDirectories(ctx, o)
 	}
+	return nil
+}
+
+// observeSiblings reads what a new share has to fit beside.
+func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
+	if o.fileServer == nil {
+		return nil
+	}
+	var shares v1alpha1.FileShareList
+	if err := r.Client.List(ctx, &shares, index.SharesOf(o.fileServer.Namespace, o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing FileShares of FileServer %s: %w", o.fileServer.Name, err)
+	}
+	o.siblings = limits.Count(shares.Items)
 	return nil
 }
 

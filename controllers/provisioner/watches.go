@@ -87,12 +87,15 @@ func ofDirectory(_ context.Context, object client.Object) []reconcile.Request {
 	return nil
 }
 
-// ofShare is the volume that a share was made for, and else the claims that wait for a directory of it.
+// ofShare is the volume that a share was made for, with the claims that wait when it goes, and else the claims that wait for a directory of it.
 func (r *Reconciler) ofShare(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
 	switch {
 	case !ok:
 		return nil
+	case naming.IsProvisioned(share) && share.DeletionTimestamp != nil:
+		// There may be room for another.
+		return append(r.pending(ctx, share), named(share.Name)...)
 	case naming.IsProvisioned(share):
 		return named(share.Name)
 	}

@@ -3,9 +3,9 @@ package namespace
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -45,14 +45,14 @@ func TestSharesOfTwoNamespacesWithOneNameAreTwoShares(t *testing.T) {
 	w.attach("tenant-a", "data", "/a/data")
 	b := w.attach("tenant-b", "data", "/b/data")
 	server := w.serve("a")
-	mount, client := w.mount(server), boot(t, server.address)
+	mount, c := w.mount(server), boot(t, server.address)
 	sees := func(path string) bool {
 		_, err := mount.Stat(t.Context(), user, path)
 		return err == nil
 	}
 
 	for _, path := range []string{"/data", "/a/data", "/b/data"} {
-		want(t, "mkdir in "+path, nfsv4.NFS4_OK, client.mkdir(user, path+"/d"))
+		want(t, "mkdir in "+path, nfsv4.NFS4_OK, c.mkdir(user, path+"/d"))
 	}
 	for _, key := range []string{"data", "tenant-a.data", "tenant-b.data"} {
 		directory := w.directory(key, "d")
@@ -75,4 +75,46 @@ func TestSharesOfTwoNamespacesWithOneNameAreTwoShares(t *testing.T) {
 	if !sees("/a/data/d") || !sees("/data/d") || sees("/elsewhere") {
 		t.Error("the tree must have /a and /data, and not /elsewhere")
 	}
+}
+
+// limit gives the FileServer's data servers limits on directories, as the operator does.
+func (w *world) limit(limits internalv1.DirectoryLimits) {
+	w.t.Helper()
+	for i := range w.owners {
+		o := &internalv1.DataServer{}
+		if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, int32(i))}, o); err != nil {
+			w.t.Fatal(err)
+		}
+		o.Spec.DirectoryLimits = limits
+		if err := w.api.Update(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// What clients make counts for the limits of the FileServer as what is declared does: those of one namespace can't fill it for the others.
+func TestMkdirEndsAtTheLimitsOfTheFileServer(t *testing.T) {
+	w := newWorld(t, 1)
+	w.limit(internalv1.DirectoryLimits{Total: 6, PerNamespace: 3})
+	w.share("data", 1)
+	w.attach("tenant-a", "one", "/a/one")
+	w.attach("tenant-a", "two", "/a/two")
+	w.attach("tenant-b", "one", "/b/one")
+	c := boot(t, w.serve("a").address)
+	for _, made := range []struct {
+		path string
+		want nfsv4.Nfsstat4
+	}{
+		{"/a/one/1", nfsv4.NFS4_OK}, {"/a/one/2", nfsv4.NFS4_OK}, {"/a/two/1", nfsv4.NFS4_OK},
+		{"/a/two/2", nfsv4.NFS4ERR_DQUOT}, {"/a/one/3", nfsv4.NFS4ERR_DQUOT},
+		{"/b/one/1", nfsv4.NFS4_OK}, {"/data/1", nfsv4.NFS4_OK}, {"/data/2", nfsv4.NFS4_OK},
+		{"/data/3", nfsv4.NFS4ERR_DQUOT}, {"/b/one/2", nfsv4.NFS4ERR_DQUOT},
+	} {
+		want(t, "mkdir "+made.path, made.want, c.mkdir(user, made.path))
+	}
+	if len(w.ownersOf("tenant-a.two", "2")) != 0 || w.directory("tenant-a.two", "2") != nil {
+		t.Error("the directory that was refused exists")
+	}
+	w.limit(internalv1.DirectoryLimits{Total: 100, PerNamespace: 50})
+	w.eventually("there is room once the limits are raised", func() bool { return c.mkdir(user, "/a/two/2") == nfsv4.NFS4_OK })
 }

@@ -160,6 +160,15 @@ func IsForeign(share *v1alpha1.FileShare) bool { return ServerNamespace(share) !
 // IsProvisioned tells that a share was made for a claim of a StorageClass, and so has no ready-made one.
 func IsProvisioned(share *v1alpha1.FileShare) bool { return share.Spec.ClaimRef.Name != "" }
 
+// TenantOf is the Kubernetes namespace that a share counts for: that of the claim of a StorageClass that it was made for, else its own. What a
+// share of another namespace than its FileServer's says of a claim is for nobody to believe.
+func TenantOf(share *v1alpha1.FileShare) string {
+	if IsProvisioned(share) && !IsForeign(share) {
+		return share.Spec.ClaimRef.Namespace
+	}
+	return share.Namespace
+}
+
 // ProvisionedVolume is the PersistentVolume of a claim of a StorageClass, and its FileShare: what Kubernetes' own provisioners name theirs.
 func ProvisionedVolume(claimUID string) string { return "pvc-" + claimUID }
 

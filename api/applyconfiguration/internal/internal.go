@@ -270,6 +270,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: used
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.FileServerLimits
+  map:
+    fields:
+    - name: perNamespace
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareLimits
+    - name: total
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareLimits
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerReference
   map:
     fields:
@@ -329,6 +338,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+    - name: limits
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerLimits
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions
@@ -628,6 +640,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: inventoryGeneration
       type:
         scalar: numeric
+    - name: limitsUsed
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ShareLimitsUsed
     - name: mount
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareMount
@@ -921,6 +936,27 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.ShareLayout
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ShareLimits
+  map:
+    fields:
+    - name: accessNetworks
+      type:
+        scalar: numeric
+    - name: directories
+      type:
+        scalar: numeric
+    - name: shares
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.ShareLimitsUsed
+  map:
+    fields:
+    - name: accessNetworks
+      type:
+        scalar: numeric
+    - name: directories
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.ShareMount
   map:
     fields:

@@ -30,6 +30,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.DataServerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServerStatus"):
 		return &internalapiv1alpha1.DataServerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryLimits"):
+		return &internalapiv1alpha1.DirectoryLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceAnswer"):
 		return &internalapiv1alpha1.FenceAnswerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceRequest"):

@@ -103,6 +103,23 @@ type DataServerSpec struct {
 	// +listType=atomic
 	// +optional
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
+
+	// directoryLimits is how many directories the FileServer's shares may have. Namespace servers read it here.
+	// +optional
+	DirectoryLimits DirectoryLimits `json:"directoryLimits,omitempty,omitzero"`
+}
+
+// DirectoryLimits is how many directories shares may have together.
+type DirectoryLimits struct {
+	// total is for all shares.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Total int32 `json:"total,omitempty"`
+
+	// perNamespace is for the shares of each Kubernetes namespace but the FileServer's own.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	PerNamespace int32 `json:"perNamespace,omitempty"`
 }
 
 // NewDirectories says whether new directories may come to a data server.

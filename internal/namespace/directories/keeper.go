@@ -224,10 +224,10 @@ func (k *Keeper) resume(matches func(*tree.Directory) bool) {
 	}
 }
 
-// scanStamp is what a scan for directories of a share depends on: another share, more room in it, or ShareDirectories that were lost, is
-// another scan.
-func scanStamp(share *tree.Share) string {
-	return fmt.Sprintf("%s %d %d", share.UID, share.MaxDirectories, share.InventoryGeneration)
+// scanStamp is what a scan for directories of a share depends on: another share, more room in it or in the FileServer, or ShareDirectories that
+// were lost, is another scan.
+func scanStamp(share *tree.Share, room internalv1.DirectoryLimits) string {
+	return fmt.Sprintf("%s %d %d %d %d", share.UID, share.MaxDirectories, share.InventoryGeneration, room.Total, room.PerNamespace)
 }
 
 // lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
@@ -242,8 +242,8 @@ func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
 	case !server.Serves[share.Name] || server.Address == "":
 		// When it serves the share again its volumes may be others.
 		delete(k.scanned, t)
-	case k.scanned[t] != scanStamp(share):
-		k.scanned[t] = scanStamp(share)
+	case k.scanned[t] != scanStamp(share, k.Tree.Limits()):
+		k.scanned[t] = scanStamp(share, k.Tree.Limits())
 		k.queue.Add(t)
 	}
 }

@@ -84,11 +84,6 @@ func (s *Service) leaving(share *tree.Share, rel string) bool {
 	return ok && r.State == internalv1.DirectoryRemoving
 }
 
-// full tells whether a share has as many directories as it may have.
-func (s *Service) full(share *tree.Share) bool {
-	return s.Tree.Directories(share.Name) >= share.MaxDirectories
-}
-
 // newSpec has the attributes that the directory will have.
 func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectorySpec {
 	group, mode := req.Parent.NewAttributes(req.Caller, req.Mode)

@@ -78,8 +78,8 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		}
 	}
 	if n := seen.refused.Load(); n > 0 {
-		k.Log.Error("directories that exist on a data server are not shown, because the share has as many as its spec.maxDirectories allows: raise it",
-			"share", share.Name, "server", server.Name, "notShown", n, "maxDirectories", share.MaxDirectories)
+		k.Log.Error("directories that exist on a data server are not shown, because there are as many as the limit allows: raise it",
+			"share", share.Name, "server", server.Name, "notShown", n, "limit", string(k.Tree.Full(share)), "maxDirectories", share.MaxDirectories)
 	}
 	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
 		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
@@ -225,7 +225,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		}
 		return above() // It may have lost its own.
 	}
-	if k.full(share) {
+	if k.Tree.Full(share) != tree.FullNot {
 		if seen != nil {
 			seen.refused.Add(1)
 		}

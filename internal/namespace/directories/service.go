@@ -70,6 +70,9 @@ type Service struct {
 	// lost are directories whose ShareDirectories went without a removal.
 	lost map[lostPath]lostDirectory
 
+	// toldFull is when it was written last that a share has no room for directories.
+	toldFull time.Time
+
 	unconfirmed unconfirmed
 	attempts    attempts
 }

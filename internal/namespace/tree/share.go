@@ -22,6 +22,8 @@ type Share struct {
 	UID        string
 	Path       string
 	Generation int64
+	// Tenant is the Kubernetes namespace whose limits on directories it counts for, "" if that is the FileServer's own.
+	Tenant string
 	// Single: the share's root is a junction. Else directories at Depth are.
 	Single bool
 	Depth  int
@@ -61,7 +63,7 @@ type Access struct {
 // NewShare takes what the tree needs from a FileShare of the API, which has the schema's defaults.
 func NewShare(o *v1alpha1.FileShare) *Share {
 	s := &Share{
-		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation,
+		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation, Tenant: tenantOf(o),
 		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories),
 		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),

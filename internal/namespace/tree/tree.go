@@ -32,6 +32,7 @@ type Tree struct {
 	inventories map[string]map[string]Export // What the API knows of exports, by server and share.
 	gone        tombstones
 	clients     clientNodes
+	limits      internalv1.DirectoryLimits
 	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
 }
@@ -232,6 +233,7 @@ func (t *Tree) SetServer(o *internalv1.DataServer) {
 	defer t.mu.Unlock()
 	t.servers[o.Name] = NewServer(o)
 	t.clients.set(o.Name, o.Spec.NodeNetworks)
+	t.setLimits(o)
 	t.ready[o.Name] = meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady)
 	t.serve(o.Name)
 }

@@ -46,6 +46,8 @@ var advice = map[string]string{
 	v1alpha1.ReasonNamespaceNotWatched:    "Whoever installed Howdah must add the FileServer's namespace to the chart's watchNamespaces; or the name is wrong: then make the share again.",
 	v1alpha1.ReasonFileServerNotReady:     "",
 	v1alpha1.ReasonPathConflict:           "Paths can't be changed: make this share again with another spec.path, or delete the other share.",
+	v1alpha1.ReasonLimitReached:           "Whoever runs the FileServer raises the field that the message names, and the memory that docs/sizing.md has for it; or remove shares, directories or access rules.",
+	v1alpha1.ReasonGrowthRefused:          "The share is served as it was. Whoever runs the FileServer raises the field that the message names; or take back what was added.",
 	v1alpha1.ReasonTooManyShares:          "Delete a share of the FileServer, or make this one on another FileServer.",
 	v1alpha1.ReasonInvalidDirectories:     "Correct spec.directories as the message says.",
 	v1alpha1.ReasonDirectoryInUse:         "List the directory again, or empty it and remove it with rmdir.",

@@ -41,6 +41,9 @@ type FileServerSpecApplyConfiguration struct {
 	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
 	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
 	AllowedNamespaces *AllowedNamespacesApplyConfiguration `json:"allowedNamespaces,omitempty"`
+	// limits bounds what shares take of the FileServer: how many there are, and their directories and access rules. What is there when a limit
+	// is reached, or lowered, stays; what would be more is refused with the reason LimitReached, the newest first, and mkdir with "Disk quota exceeded".
+	Limits *FileServerLimitsApplyConfiguration `json:"limits,omitempty"`
 	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
 	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
 	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
@@ -130,6 +133,14 @@ func (b *FileServerSpecApplyConfiguration) WithResources(value v1.ResourceRequir
 // If called multiple times, the AllowedNamespaces field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithAllowedNamespaces(value *AllowedNamespacesApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.AllowedNamespaces = value
+	return b
+}
+
+// WithLimits sets the Limits field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Limits field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithLimits(value *FileServerLimitsApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Limits = value
 	return b
 }
 

@@ -24,6 +24,8 @@ type FileShareStatusApplyConfiguration struct {
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// directories counts the directories of the share.
 	Directories *ShareDirectoriesApplyConfiguration `json:"directories,omitempty"`
+	// limitsUsed is what the share takes of spec.limits of its FileServer; unset: they have not let it in yet. What a share has it keeps.
+	LimitsUsed *ShareLimitsUsedApplyConfiguration `json:"limitsUsed,omitempty"`
 	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
 	Quota *ShareQuotaStatusApplyConfiguration `json:"quota,omitempty"`
 }
@@ -76,6 +78,14 @@ func (b *FileShareStatusApplyConfiguration) WithInventoryGeneration(value int64)
 // If called multiple times, the Directories field is set to the value of the last call.
 func (b *FileShareStatusApplyConfiguration) WithDirectories(value *ShareDirectoriesApplyConfiguration) *FileShareStatusApplyConfiguration {
 	b.Directories = value
+	return b
+}
+
+// WithLimitsUsed sets the LimitsUsed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LimitsUsed field is set to the value of the last call.
+func (b *FileShareStatusApplyConfiguration) WithLimitsUsed(value *ShareLimitsUsedApplyConfiguration) *FileShareStatusApplyConfiguration {
+	b.LimitsUsed = value
 	return b
 }
 

@@ -96,6 +96,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ceph
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.CephFileSystem
+    - name: directoryLimits
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryLimits
     - name: fileServerRef
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
@@ -186,6 +189,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - index
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryLimits
+  map:
+    fields:
+    - name: perNamespace
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryRemoval
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState

@@ -40,6 +40,8 @@ type DataServerSpecApplyConfiguration struct {
 	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
 	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
+	// directoryLimits is how many directories the FileServer's shares may have. Namespace servers read it here.
+	DirectoryLimits *DirectoryLimitsApplyConfiguration `json:"directoryLimits,omitempty"`
 }
 
 // DataServerSpecApplyConfiguration constructs a declarative configuration of the DataServerSpec type for use with
@@ -148,5 +150,13 @@ func (b *DataServerSpecApplyConfiguration) WithNodeNetworks(values ...string) *D
 	for i := range values {
 		b.NodeNetworks = append(b.NodeNetworks, values[i])
 	}
+	return b
+}
+
+// WithDirectoryLimits sets the DirectoryLimits field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DirectoryLimits field is set to the value of the last call.
+func (b *DataServerSpecApplyConfiguration) WithDirectoryLimits(value *DirectoryLimitsApplyConfiguration) *DataServerSpecApplyConfiguration {
+	b.DirectoryLimits = value
 	return b
 }

@@ -1,0 +1,296 @@
+package fileshare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// What the limits of a FileServer let a share have is written into its status (limitsUsed), and counts from then on. So a pass adds up
+// numbers of the shares that there are, and only if its share is to get more than it has.
+
+// lookForRoom is how often a share that is refused looks again although no share tells that it made room: data of deleted shares may
+// have been removed.
+const lookForRoom = 10 * time.Minute
+
+// ledger has what the cache does not show yet of shares' limits. Passes run at the same time, and must not give the same room twice.
+type ledger struct {
+	sync.Mutex
+	shares map[types.NamespacedName]account
+}
+
+// account is what is known of a share.
+type account struct {
+	uid types.UID
+	// granted is what it was given last, nil if its status says so.
+	granted *limits.Usage
+	// wants is what its specification of a generation asks for, nil if nobody asked yet.
+	wants      *limits.Usage
+	generation int64
+}
+
+// forget drops a share that is gone.
+func (l *ledger) forget(share types.NamespacedName) {
+	l.Lock()
+	defer l.Unlock()
+	delete(l.shares, share)
+}
+
+// of is the account of a share. l is locked.
+func (l *ledger) of(share *v1alpha1.FileShare) account {
+	key := client.ObjectKeyFromObject(share)
+	if found := l.shares[key]; found.uid == share.UID {
+		if found.granted != nil && isRecorded(share, *found.granted) {
+			found.granted = nil
+		}
+		return found
+	}
+	return account{uid: share.UID}
+}
+
+// keep notes an account. l is locked.
+func (l *ledger) keep(share *v1alpha1.FileShare, a account) {
+	if l.shares == nil {
+		l.shares = map[types.NamespacedName]account{}
+	}
+	l.shares[client.ObjectKeyFromObject(share)] = a
+}
+
+// admit gives a share what there is room for, and remembers it.
+// A share that has all that it wants needs no look at others.
+func (l *ledger) admit(o *observed, caps limits.Caps, allowed func(namespace string) bool, retained func() limits.Taken) limits.Grant {
+	l.Lock()
+	defer l.Unlock()
+	own := demandOf(o.share, l.of(o.share), len(o.directories))
+	own.Wants = wantsOf(o.share, o.directories)
+	if isOfShare(o) {
+		own.Admitted = true
+	}
+	if own.Admitted {
+		// What clients made is there, whatever was recorded.
+		own.Has.Directories = max(own.Has.Directories, directories(o))
+	}
+	var others []limits.Demand
+	var gone limits.Taken
+	if own.Needs() {
+		others, gone = l.others(o, !own.Admitted, allowed), retained()
+	}
+	grant := caps.Admit(own, others, gone)
+	mine := account{uid: o.share.UID}
+	if grant.Admitted && !isRecorded(o.share, grant.Has) {
+		mine.granted = &grant.Has
+	}
+	l.keep(o.share, mine)
+	return grant
+}
+
+// others are the demands of the FileServer's other shares: of those that are let in, and where it is about letting a share in, of
+// those that wait. l is locked.
+func (l *ledger) others(o *observed, lettingIn bool, allowed func(namespace string) bool) []limits.Demand {
+	others := make([]limits.Demand, 0, len(o.siblings))
+	for i := range o.siblings {
+		other := &o.siblings[i]
+		if other.UID == o.share.UID {
+			continue
+		}
+		known := l.of(other)
+		demand := demandOf(other, known, 0)
+		if !demand.Admitted {
+			if !lettingIn || !mayWait(other, allowed) {
+				continue
+			}
+			if known.wants == nil || known.generation != other.Generation {
+				known.wants, known.generation = ptr.To(wantsOf(other, nil)), other.Generation
+				l.keep(other, known)
+			}
+			demand.Wants = *known.wants
+		}
+		others = append(others, demand)
+	}
+	return others
+}
+
+// demandOf is what a share has. One of before there were limits has what its status counts.
+func demandOf(share *v1alpha1.FileShare, known account, actual int) limits.Demand {
+	demand := limits.Demand{Key: naming.KeyOf(share), Tenant: naming.TenantOf(share), Created: share.CreationTimestamp.Time}
+	used := share.Status.LimitsUsed
+	switch {
+	case known.granted != nil:
+		demand.Admitted, demand.Has = true, *known.granted
+	case used.AccessNetworks != nil:
+		demand.Admitted = true
+		demand.Has = limits.Usage{Shares: 1, Directories: int(ptr.Deref(used.Directories, 0)), AccessNetworks: int(*used.AccessNetworks)}
+	case share.Status.InventoryGeneration > 0:
+		demand.Admitted = true
+		count := max(actual, int(ptr.Deref(share.Status.Directories.Count, 0)))
+		demand.Has = limits.Usage{Shares: 1, Directories: count, AccessNetworks: limits.AccessNetworks(share.Spec.Access)}
+	}
+	return demand
+}
+
+// wantsOf is what a share's specification asks for, with the directories that there are. Where it can't be read, or asks for more than the
+// share allows itself, nothing is made, and what is there counts.
+func wantsOf(share *v1alpha1.FileShare, present map[string]*internalv1.ShareDirectory) limits.Usage {
+	wants := limits.Usage{Shares: 1, AccessNetworks: limits.AccessNetworks(share.Spec.Access)}
+	for path := range present {
+		if path != tree.RootPath {
+			wants.Directories++
+		}
+	}
+	paths, err := declaredPaths(share)
+	if err != nil || share.Spec.Layout == v1alpha1.LayoutSingle {
+		return wants
+	}
+	above := parents(paths)
+	if len(above)+len(paths) > int(share.Spec.MaxDirectories) {
+		return wants
+	}
+	for _, list := range [][]string{above, paths} {
+		for _, path := range list {
+			if present[path] == nil {
+				wants.Directories++
+			}
+		}
+	}
+	return wants
+}
+
+// mayWait: the share is not let in, and nothing but limits may be the reason.
+func mayWait(share *v1alpha1.FileShare, allowed func(namespace string) bool) bool {
+	if share.DeletionTimestamp != nil {
+		return false
+	}
+	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
+	case v1alpha1.ReasonLimitReached, v1alpha1.ReasonTooManyShares:
+		return true
+	case "": // No pass has looked at it yet.
+		return !naming.IsForeign(share) || allowed(share.Namespace)
+	}
+	return false
+}
+
+// waitsForRoom: the share hears of it when another takes less.
+func waitsForRoom(share *v1alpha1.FileShare) bool {
+	for _, kind := range []string{v1alpha1.FileSharePlaced, v1alpha1.FileShareExported} {
+		switch conditions.Reason(share.Status.Conditions, kind) {
+		case v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonGrowthRefused:
+			return true
+		}
+	}
+	return false
+}
+
+// makesRoom: a share takes less than before, or does not wait any more for what it did not get.
+func makesRoom(before, after *v1alpha1.FileShare) bool {
+	was, is := demandOf(before, account{}, 0), demandOf(after, account{}, 0)
+	if was.Admitted {
+		return is.Has.Directories < was.Has.Directories || is.Has.AccessNetworks < was.Has.AccessNetworks
+	}
+	everywhere := func(string) bool { return true }
+	return mayWait(before, everywhere) && !mayWait(after, everywhere) && !is.Admitted
+}
+
+func isRecorded(share *v1alpha1.FileShare, u limits.Usage) bool {
+	used := share.Status.LimitsUsed
+	return used.AccessNetworks != nil && int(*used.AccessNetworks) == u.AccessNetworks && int(ptr.Deref(used.Directories, 0)) == u.Directories
+}
+
+// record writes what the limits gave into the status.
+func record(status *v1alpha1.FileShareStatus, grant limits.Grant) {
+	if grant.Admitted {
+		status.LimitsUsed = v1alpha1.ShareLimitsUsed{Directories: ptr.To(int32(grant.Has.Directories)), AccessNetworks: ptr.To(int32(grant.Has.AccessNetworks))}
+	}
+}
+
+// asksForRoom: nothing but the limits can be in the share's way.
+func asksForRoom(o *observed) bool {
+	switch {
+	case o.unwatched, o.refused, o.fileServer == nil, o.share.DeletionTimestamp != nil:
+		return false
+	case naming.IsForeign(o.share) && !isAttached(o):
+		return o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil
+	}
+	return desired.IsLive(asAttached(o), o.shares)
+}
+
+// observeLimits gives the share what its FileServer has room for.
+func (r *Reconciler) observeLimits(ctx context.Context, o *observed) error {
+	if !asksForRoom(o) {
+		return nil
+	}
+	known := map[string]bool{}
+	var failed error
+	allowed := func(namespace string) bool {
+		answer, asked := known[namespace]
+		if !asked {
+			var err error
+			answer, err = r.allows(ctx, o.fileServer, namespace)
+			known[namespace], failed = answer, errors.Join(failed, err)
+		}
+		return answer
+	}
+	retained := func() limits.Taken {
+		taken, err := r.retainedElsewhere(ctx, o)
+		failed = errors.Join(failed, err)
+		return taken
+	}
+	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o)), allowed, retained)
+	return failed
+}
+
+// retainedElsewhere counts directories of shares that were deleted and left their data.
+func (r *Reconciler) retainedElsewhere(ctx context.Context, o *observed) (limits.Taken, error) {
+	var taken limits.Taken
+	var list internalv1.ShareDirectoryList
+	err := r.Client.List(ctx, &list, client.InNamespace(o.namespace()), index.Retained(o.fileServer.Name), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return taken, fmt.Errorf("listing ShareDirectories of deleted shares: %w", err)
+	}
+	for i := range list.Items {
+		if key := list.Items[i].Spec.FileShareRef.Name; key != o.key() {
+			tenant, _ := naming.ShareOfKey(o.namespace(), key)
+			taken.Add(tenant, limits.Usage{Directories: 1})
+		}
+	}
+	return taken, nil
+}
+
+// findLimit tells which limit keeps the share out, nil if none does.
+func findLimit(o *observed) *finding {
+	refused := o.grant.Refused
+	switch {
+	case refused == nil:
+		return nil
+	case refused.Tenant == "" && refused.Unit == "shares" && refused.Limit == maxShares(o):
+		return &finding{v1alpha1.ReasonTooManyShares, fmt.Sprintf(
+			"FileServer %s can have %d shares and has that many older ones; delete one of them, or delete this share and make it on another FileServer",
+			o.fileServer.Name, refused.Limit)}
+	}
+	return &finding{v1alpha1.ReasonLimitReached, refused.Message(o.fileServer.Name)}
+}
+
+// describeGrowth is for a share that is served and may not have more.
+func describeGrowth(o *observed, what string, refused *limits.Refusal) *finding {
+	return &finding{v1alpha1.ReasonGrowthRefused, what + ": " + refused.Message(o.fileServer.Name)}
+}
+
+// maxShares is how many shares the FileServer may have, whatever its limits say.
+func maxShares(o *observed) int {
+	return desired.MaxShares(backend.Of(o.fileServer).ExportsPerShare(o.fileServer))
+}

@@ -1,0 +1,26 @@
+package directories
+
+import (
+	"time"
+
+	"github.com/howdah/howdah/internal/namespace/tree"
+)
+
+// tellFullEvery is how often it is written that a share has no room for directories. A client that gets "Disk quota exceeded" is not told why.
+const tellFullEvery = time.Minute
+
+// full tells whether a share has as many directories as it may have, and writes now and then which limit that is.
+func (s *Service) full(share *tree.Share) bool {
+	full := s.Tree.Full(share)
+	if full == tree.FullNot {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.Clock.Now(); now.Sub(s.toldFull) >= tellFullEvery {
+		s.toldFull = now
+		s.Log.Warn("a client's mkdir is refused (disk quota exceeded), because there are as many directories as the limit allows: raise it, or remove some",
+			"share", share.Name, "limit", string(full))
+	}
+	return true
+}

@@ -1,0 +1,75 @@
+package tree
+
+import (
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// tenantOf is the Kubernetes namespace that a share counts for (naming.TenantOf), "" if it is the FileServer's own. The share is in the
+// FileServer's namespace, or known by its key as there.
+func tenantOf(o *v1alpha1.FileShare) string {
+	tenant, _ := naming.ShareOfKey("", o.Name)
+	if claim := o.Spec.ClaimRef.Namespace; tenant == "" && claim != o.Namespace {
+		return claim
+	}
+	return tenant
+}
+
+// Full is a limit on directories that leaves no room for another, FullNot if none is reached.
+type Full string
+
+// Limits on directories.
+const (
+	FullNot Full = ""
+	// FullShare is the share's spec.maxDirectories, the others are spec.limits of its FileServer.
+	FullShare     Full = "spec.maxDirectories of the share"
+	FullNamespace Full = "spec.limits.perNamespace.directories of the FileServer"
+	FullTotal     Full = "spec.limits.total.directories of the FileServer"
+)
+
+// Full tells whether a share has room for another directory. Directories that deleted shares left count for the FileServer's limits.
+func (t *Tree) Full(share *Share) Full {
+	if t.Directories(share.Name) >= share.MaxDirectories {
+		return FullShare
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.limits.Total == 0 {
+		return FullNot // The operator that wrote the DataServers is of before there were limits.
+	}
+	total, own := 0, 0
+	for name, directories := range t.directories {
+		n := len(directories)
+		if directories[RootPath] != nil {
+			n--
+		}
+		total += n
+		tenant, _ := naming.ShareOfKey("", name)
+		if other := t.shares[name]; other != nil {
+			tenant = other.Tenant
+		}
+		if tenant == share.Tenant {
+			own += n
+		}
+	}
+	switch {
+	case share.Tenant != "" && own >= int(t.limits.PerNamespace):
+		return FullNamespace
+	case total >= int(t.limits.Total):
+		return FullTotal
+	}
+	return FullNot
+}
+
+// Limits are those of the FileServer; zero: there are none.
+func (t *Tree) Limits() internalv1.DirectoryLimits {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.limits
+}
+
+// setLimits takes the limits of a DataServer; all of a FileServer's have the same. t.mu is held.
+func (t *Tree) setLimits(o *internalv1.DataServer) {
+	t.limits = o.Spec.DirectoryLimits
+}

@@ -1,0 +1,61 @@
+package tree
+
+import (
+	"fmt"
+	"testing"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// Limits of the FileServer are for all shares together, and for those of each Kubernetes namespace but its own.
+func TestDirectoriesHaveTheLimitsOfTheFileServer(t *testing.T) {
+	limited := New("fs")
+	put := func(share string, n int) {
+		for i := range n {
+			directory := builders.ShareDirectory("ns", "fs", share, fmt.Sprintf("d%d", i), "fs-0")
+			directory.Name, directory.UID = fmt.Sprintf("%s-%d", share, i), ""
+			limited.SetDirectory(directory)
+		}
+	}
+	add := func(key string, edit ...func(*v1alpha1.FileShare)) *Share {
+		share := builders.FileShare("ns", key, "fs").Path("/" + key).Build()
+		for _, e := range edit {
+			e(share)
+		}
+		limited.SetShare(share)
+		s := NewShare(share)
+		return s
+	}
+	own := add("own")
+	a1, a2, b := add(naming.ShareKey("ns", "team-a", "one")), add(naming.ShareKey("ns", "team-a", "two")), add(naming.ShareKey("ns", "team-b", "one"))
+	claim := add("pvc-1", func(s *v1alpha1.FileShare) {
+		s.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: "team-b", Name: "claim"}
+	})
+	expect := func(when string, want map[*Share]Full) {
+		t.Helper()
+		for share, full := range want {
+			if got := limited.Full(share); got != full {
+				t.Errorf("%s: %s is full: %q, want %q", when, share.Name, got, full)
+			}
+		}
+	}
+	put(a1.Name, 2)
+	expect("before there are limits", map[*Share]Full{a1: FullNot, own: FullNot})
+	server := &internalv1.DataServer{Spec: internalv1.DataServerSpec{
+		FileServerRef: internalv1.FileServerReference{Name: "fs"}, DirectoryLimits: internalv1.DirectoryLimits{Total: 10, PerNamespace: 4},
+	}}
+	server.Name = "fs-0"
+	limited.SetServer(server)
+	put(a2.Name, 2)
+	expect("a namespace is full", map[*Share]Full{a1: FullNamespace, a2: FullNamespace, b: FullNot, claim: FullNot, own: FullNot})
+	put(claim.Name, 4)
+	expect("a claim's share counts for the claim's namespace", map[*Share]Full{b: FullNamespace, claim: FullNamespace, own: FullNot})
+	put(naming.ShareKey("ns", "team-c", "gone"), 2)
+	expect("directories of a share that is gone count", map[*Share]Full{own: FullTotal})
+	small := *own
+	small.MaxDirectories = 0
+	expect("the share's own limit comes first", map[*Share]Full{&small: FullShare})
+}
