@@ -81,45 +81,45 @@ func Ask(ctx context.Context, conn net.Conn, request Request) ([]Directory, erro
 func read(from io.Reader, bytes int64, directories int) (found []Directory, err error) {
 	left := &io.LimitedReader{R: from, N: bytes}
 	decoder := json.NewDecoder(left)
-	told, err := decode(decoder, &found, directories)
+	rest, err := decode(decoder, &found, directories)
 	switch {
 	case errors.Is(err, ErrTooMany), err != nil && left.N == 0 && len(found) > 0:
 		return found, ErrTooMany
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrNotOffered, err)
-	case told.NotOffered:
+	case rest.NotOffered:
 		return nil, ErrNotOffered
-	case told.Error != "":
-		return nil, errors.New(told.Error)
+	case rest.Error != "":
+		return nil, errors.New(rest.Error)
 	}
 	return found, nil
 }
 
-// decode takes an answer apart: its directories go into found, all else is what it gives.
-func decode(decoder *json.Decoder, found *[]Directory, most int) (told answer, err error) {
+// decode takes an answer apart: its directories go into found, the rest is returned.
+func decode(decoder *json.Decoder, found *[]Directory, most int) (rest answer, err error) {
 	if err := expect(decoder, json.Delim('{')); err != nil {
-		return told, err
+		return rest, err
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return told, err
+			return rest, err
 		}
 		switch key {
 		case "directories":
 			err = decodeDirectories(decoder, found, most)
 		case "error":
-			err = decoder.Decode(&told.Error)
+			err = decoder.Decode(&rest.Error)
 		case "notOffered":
-			err = decoder.Decode(&told.NotOffered)
+			err = decoder.Decode(&rest.NotOffered)
 		default:
 			err = decoder.Decode(new(json.RawMessage))
 		}
 		if err != nil {
-			return told, err
+			return rest, err
 		}
 	}
-	return told, expect(decoder, json.Delim('}'))
+	return rest, expect(decoder, json.Delim('}'))
 }
 
 func decodeDirectories(decoder *json.Decoder, found *[]Directory, most int) error {

@@ -115,7 +115,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	if _, err := read(strings.NewReader(`{"directories":[`+strings.Repeat("[", 1<<20)), maxAnswer, 3); !errors.Is(err, ErrNotOffered) {
 		t.Errorf("nonsense: %.100v", err)
 	}
-	// A data server sends one more than an answer has, so that it is told from one that just fits.
+	// A data server sends one more than an answer has, so that it differs from one that just fits.
 	many := make([]Directory, maxDirectories+1000)
 	var told strings.Builder
 	if err := Answer(strings.NewReader(recordOf(hello+`{"share":"s","depth":1}`)), &told, func(Request) ([]Directory, error) { return many, nil }); err != nil {

@@ -116,7 +116,7 @@ func (f *fresh) delay(e *entry) {
 	}
 }
 
-// settle waits while a directory's maker enters it, without a place at the session server's gate; false: nobody does.
+// settle waits while a directory's maker enters it, without a place at the session server's gate; false: its maker does not enter it.
 func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	f.mu.Lock()
 	e := f.entering[made{by, id}]

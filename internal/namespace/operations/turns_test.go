@@ -69,7 +69,7 @@ func mount(t *testing.T, server *session.Server, address string) *kernel {
 
 // One address makes 50 directories a second, begins to enter each, and has 60 processes look it up meanwhile, which are kept
 // waiting. In fake time, what another address does takes no time at all unless it waits for one of them.
-func TestLookupsThatWaitForAFreshDirectoryKeepNobodyElseWaiting(t *testing.T) {
+func TestLookupsOfAFreshDirectoryDoNotBlockOtherClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.handler.Now = time.Now

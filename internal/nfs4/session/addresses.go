@@ -132,22 +132,22 @@ func hasSessions(c *clientRecord) bool { return len(c.sessions) > 0 }
 // evictLapsed drops the client that is silent longest, of whatever address, if its lease is over. Where none was found it looks
 // again a second later at the earliest: it is asked at every request while there is no room, and looks at all clients.
 func (s *Server) evictLapsed(none *time.Time, eligible func(*clientRecord) bool) bool {
-	var victim *clientRecord
+	var silent *clientRecord
 	now := s.now()
 	if now.Sub(*none) < time.Second {
 		return false
 	}
 	for _, c := range s.clients {
-		if c.isConfirmed && c.lapsed(now, s.lease) && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
-			victim = c
+		if c.isConfirmed && c.lapsed(now, s.lease) && eligible(c) && (silent == nil || c.renewed.Before(silent.renewed)) {
+			silent = c
 		}
 	}
-	if victim == nil {
+	if silent == nil {
 		*none = now
 		return false
 	}
-	s.log.Debug("A silent client gives its place to another", "clientid", victim.id, "address", victim.address.address)
-	s.drop(victim)
+	s.log.Debug("A silent client gives its place to another", "clientid", silent.id, "address", silent.address.address)
+	s.drop(silent)
 	return true
 }
 

@@ -44,8 +44,8 @@ func TestASilentClientIsKeptWhileThereIsRoom(t *testing.T) {
 	}
 }
 
-// Where there is no room, newcomers get the places of silent clients, the one that is silent longest first, and before anybody
-// who is not.
+// Where there is no room, newcomers get the places of silent clients, the one that is silent longest first, and before any
+// active one.
 func TestSilentClientsGiveWayToNewcomers(t *testing.T) {
 	for name, limits := range map[string]session.Limits{
 		"clients":  {Clients: 8, ClientsPerAddress: 8, SessionsPerAddress: 100},

@@ -49,29 +49,29 @@ func TestAHostileNeighbourOnSockets(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", what, nfsv4.Nfsstat4_name[got], err, nfsv4.Nfsstat4_name[want])
 		}
 	}
-	victim, hostile := connect("127.0.0.1"), connect("127.0.0.2")
+	node, hostile := connect("127.0.0.1"), connect("127.0.0.2")
 	works := func(p *peertest.Peer, slot uint32) func() (nfsv4.Nfsstat4, error) {
 		return func() (nfsv4.Nfsstat4, error) {
 			res, err := p.Call(p.Sequence(slot), putRoot)
 			return peertest.Status(res), err
 		}
 	}
-	want("the client's mount", nfsv4.NFS4_OK, func() (nfsv4.Nfsstat4, error) { return victim.Login("node-1") })
+	want("the client's mount", nfsv4.NFS4_OK, func() (nfsv4.Nfsstat4, error) { return node.Login("node-1") })
 	for range 3 {
 		hostile.Verifier++
 		want("the attacker's mount as that client", nfsv4.NFS4_OK, func() (nfsv4.Nfsstat4, error) { return hostile.Login("node-1") })
-		want("the client afterwards", nfsv4.NFS4_OK, works(victim, 0))
+		want("the client afterwards", nfsv4.NFS4_OK, works(node, 0))
 	}
-	want("the attacker binds the client's session", nfsv4.NFS4ERR_BADSESSION, func() (nfsv4.Nfsstat4, error) { return hostile.Join(victim, 1) })
+	want("the attacker binds the client's session", nfsv4.NFS4ERR_BADSESSION, func() (nfsv4.Nfsstat4, error) { return hostile.Join(node, 1) })
 	want("the attacker uses it", nfsv4.NFS4ERR_BADSESSION, works(hostile, 2))
 	_ = hostile.Logout() // DESTROY_SESSION and DESTROY_CLIENTID of what it knows, which is the client's.
-	want("the client afterwards", nfsv4.NFS4_OK, works(victim, 0))
+	want("the client afterwards", nfsv4.NFS4_OK, works(node, 0))
 
 	// The client's machine loses its power: its connection is still there when it comes back at the same address.
 	back := connect("127.0.0.1")
 	back.Verifier = 9
 	want("the client's mount after its restart", nfsv4.NFS4_OK, func() (nfsv4.Nfsstat4, error) { return back.Login("node-1") })
-	want("its request from before", nfsv4.NFS4ERR_BADSESSION, works(victim, 0))
+	want("its request from before", nfsv4.NFS4ERR_BADSESSION, works(node, 0))
 
 	// Its address changes: it can go on when its connection is gone, and meanwhile has another client ID.
 	moved, fresh := connect("127.0.0.3"), connect("127.0.0.3")

@@ -12,13 +12,13 @@ import (
 )
 
 // A client ID and its sessions belong to the network address (rpc.Client) that made them. To any other they do not exist
-// while one of the client's connections is there and its lease is not over; afterwards whoever knows the random ID is the
-// client, which has another address now. An owner string proves nothing, so it is one client for each address: who comes with
-// another's gets a client of its own at once, be it a machine that was given another address, one that has another's name,
-// or an attacker. There is no state here that two clients of one owner could disagree about, and one that finds its
-// session missing makes another (docs/design/2026-11-25-clients-and-addresses.md).
+// while the client has a connection and its lease is not over. Afterwards a caller that knows the random ID is taken for the
+// client at a new address. An owner string proves nothing, so it makes one client for each address: a caller with another's
+// owner string gets a client of its own at once. That is a machine with a new address, one with the same name, or an attacker.
+// There is no state here that two clients of one owner could disagree about, and a client that finds its session missing
+// makes another (docs/design/2026-11-25-clients-and-addresses.md).
 
-// courtesy is how long a silent client is kept while nobody needs its place. It is what Linux's server has.
+// courtesy is how long a silent client is kept while its place is not needed. Linux's server has the same.
 const courtesy = 24 * time.Hour
 
 // idTries bounds the search for an ID that is not in use: more than one is a fault of the source of random bytes.
@@ -121,7 +121,7 @@ func (s *Server) move(c *clientRecord, to *addressState) {
 	}
 }
 
-// newClientID is one that nobody can guess and that is not in use. Two servers behind one address, or one before and after its
+// newClientID is random and not in use. Two servers behind one address, or one before and after its
 // restart, don't give out the same: a client that meets both would hang on NFS4ERR_SEQ_MISORDERED.
 func (s *Server) newClientID() (uint64, error) {
 	var bytes [8]byte

@@ -41,9 +41,9 @@ func (o *owned) leaks(reply []byte) bool {
 	return bytes.Contains(reply, o.session[:]) || bytes.Contains(reply, binary.BigEndian.AppendUint64(nil, o.id))
 }
 
-// Every operation on clients and sessions, by whoever is not on the owner's connection. The owner must be able to go on whatever is
-// refused, and nothing that is refused may tell an ID.
-func TestNobodyActsOnAnothersClient(t *testing.T) {
+// Every operation on clients and sessions, by callers that are not on the owner's connection. After a refusal the owner must be able
+// to continue, and a refusal must contain no ID.
+func TestAnotherCallerCannotActOnAClient(t *testing.T) {
 	const (
 		ok        = nfsv4.NFS4_OK
 		bad       = nfsv4.NFS4ERR_BADSESSION
@@ -126,7 +126,7 @@ func TestNobodyActsOnAnothersClient(t *testing.T) {
 						t.Errorf("the refusal has an ID of the owner's: %x", encoded)
 					}
 					if state == "gone" && i == 3 {
-						return // Who knows a session's ID, which nobody can guess, is the client when that is gone.
+						return // When the client is gone, a caller that knows its session's random ID is taken for it.
 					}
 					// The owner goes on, on a connection of its own, and with the sequence that it knows.
 					again := from(1, 1)
@@ -143,7 +143,7 @@ func TestNobodyActsOnAnothersClient(t *testing.T) {
 	}
 }
 
-// Whoever comes with another's owner string is a client of its own at another address, at once and whatever the owner does. At the same
+// A caller at another address with the same owner string becomes a client of its own, at once and whatever the owner does. At the same
 // address, where the owner may have restarted, the principal decides.
 func TestAnOwnerStringIsGoodAtItsAddressOnly(t *testing.T) {
 	for _, test := range []struct {
@@ -172,7 +172,7 @@ func TestAnOwnerStringIsGoodAtItsAddressOnly(t *testing.T) {
 					t.Fatalf("%v, want %v", nfsv4.Nfsstat4_name[res.Status], nfsv4.Nfsstat4_name[test.status])
 				}
 				if o.leaks(encoded) != test.same {
-					t.Errorf("it is told the owner's client ID: %v", !test.same)
+					t.Errorf("the reply has the owner's client ID: %v", !test.same)
 				}
 				if res.Status == nfsv4.NFS4_OK {
 					id := exchanged(t, res)

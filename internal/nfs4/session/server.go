@@ -21,7 +21,7 @@ type Config struct {
 	// client IDs: no two servers may share an owner.
 	Owner, Scope string
 	// Lease is how long a client may be silent; default 60 s. It must be what the Handler
-	// gives as the attribute lease_time. A client that is silent for longer is kept while nobody needs its place.
+	// gives as the attribute lease_time. A client that is silent for longer is kept while its place is not needed.
 	Lease  time.Duration
 	Limits Limits
 	// Now is the clock; default time.Now.
