@@ -2,6 +2,7 @@ package desired
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -41,6 +42,11 @@ func ClientNetworks(shares []v1alpha1.FileShare, nodes []netip.Prefix) []netip.P
 			}
 		}
 	}
+	return fewNetworks(all)
+}
+
+// fewNetworks are the networks, each once, none inside another, or everybody if they are too many for a policy.
+func fewNetworks(all []netip.Prefix) []netip.Prefix {
 	kept := compactNetworks(all)
 	if len(kept) > maxClientNetworks {
 		return []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
@@ -52,18 +58,21 @@ func ClientNetworks(shares []v1alpha1.FileShare, nodes []netip.Prefix) []netip.P
 // out is not restricted. Probes need no rule: a pod's own node always gets in.
 func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	doors, servers := naming.SelectNamespaceServers(in.name()), naming.SelectDataServers(in.name())
+	// The API server asks servers for figures, from a node in most clusters (kubectl howdah clients, rebalance).
+	nodes := clientPeers(fewNetworks(in.NodeNetworks))
 	scrapers := namespacePeers(in.NetworkPolicies.MetricsFrom, nil)
 	operator := namespacePeers([]string{in.NetworkPolicies.OperatorNamespace}, map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentOperator})
 	policies := []runtime.ApplyConfiguration{
 		networkPolicy(in, naming.NamespaceServers(in.name()), doors,
 			ingress(clientPeers(in.Clients), v1alpha1.NFSPort, v1alpha1.WaitingRoomPort),
-			ingress(append(operator, scrapers...), v1alpha1.ManagerPort)),
+			ingress(slices.Concat(operator, scrapers, nodes), v1alpha1.ManagerPort)),
 		networkPolicy(in, naming.DataServerAccount(in.name()), servers,
 			ingress(clientPeers(in.Clients), v1alpha1.NFSPort),
 			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 				networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(doors)),
 			}, v1alpha1.NFSPort, v1alpha1.NFSTLSPort),
 			ingress(scrapers, v1alpha1.ManagerPort, v1alpha1.MetricsPort),
+			ingress(nodes, v1alpha1.ManagerPort),
 			// Benchmarks count what the servers sent, wherever their job is.
 			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 				networkingv1ac.NetworkPolicyPeer().WithNamespaceSelector(metav1ac.LabelSelector()).

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -23,8 +24,9 @@ func TestWhatOneGetsWhoSetsNothing(t *testing.T) {
 	for kind, want := range map[string]int{
 		"CustomResourceDefinition": 12, "Deployment": 1, "ServiceAccount": 1, "Service": 1, "Role": 1, "RoleBinding": 1,
 		"ValidatingAdmissionPolicy": 3, "ValidatingAdmissionPolicyBinding": 3,
-		// Only who asks for them gets them.
-		"NetworkPolicy": 0, "ServiceMonitor": 0, "PodMonitor": 0, "PrometheusRule": 0, "ConfigMap": 0, "PodDisruptionBudget": 0,
+		"NetworkPolicy": 1,
+		// Only who asks for them, or has such a cluster, gets them.
+		"CiliumClusterwideNetworkPolicy": 0, "ServiceMonitor": 0, "PodMonitor": 0, "PrometheusRule": 0, "ConfigMap": 0, "PodDisruptionBudget": 0,
 	} {
 		if got := all.count(kind); got != want {
 			t.Errorf("%d objects of kind %s, want %d", got, kind, want)
@@ -176,6 +178,7 @@ func TestThePartsOfTheRoleAreAllOfIt(t *testing.T) {
 func TestLabelsAndAnnotationsReachEveryObject(t *testing.T) {
 	for key, object := range rendered(t, "--set", "commonLabels.team=storage", "--set", `commonAnnotations.example\.com/owner=me`,
 		"--set", "watchNamespaces={team-a}", "--set", "podDisruptionBudget.enabled=true,networkPolicies.enabled=true,provisioning.enabled=true,rook.enabled=true",
+		"--set", "networkPolicies.metricsFromNamespaces={monitoring}",
 		"--set", "monitoring.monitors.enabled=true,monitoring.rules.enabled=true,monitoring.dashboards.enabled=true") {
 		if object.GetLabels()["team"] != "storage" || object.GetAnnotations()["example.com/owner"] != "me" {
 			t.Errorf("%s has %v and %v", key, object.GetLabels(), object.GetAnnotations())
@@ -227,8 +230,8 @@ func TestSwitches(t *testing.T) {
 		"provisioning for one":   {"provisioning.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "RoleBinding": 3}},
 		"Rook":                   {"rook.enabled=true", map[string]int{"ClusterRole": 7, "ClusterRoleBinding": 2, "RoleBinding": 1}},
 		"Rook in one of all":     {"rook.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "RoleBinding": 3}},
-		"network policies":       {"networkPolicies.enabled=true", map[string]int{"NetworkPolicy": 1}},
-		"monitors":               {"monitoring.monitors.enabled=true", map[string]int{"ServiceMonitor": 1, "PodMonitor": 1, "PrometheusRule": 0}},
+		"no network policies":    {"networkPolicies.enabled=false", map[string]int{"NetworkPolicy": 0}},
+		"monitors":               {"monitoring.monitors.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}", map[string]int{"ServiceMonitor": 1, "PodMonitor": 1, "PrometheusRule": 0}},
 		"rules":                  {"monitoring.rules.enabled=true", map[string]int{"ServiceMonitor": 0, "PrometheusRule": 1}},
 		"dashboards":             {"monitoring.dashboards.enabled=true", map[string]int{"ConfigMap": 4}},
 		"one extra object":       {"extraObjects[0].kind=Secret,extraObjects[0].metadata.name=x", map[string]int{"Secret": 1}},
@@ -242,7 +245,7 @@ func TestSwitches(t *testing.T) {
 			}
 		}
 	}
-	args := operator(t, rendered(t, "--set", "networkPolicies.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}")).Spec.Template.Spec.Containers[0].Args
+	args := operator(t, rendered(t, "--set", "networkPolicies.metricsFromNamespaces={monitoring}")).Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--network-policies") || !slices.Contains(args, "--metrics-from-namespaces=monitoring") {
 		t.Errorf("the operator makes no NetworkPolicies for servers: %v", args)
 	}
@@ -279,5 +282,26 @@ func TestTwoReleases(t *testing.T) {
 		if first[key] != nil {
 			t.Errorf("both releases have %s", key)
 		}
+	}
+}
+
+// Cilium's own kind is there where the cluster has it, and it is what kustomize's component has.
+func TestNodesGetThroughCilium(t *testing.T) {
+	const key = "CiliumClusterwideNetworkPolicy howdah-nodes"
+	component, err := os.ReadFile(filepath.Join(top, "config", "components", "cilium", "nodes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := rendered(t, "--api-versions", "cilium.io/v2/CiliumClusterwideNetworkPolicy")
+	policy, made := with[key]
+	if !made {
+		t.Fatalf("there is no %s in %v", key, slices.Sorted(maps.Keys(with)))
+	}
+	if diff := cmp.Diff(decode(t, component)[key].Object["spec"], policy.Object["spec"]); diff != "" {
+		t.Errorf("kustomize's differs from the chart's: %s", diff)
+	}
+	without := rendered(t, "--api-versions", "cilium.io/v2/CiliumClusterwideNetworkPolicy", "--set", "networkPolicies.enabled=false")
+	if without.count("CiliumClusterwideNetworkPolicy") != 0 {
+		t.Error("without NetworkPolicies nothing keeps nodes out")
 	}
 }

@@ -30,6 +30,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a budget of nothing":                     {[]string{"--set", "podDisruptionBudget.maxUnavailable=0"}, []string{"/podDisruptionBudget/maxUnavailable"}},
 		"a budget in words":                       {[]string{"--set", "podDisruptionBudget.maxUnavailable=some"}, []string{`podDisruptionBudget.maxUnavailable is "some"`, "50%"}},
 		"a namespace that can't be one":           {[]string{"--set", "watchNamespaces={a,Team_A}"}, []string{`watchNamespaces[1] is "Team_A"`, "small letters"}},
+		"monitors that policies keep out":         {[]string{"--set", "monitoring.monitors.enabled=true"}, []string{"networkPolicies.metricsFromNamespaces is empty", "name the Kubernetes namespace"}},
 		"a namespace of monitoring that can't be": {[]string{"--set", "networkPolicies.metricsFromNamespaces={Team_A}"}, []string{`networkPolicies.metricsFromNamespaces[0] is "Team_A"`}},
 		"an interval that Prometheus hasn't":      {[]string{"--set", "monitoring.monitors.interval=often"}, []string{`monitoring.monitors.interval is "often"`, "30s"}},
 		"a tag in the repository":                 {[]string{"--set", "image.repository=howdah/howdah:1"}, []string{`image.repository is "howdah/howdah:1"`, "a tag goes into image.tag"}},

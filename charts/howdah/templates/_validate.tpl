@@ -50,6 +50,9 @@ are collected, so that nobody has to find them one after the other.
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and $v.networkPolicies.enabled $v.monitoring.monitors.enabled (not $v.networkPolicies.metricsFromNamespaces) -}}
+{{- $problems = append $problems "monitoring.monitors.enabled is true, and networkPolicies.metricsFromNamespaces is empty, so NetworkPolicies would keep Prometheus from all metrics: name the Kubernetes namespace that its pods are in, or set networkPolicies.enabled=false" -}}
+{{- end -}}
 {{- range $field, $name := dict "test.share.namespace" $v.test.share.namespace "test.share.name" $v.test.share.name -}}
 {{- if and $name (not (regexMatch $label $name)) -}}
 {{- $problems = append $problems (printf "%s is %q: a name like that does not exist: small letters, digits and '-'" $field $name) -}}
