@@ -29,16 +29,20 @@ const (
 	insideBinary = "/run/inside.test"
 
 	// OwnRoot has a volume, "0", that is a file system of its own: not below /volumes, as a pod's volumes aren't below another
-	// disk either. OwnBytes is its size.
-	OwnRoot  = "/own"
+	// disk either.
+	OwnRoot = "/own"
+	// OwnBytes is the size of the volume in OwnRoot.
 	OwnBytes = 64 << 20
 )
 
 // Addresses of this machine that a test inside may use as clients', beside those of 127.0.0.0/8.
 const (
-	Address1, Address2, Address3 = "10.99.0.1", "10.99.0.2", "10.98.0.1"
-	Address4, Address5           = "10.97.0.1", "10.99.0.3"
-	AddressIPv6                  = "fd00:99::1"
+	Address1    = "10.99.0.1"
+	Address2    = "10.99.0.2"
+	Address3    = "10.98.0.1"
+	Address4    = "10.97.0.1"
+	Address5    = "10.99.0.3"
+	AddressIPv6 = "fd00:99::1"
 )
 
 // Main is for a package's TestMain: it goes on inside where Inside asked for that.
