@@ -65,6 +65,18 @@ COPY --from=cephhelper /out /
 FROM ganesha AS tested
 COPY --from=source /out.tests /
 
+# The same with AddressSanitizer and UndefinedBehaviorSanitizer, and with their libraries: make fuzz-ganesha. No image for users has it.
+FROM source AS sanitizedsource
+RUN set -eux; \
+    rm -rf /out; \
+    GANESHA_WORK=/sanitized /build/build.sh /out sanitized; \
+    libraries=/usr/lib/$(gcc -print-multiarch); \
+    mkdir -p "/out$libraries"; \
+    cp -a "$libraries"/libasan.so.* "$libraries"/libubsan.so.* "/out$libraries"
+
+FROM ganesha AS sanitized
+COPY --from=sanitizedsource /out /
+
 # Compiled by this machine's Go, whatever processor the image is for.
 FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build
 WORKDIR /src

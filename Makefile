@@ -52,6 +52,10 @@ bench-ceph: packages ##+ Ceph through Howdah beside ceph-fuse and a plain ganesh
 bench-hostile: ##+ What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh
 
+.PHONY: fuzz-ganesha
+fuzz-ganesha: ##+ Random NFS calls for a ganesha with sanitizers: MINUTES=60, SEED=… to begin at a known one
+	hack/fuzz-ganesha.sh $(or $(MINUTES),60) $(SEED)
+
 ##@ Change it
 
 .PHONY: generate

@@ -1,0 +1,185 @@
+package hostile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/ganesha/realtest"
+)
+
+const (
+	// envSeconds is how long each attack goes on; make bench-hostile sets it, and asks for the goals of time.
+	envSeconds = "HOWDAH_HOSTILE_SECONDS"
+	// attackLasts is how long one goes on in make test, holdLasts one that holds connections: long enough that nobody takes it for a
+	// busy machine.
+	attackLasts, holdLasts = 500 * time.Millisecond, 7 * time.Second
+	// goalStall is the longest that others may wait, where goals of time are asked for; elsewhere looseStall tells slow from stopped.
+	goalStall, looseStall = time.Second, 6 * time.Second
+	// goalMemory is what one attacker may make ganesha take.
+	goalMemory = 128 << 20
+)
+
+// attack is what somebody does to others.
+type attack struct {
+	name string
+	// by are the addresses that do it, each on a server of its own.
+	by []string
+	// run goes on until the context ends, or returns earlier if more would change nothing. It says what it noticed, and in fault what
+	// it got that it should not.
+	run func(ctx context.Context, w *world, from string) (note string, fault error)
+	// readsOnly: the share must be as before.
+	readsOnly bool
+	// lasts is how long it goes on in make test; 0 is attackLasts.
+	lasts time.Duration
+}
+
+var anybody = []string{stranger, guest}
+
+var attacks = []attack{
+	// Those that once ended a server, as they were found.
+	{"a READDIR is sent again in its slot", anybody, readdirAgain, true, 0},
+	{"a PROXY header says LOCAL", anybody, proxyLocal, true, 0},
+	{"credentials are of RPCSEC_GSS", anybody, gss, true, 0},
+	{"operations of 4.2 have no handle", anybody, noHandle, true, 0},
+	{"LAYOUTRETURN of a file system has no handle", anybody, layoutreturnFSID, true, 0},
+	{"CLOSE gets a lock's state ID", []string{readOnly, readWrite}, closeLock, false, 0},
+	{"a READ is sent again in its slot", []string{readOnly, readWrite}, readAgain, false, 0},
+	{"owners are taken over while they lock", []string{readWrite}, expireWhileLocking, false, 0},
+	{"clients begin again while their sessions are used", anybody, expireWhileUsing, true, 0},
+	// Those that had nobody answered.
+	{"600 connections send one byte", anybody, oneByte, true, holdLasts},
+	{"600 connections send the start of a PROXY header", anybody, proxyStart, true, holdLasts},
+	{"5,000 connections do nothing", anybody, idleConnections, true, holdLasts},
+	{"connections come and go", anybody, comeAndGo, true, 0},
+	{"200 calls read attributes of a FIFO", []string{readWrite}, fifo, false, 0},
+	{"sessions are destroyed whose callbacks nobody answers", anybody, silentCallbacks, true, 0},
+	{"a file of 8 EiB is walked", []string{readWrite}, sparse, false, 0},
+	{"answers are not read", []string{readOnly, readWrite}, unread, true, 0},
+	// Those that took memory.
+	{"records of 300 MB", anybody, bigRecords, true, 0},
+	{"records of a million fragments", anybody, fragments, true, 0},
+	{"6,000 client IDs", anybody, manyClients, true, 0},
+	{"20,000 sessions of one client", anybody, manySessions, true, 0},
+	// Those that took or changed what is others'.
+	{"EXCHANGE_ID has another client's owner", anybody, anothersOwner, true, 0},
+	{"sessions and client IDs are guessed", anybody, guess, true, 0},
+	{"CREATE_SESSION is sent again with an IRD", anybody, sessionAgain, true, 0},
+	{"a read-only client changes data", []string{readOnly}, readOnlyChanges, true, 0},
+	// Beside NFS.
+	{"metrics are asked for and not read", anybody, silentMetrics, true, 0},
+}
+
+// TestAttacks runs each attack beside a client that behaves well at another address: it goes on within a second, keeps its lock,
+// gets no error, and the server takes no more than a bounded share of memory.
+func TestAttacks(t *testing.T) {
+	pending(t)
+	if !realtest.Inside(t) {
+		return
+	}
+	for _, a := range attacks {
+		for _, from := range a.by {
+			t.Run(a.name+", by "+who(from), func(t *testing.T) { suffer(t, a, from) })
+		}
+	}
+}
+
+func who(address string) string {
+	return map[string]string{
+		stranger: "a stranger", guest: "a guest of another share", readOnly: "a read-only client", readWrite: "a read-write client",
+	}[address]
+}
+
+func suffer(t *testing.T, a attack, from string) {
+	w := begin(t)
+	before := w.checksum(share)
+	start, _, err := w.server.Memory()
+	must(t, err)
+	seconds, _ := strconv.ParseFloat(os.Getenv(envSeconds), 64) // Unset is 0.
+	judged := seconds > 0
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(seconds*float64(time.Second)), a.lasts, attackLasts))
+	defer cancel()
+	watched := w.watching()
+	note, fault := a.run(ctx, w, from)
+	if note != "" {
+		note = "; " + note
+	}
+	watched.end()
+	now, most, err := w.server.Memory()
+	if err != nil {
+		now, most = 0, 0 // What ended it is said below.
+	}
+	t.Logf("FIGURE %s, by %s: longest stall %s in %d calls, %d errors, memory %d MiB, at most %d MiB, then %d MiB%s",
+		a.name, who(from), watched.longest.Round(time.Millisecond), watched.calls, len(watched.errors), start>>20, most>>20, now>>20, note)
+	stall := looseStall
+	if judged {
+		stall = goalStall
+	}
+	watched.unharmed(t, stall)
+	if most-start > goalMemory && !w.server.Sanitized() {
+		t.Errorf("the server took %d MiB more", (most-start)>>20)
+	}
+	if fault != nil {
+		t.Error(fault)
+	}
+	if a.readsOnly && w.checksum(share) != before {
+		t.Error("the share has changed")
+	}
+	findings, err := w.server.Findings()
+	must(t, err)
+	if findings != "" {
+		t.Errorf("sanitizers: %s", findings[:min(len(findings), 6000)])
+	}
+	began := time.Now()
+	w.server.Stop()
+	if took := time.Since(began); took > looseStall {
+		t.Errorf("the server needed %s to stop", took)
+	}
+}
+
+// times does something for each number below n at once, and returns how often it worked.
+func times(n int, do func(i int) error) (worked int, last error) {
+	type outcome struct{ err error }
+	outcomes := make(chan outcome, n)
+	tokens := make(chan struct{}, 64)
+	for i := range n {
+		tokens <- struct{}{}
+		go func() {
+			defer func() { <-tokens }()
+			outcomes <- outcome{do(i)}
+		}()
+	}
+	for range n {
+		if o := <-outcomes; o.err == nil {
+			worked++
+		} else {
+			last = o.err
+		}
+	}
+	return worked, last
+}
+
+// again repeats until the context ends, as far as connections are taken.
+func again(ctx context.Context, do func() error) string {
+	done, refused := 0, 0
+	var last error
+	for ctx.Err() == nil && done < 2000 {
+		if err := do(); err != nil {
+			last = err
+			refused++
+			if closed(err) {
+				time.Sleep(time.Millisecond)
+			}
+			if refused > 200 {
+				break
+			}
+		} else {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d times, %d refused (%v)", done, refused, last)
+}

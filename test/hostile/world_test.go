@@ -1,0 +1,225 @@
+package hostile
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/ganesha/realtest"
+)
+
+// Who is who. A guest is let in to one share, and attacks the other; a stranger is let in nowhere.
+const (
+	readWrite, readOnly, guest = realtest.Address1, realtest.Address2, realtest.Address3
+	stranger, bystander        = realtest.Address4, realtest.Address5
+
+	volume = "/volumes/hostile/0"
+	// share has the files that are attacked, elsewhere is the guest's, quiet is the bystander's alone.
+	share, elsewhere, quiet = "share", "elsewhere", "quiet"
+)
+
+// world is a running ganesha with a volume.
+type world struct {
+	t       testing.TB
+	server  *realtest.Server
+	handles map[string][]byte
+}
+
+// begin makes the volume's files and starts a ganesha.
+func begin(t testing.TB) *world {
+	t.Helper()
+	must(t, os.RemoveAll(volume))
+	for _, name := range []string{share, elsewhere, quiet} {
+		for _, directory := range []string{name, name + "/dir", name + "/dir/sub"} {
+			must(t, os.MkdirAll(filepath.Join(volume, directory), 0o777))
+			must(t, os.Chmod(filepath.Join(volume, directory), 0o777)) // Whatever the umask.
+		}
+		base := filepath.Join(volume, name, "dir")
+		must(t, os.WriteFile(base+"/file", []byte(strings.Repeat("what is there stays. ", 3000)), 0o666))
+		must(t, os.Chmod(base+"/file", 0o666))
+		must(t, os.WriteFile(base+"/secret", []byte("root's"), 0o600))
+		must(t, os.Symlink("file", base+"/link"))
+		must(t, syscall.Mkfifo(base+"/fifo", 0o666))
+		must(t, os.Chmod(base+"/fifo", 0o666))
+	}
+	must(t, os.MkdirAll(volume+"/.howdah/recovery", 0o700))
+	export := func(id uint16, name string, clients ...ganesha.Client) ganesha.Export {
+		return ganesha.Export{ID: id, Path: volume + "/" + name, Pseudo: "/" + name, Clients: clients}
+	}
+	w := &world{t: t, handles: map[string][]byte{}}
+	w.server = realtest.Start(t, ganesha.Config{
+		RecoveryRoot: volume + "/.howdah/recovery",
+		Exports: []ganesha.Export{
+			export(1, share, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite),
+				realtest.Client(ganesha.ReadOnly, ganesha.SquashNone, readOnly)),
+			export(2, elsewhere, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)),
+			export(3, quiet, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, bystander)),
+		},
+	})
+	s, err := login(readWrite, 1, 0, "the one who looks up")
+	must(t, err)
+	for _, path := range []string{"share", "share/dir", "share/dir/file", "share/dir/link", "share/dir/fifo", "elsewhere/dir", "elsewhere/dir/file"} {
+		w.handles[path], err = s.handle(strings.Split(path, "/")...)
+		must(t, err)
+	}
+	s.leave()
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checksum is of all that clients can see of a share on the disk, but for times of access.
+func (w *world) checksum(name string) string {
+	w.t.Helper()
+	sum := sha256.New()
+	must(w.t, filepath.WalkDir(filepath.Join(volume, name), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintln(sum, path, info.Mode(), info.Size(), stat.Uid, stat.Gid, stat.Nlink, stat.Blocks, stat.Mtim, stat.Ctim)
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			_, _ = sum.Write(content)
+		}
+		if names, err := listXattrs(path); err == nil {
+			fmt.Fprintf(sum, "%q\n", names)
+		}
+		return nil
+	}))
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+func listXattrs(path string) (string, error) {
+	into := make([]byte, 4096)
+	n, err := syscall.Listxattr(path, into)
+	if err != nil {
+		return "", err
+	}
+	return string(into[:n]), nil
+}
+
+// watch is a client that behaves well. It has a file open, a lock on it, and goes on working.
+type watch struct {
+	world   *world
+	stop    chan struct{}
+	done    chan struct{}
+	longest time.Duration
+	calls   int
+	errors  []string
+}
+
+// watching begins to work as the bystander. What it notices is known after end.
+func (w *world) watching() *watch {
+	b := &watch{world: w, stop: make(chan struct{}), done: make(chan struct{})}
+	s, err := login(bystander, 1, 0, "bystander")
+	must(w.t, err)
+	file, err := s.handle(quiet, "dir", "file")
+	must(w.t, err)
+	opened, err := s.openFile("bystander", file, nfsv4.OPEN4_SHARE_ACCESS_BOTH)
+	must(w.t, err)
+	lock, err := s.lockFile("bystander", file, opened, nfsv4.WRITE_LT, 7)
+	must(w.t, err)
+	steps := [][]operation{
+		{putFH(file), &nfsv4.NfsArgop4_OP_GETATTR{Opgetattr: nfsv4.Getattr4args{AttrRequest: []uint32{1 << nfsv4.FATTR4_SIZE}}}},
+		{putFH(file), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: opened, Count: 4096}}},
+		{putFH(file), &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Stateid: lock, Offset: 4096, Data: []byte("it goes on")}}},
+		lookUp(quiet, "dir", "sub"),
+	}
+	go func() {
+		defer close(b.done)
+		defer s.leave()
+		for i := 0; ; i++ {
+			began := time.Now()
+			if i%10 == 9 {
+				b.newcomer()
+			} else if answer, err := s.run(0, steps[i%len(steps)]...); err != nil || answer.status != nfsv4.NFS4_OK {
+				b.note(answer.status, err)
+			}
+			b.longest = max(b.longest, time.Since(began))
+			b.calls++
+			if len(b.errors) > 10 {
+				return
+			}
+			select {
+			case <-b.stop:
+				b.stillLocked(s, lock)
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return b
+}
+
+func (b *watch) note(status nfsv4.Nfsstat4, err error) {
+	b.errors = append(b.errors, fmt.Sprint(nfsv4.Nfsstat4_name[status], " ", err))
+}
+
+// newcomer mounts and leaves.
+func (b *watch) newcomer() {
+	s, err := login(bystander, 1, 0, "newcomer")
+	if err != nil {
+		b.note(0, fmt.Errorf("newcomer: %w", err))
+		return
+	}
+	if answer, err := s.run(0, lookUp(quiet)...); err != nil || answer.status != nfsv4.NFS4_OK {
+		b.note(answer.status, err)
+	}
+	s.leave()
+}
+
+// stillLocked: locks that were lost are seen by TEST_STATEID.
+func (b *watch) stillLocked(s *session, lock nfsv4.Stateid4) {
+	answer, err := s.run(0, &nfsv4.NfsArgop4_OP_TEST_STATEID{OptestStateid: nfsv4.TestStateid4args{TsStateids: []nfsv4.Stateid4{lock}}})
+	if err != nil || answer.status != nfsv4.NFS4_OK {
+		b.note(answer.status, err)
+		return
+	}
+	tested, ok := answer.results[1].(*nfsv4.NfsResop4_OP_TEST_STATEID).OptestStateid.(*nfsv4.TestStateid4res_NFS4_OK)
+	if !ok || len(tested.TsrResok4.TsrStatusCodes) != 1 || tested.TsrResok4.TsrStatusCodes[0] != nfsv4.NFS4_OK {
+		b.errors = append(b.errors, "the lock is lost")
+	}
+}
+
+// end stops working.
+func (b *watch) end() {
+	close(b.stop)
+	<-b.done
+}
+
+// unharmed fails if the bystander noticed more than it may, or if ganesha ended.
+func (b *watch) unharmed(t testing.TB, stall time.Duration) {
+	t.Helper()
+	if err := b.world.server.Ended(); err != nil {
+		log := b.world.server.Log()
+		t.Fatalf("%v\n%s", err, log[max(0, len(log)-3000):])
+	}
+	for _, fault := range b.errors {
+		t.Errorf("the bystander: %s", fault)
+	}
+	if b.longest > stall {
+		t.Errorf("the bystander waited for %s", b.longest)
+	}
+}
