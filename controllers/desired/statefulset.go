@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -46,7 +47,8 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
 	place(pod, selector, in.FileServer.Spec.Placement)
 	for i := range serverpod.WritableDirs {
-		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
+		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource().
+			WithMedium(corev1.StorageMediumMemory).WithSizeLimit(resource.MustParse(serverpod.WritableSizes[i]))))
 	}
 	pod.WithVolumes(in.Storage.Volumes...)
 	withHandleKeys(in, pod, container)
@@ -55,10 +57,6 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 }
 
 func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {
-	capabilities := make([]corev1.Capability, 0, len(serverpod.Capabilities))
-	for _, c := range serverpod.Capabilities {
-		capabilities = append(capabilities, corev1.Capability(c))
-	}
 	container := corev1ac.Container().
 		WithName(serverContainer).
 		WithImage(in.Images.Server).
@@ -73,7 +71,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 			WithRunAsUser(0).
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
-			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(capabilities...)))
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(in.Storage.Capabilities...)))
 	resources := DataServerResources(in.FileServer)
 	container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](&resources))
 	for i, dir := range serverpod.WritableDirs {

@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // getText asks for metrics on a connection of its own.
@@ -44,11 +45,9 @@ func exporterIsNotReached(t *testing.T) {
 	w := dialWire(t, "10.99.0.1:2049", 1)
 	w.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Count: 5000}})...)
 
-	for _, port := range []string{"9586"} {
-		if conn, err := net.DialTimeout("tcp", "10.99.0.1:"+port, time.Second); err == nil {
-			_ = conn.Close()
-			t.Errorf("port %s is reached from outside of the pod", port)
-		}
+	if conn, err := net.DialTimeout("tcp", "10.99.0.1:9586", time.Second); err == nil {
+		_ = conn.Close()
+		t.Error("the exporter is reached from outside of the pod")
 	}
 	text := getText(t, "http://10.99.0.1:9587/metrics")
 	for _, family := range []string{"nfs_bytes_received_by_export_total{", "nfsv4__op_count{", "rpcs_in_flight"} {
@@ -58,5 +57,35 @@ func exporterIsNotReached(t *testing.T) {
 	}
 	if strings.Contains(text, "10.99.0.1") || strings.Contains(text, "client=") {
 		t.Error("port 9587 tells of client addresses")
+	}
+	if strings.Contains(getText(t, ganeshaMetrics), "client=") {
+		t.Error("ganesha counts by client address")
+	}
+}
+
+// silenceHarmsNothing: who connects to the exporter and says nothing, or reads nothing, holds up neither others nor ganesha's end.
+func silenceHarmsNothing(t *testing.T) {
+	s := boot(t, "silent-scraper", 1)
+	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.settle()
+	connect := func() net.Conn {
+		conn, err := net.Dial("tcp", "127.0.0.1:9586")
+		mustWork(t, "connect to the exporter", err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	connect()
+	began := time.Now()
+	getText(t, ganeshaMetrics)
+	t.Logf("FIGURE the exporter's answer beside a silent client: %s", time.Since(began).Round(time.Millisecond))
+	for range 3 { // As many as wait to be accepted.
+		connect()
+	}
+	began = time.Now()
+	s.stop()
+	took := time.Since(began)
+	t.Logf("FIGURE the end of ganesha beside silent clients of the exporter: %s", took.Round(time.Millisecond))
+	if took >= serverpod.StopAllowance/2 {
+		t.Errorf("it took %s, and is killed after %s", took, serverpod.StopAllowance)
 	}
 }

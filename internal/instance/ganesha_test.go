@@ -478,6 +478,7 @@ func runScenarios(t *testing.T) {
 		{"200 clients with 16 connections each", manyConnections},
 		{"what ganesha counts is told by share", metricsOfGanesha},
 		{"the exporter is not reached from outside", exporterIsNotReached},
+		{"silent clients of the exporter harm nothing", silenceHarmsNothing},
 		{"grace is told", graceIsTold},
 		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},

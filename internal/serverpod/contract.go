@@ -87,8 +87,8 @@ const (
 // Args starts the instance manager in the server image, whose entrypoint is the howdah binary.
 var Args = []string{"server"}
 
-// Capabilities are what the container needs after dropping ALL, with
-// runAsUser 0, allowPrivilegeEscalation false and a read-only root file system
+// Capabilities are what the container of a data server with volumes needs after dropping ALL, with
+// runAsUser 0, allowPrivilegeEscalation false and a read-only root file system; one whose data is in Ceph needs none
 // (measured: without DAC_READ_SEARCH open_by_handle_at fails with EPERM; SETUID and SETGID
 // are for acting as the client's user; CHOWN, FOWNER and FSETID for its chown and
 // chmod; DAC_OVERRIDE for root without squash).
@@ -97,7 +97,11 @@ var Capabilities = []string{
 }
 
 // WritableDirs are the emptyDirs that the read-only root file system needs, besides the volumes.
+// They are in memory: a file of the node's disk is a way to the rest of that disk for who may open files by handle.
 var WritableDirs = []string{RunDir, TempDir, StateDir}
+
+// WritableSizes are how much may be in each. The configuration, which names the networks of all shares, is written beside the one before it.
+var WritableSizes = []string{"256Mi", "16Mi", "16Mi"}
 
 // Connections are the TCP connections of a namespace server's NFS clients.
 type Connections struct {

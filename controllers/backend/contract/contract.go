@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,6 +109,8 @@ type ServerStorage struct {
 	// Volumes and Mounts are those of the pod and of its container, besides what every server has.
 	Volumes []*corev1ac.VolumeApplyConfiguration
 	Mounts  []*corev1ac.VolumeMountApplyConfiguration
+	// Capabilities are what the container needs of the kernel to serve the storage.
+	Capabilities []corev1.Capability
 	// LeaseSeconds and GraceSeconds are those of data servers where spec.nfs leaves them unset.
 	LeaseSeconds, GraceSeconds int32
 	// Describe writes the storage's part of the specification of the DataServer with this number.

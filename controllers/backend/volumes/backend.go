@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // Backend is storage.volumes.
@@ -91,6 +92,7 @@ func (s *Storage) Decide(labels map[string]string) contract.Decision {
 func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) contract.ServerStorage {
 	servers := contract.ServerStorage{
 		Missing:      className == "",
+		Capabilities: capabilities(),
 		LeaseSeconds: 10, GraceSeconds: 20,
 		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
 			spec.WithVolumes(perServer(fs)).WithSharedFileSystemPolicy(sharedFileSystemPolicy(fs)).WithLostVolumes(lostVolumes(fs, ordinal)...)
@@ -188,4 +190,13 @@ func (s *Storage) Remains() string {
 	}
 	return fmt.Sprintf("its data stays in %d claims: %s; to delete it for good: kubectl -n %s delete pvc -l %s=%s",
 		len(names), conditions.List(names, maxNamed), s.FileServer.Namespace, v1alpha1.FileServerLabel, s.FileServer.Name)
+}
+
+// capabilities are those that a ganesha needs to act as clients' users on mounted file systems.
+func capabilities() []corev1.Capability {
+	needed := make([]corev1.Capability, 0, len(serverpod.Capabilities))
+	for _, name := range serverpod.Capabilities {
+		needed = append(needed, corev1.Capability(name))
+	}
+	return needed
 }
