@@ -45,7 +45,7 @@ type Options struct {
 	Images desired.Images
 	// NetworkPolicies are made for each FileServer's pods, unless nil.
 	NetworkPolicies *desired.NetworkPolicies
-	// Clock gives the times of conditions. Required.
+	// Clock says when it is: a servertime.Clock where that decides what is deleted. Required.
 	Clock clock.PassiveClock
 	// WatchNamespaces are the Kubernetes namespaces that the cache has, as given to CacheOptions; none means all.
 	WatchNamespaces []string

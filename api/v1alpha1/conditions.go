@@ -45,6 +45,13 @@ const (
 	FileShareCloned = "Cloned"
 )
 
+// Conditions of a FileShareSnapshotSchedule.
+const (
+	// ScheduleClocksAgree: the clocks of the API server, of the operator and of the storage are less than a minute apart. While they are not, none of the
+	// schedule's snapshots is deleted for an age that it does not have by all of them.
+	ScheduleClocksAgree = "ClocksAgree"
+)
+
 // Conditions of an MLPerfStorageJob.
 const (
 	// JobSucceeded is Unknown while the job runs; its reason tells the step.
@@ -206,6 +213,8 @@ const (
 	ReasonSnapshotLost = "SnapshotLost"
 	// ReasonSnapshotNotReady: the schedule's last snapshot is not Ready; the next is made when it is, or is gone. Of a FileShare: that of spec.source is not.
 	ReasonSnapshotNotReady = "SnapshotNotReady"
+	// ReasonClockSkewed: a clock is wrong; the message says which, how far, and against what.
+	ReasonClockSkewed = "ClockSkewed"
 )
 
 // Reasons of an MLPerfStorageJob's conditions.
@@ -261,6 +270,7 @@ var needsUser = map[string]bool{
 	ReasonMeasurementInvalid:   true,
 	ReasonSnapshotsUnsupported: true,
 	ReasonSnapshotLost:         true,
+	ReasonClockSkewed:          true,
 	ReasonClientFailed:         true,
 	ReasonDeadlineExceeded:     true,
 }

@@ -72,7 +72,7 @@ type FileShareSnapshotScheduleSpec struct {
 	// +optional
 	Execution Execution `json:"execution,omitempty"`
 
-	// retention says which of the schedule's snapshots stay. The newest that is Ready always does.
+	// retention says which of the schedule's snapshots stay. The newest that is Ready always does. Of the others five a minute are deleted at most.
 	// +required
 	Retention SnapshotRetention `json:"retention,omitzero"`
 }
@@ -87,7 +87,8 @@ type SnapshotRetention struct {
 	// +optional
 	KeepLast int32 `json:"keepLast,omitempty"`
 
-	// keepForSeconds is the age up to which they stay: 604800 is a week.
+	// keepForSeconds is the age up to which they stay: 604800 is a week. While no new snapshot becomes Ready, old ones stay, and so do those that
+	// are not old enough by the clocks of the API server, the operator and the storage alike.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=315360000
 	// +optional
@@ -97,7 +98,7 @@ type SnapshotRetention struct {
 // FileShareSnapshotScheduleStatus is what the operator sees of a FileShareSnapshotSchedule.
 // +kubebuilder:validation:MinProperties=1
 type FileShareSnapshotScheduleStatus struct {
-	// conditions are Ready, and Reconciling or Stalled while they are true.
+	// conditions are Ready, ClocksAgree, and Reconciling or Stalled while they are true.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8

@@ -10,7 +10,6 @@ import (
 	_ "time/tzdata" // for schedules: the image has no time zones
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -20,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
+	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/metrics"
 )
@@ -106,6 +106,8 @@ func runOperator(o operatorOptions) error {
 	if err != nil {
 		return err
 	}
+	clock := servertime.New()
+	config.Wrap(clock.Observe)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
@@ -128,7 +130,7 @@ func runOperator(o operatorOptions) error {
 	}
 	ctx := ctrl.SetupSignalHandler()
 	metrics.RegisterProcess(runtimemetrics.Registry, false)
-	options := controllers.Options{Images: o.images, Clock: clock.RealClock{}, WatchNamespaces: o.watchNamespaces, ProvisionClaims: o.provisionClaims, Metrics: runtimemetrics.Registry}
+	options := controllers.Options{Images: o.images, Clock: clock, WatchNamespaces: o.watchNamespaces, ProvisionClaims: o.provisionClaims, Metrics: runtimemetrics.Registry}
 	if o.networkPolicies {
 		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
 	}

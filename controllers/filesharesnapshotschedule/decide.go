@@ -2,7 +2,6 @@ package filesharesnapshotschedule
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +13,6 @@ import (
 // longest is how long a pass relies on its clock going as the wall's does: one that sleeps with its machine wakes up late.
 const longest = time.Hour
 
-// nameTime is the time in a snapshot's name: UTC, so that names sort and are never the same where a time of day comes twice.
-const nameTime = "2006-01-02-1504"
-
 // decision is what a pass is to do, and what it says.
 type decision struct {
 	// create is to be made, nil if nothing is.
@@ -24,6 +20,8 @@ type decision struct {
 	// remove are those that retention does not keep.
 	remove []*v1alpha1.FileShareSnapshot
 	ready  metav1.Condition
+	// clocks says whether the clocks agree.
+	clocks metav1.Condition
 	// since is status.sinceTime; last is for when the last snapshot was asked for, next for when the next will be; zero if there is none.
 	since, last, next time.Time
 	// again is when to look again though nothing happened; 0 means never.
@@ -33,7 +31,7 @@ type decision struct {
 // decide is the whole pass but for reading and writing.
 func decide(o *observed) decision {
 	spec := &o.schedule.Spec
-	d := decision{since: inForceSince(o), last: lastAsked(o)}
+	d := decision{since: inForceSince(o), last: lastAsked(o), clocks: compareClocks(o)}
 	when, err := parseCalendar(spec.Schedule, spec.TimeZone)
 	if err == nil && when.next(o.now).IsZero() {
 		err = fmt.Errorf("spec.schedule: %q is at no time of the next five years", spec.Schedule)
@@ -48,7 +46,7 @@ func decide(o *observed) decision {
 		return d
 	}
 	var expiry time.Time
-	d.remove, expiry = retire(o)
+	d.remove, expiry = retire(o, when)
 	if d.ready = obstacle(o); d.ready.Type == "" {
 		d.plan(o, when)
 	}
@@ -74,7 +72,7 @@ func (d *decision) plan(o *observed, when calendar) {
 		d.ready = conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonSnapshotNotReady, fmt.Sprintf(
 			"no snapshot is made for %s, because FileShareSnapshot %s is not ready: %s", due.Format(time.RFC3339), unready.Name, whyNot(unready)))
 	case isDue:
-		d.create, d.last = snapshotFor(o.schedule, due), due
+		d.create, d.last = snapshotFor(o, due), due
 	}
 }
 
@@ -95,49 +93,6 @@ func obstacle(o *observed) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// retire are the snapshots that retention does not keep, and when the next one will be too old.
-func retire(o *observed) (remove []*v1alpha1.FileShareSnapshot, next time.Time) {
-	var all []made
-	for _, snapshot := range o.snapshots {
-		if snapshot.Status.ReadyTime != nil {
-			all = append(all, made{snapshot.Name, snapshot.Status.ReadyTime.Time, conditions.IsTrue(snapshot.Status.Conditions, v1alpha1.ConditionReady)})
-		}
-	}
-	retention := &o.schedule.Spec.Retention
-	names, next := expired(all, o.now, keep{int(retention.KeepLast), time.Duration(retention.KeepForSeconds) * time.Second})
-	for _, name := range names {
-		at := slices.IndexFunc(o.snapshots, func(s *v1alpha1.FileShareSnapshot) bool { return s.Name == name })
-		remove = append(remove, o.snapshots[at])
-	}
-	return remove, next
-}
-
-// inForceSince is from when on the schedule counts. A changed one, and one that was suspended, begins anew: what it would have asked for before, had
-// it been so then, was not missed.
-func inForceSince(o *observed) time.Time {
-	status := &o.schedule.Status
-	switch {
-	case status.SinceTime == nil:
-		return o.schedule.CreationTimestamp.Time
-	case status.ObservedGeneration == nil || *status.ObservedGeneration != o.schedule.Generation:
-		return o.now
-	}
-	return status.SinceTime.Time
-}
-
-// lastAsked is for when the last snapshot was asked for, by the status or, where that was lost or not written, by the snapshots.
-func lastAsked(o *observed) (last time.Time) {
-	if o.schedule.Status.LastScheduleTime != nil {
-		last = o.schedule.Status.LastScheduleTime.Time
-	}
-	for _, snapshot := range o.snapshots {
-		if at, err := time.Parse(time.RFC3339, snapshot.Annotations[v1alpha1.ScheduledTimeAnnotation]); err == nil && at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
 // newestUnready is the newest of the schedule's snapshots that was never there, nil if there is none.
 func newestUnready(o *observed) (newest *v1alpha1.FileShareSnapshot) {
 	for _, snapshot := range o.snapshots {
@@ -155,19 +110,6 @@ func whyNot(snapshot *v1alpha1.FileShareSnapshot) string {
 	return "nothing is known of it yet"
 }
 
-// snapshotFor is the snapshot for a time of the schedule. It has no owner reference: it stays when the schedule is deleted.
-func snapshotFor(schedule *v1alpha1.FileShareSnapshotSchedule, at time.Time) *v1alpha1.FileShareSnapshot {
-	return &v1alpha1.FileShareSnapshot{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   schedule.Namespace,
-			Name:        schedule.Name + "-" + at.UTC().Format(nameTime),
-			Labels:      map[string]string{v1alpha1.SnapshotScheduleLabel: schedule.Name},
-			Annotations: map[string]string{v1alpha1.ScheduledTimeAnnotation: at.UTC().Format(time.RFC3339)},
-		},
-		Spec: v1alpha1.FileShareSnapshotSpec{FileShareRef: schedule.Spec.FileShareRef},
-	}
-}
-
 // statusOf is the status after a pass. It is pure.
 func statusOf(o *observed, d decision) v1alpha1.FileShareSnapshotScheduleStatus {
 	status := *o.schedule.Status.DeepCopy()
@@ -177,6 +119,7 @@ func statusOf(o *observed, d decision) v1alpha1.FileShareSnapshotScheduleStatus 
 	}
 	status.ObservedGeneration, status.Snapshots = &generation, &count
 	status.SinceTime, status.LastScheduleTime, status.NextScheduleTime = asTime(d.since), asTime(d.last), asTime(d.next)
+	conditions.Set(&status.Conditions, generation, o.now, d.clocks)
 	conditions.SetSummary(&status.Conditions, generation, o.now, d.ready)
 	return status
 }

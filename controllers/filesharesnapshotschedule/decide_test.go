@@ -25,8 +25,10 @@ type world struct {
 	share    *v1alpha1.FileShare
 	refusal  string
 	// slow storage makes none.
-	slow      bool
-	snapshots []*v1alpha1.FileShareSnapshot
+	slow bool
+	// By how much the operator's clock and the storage's are ahead of the API server's.
+	ownAhead, storageAhead time.Duration
+	snapshots              []*v1alpha1.FileShareSnapshot
 	// everMade counts them, and those that are gone.
 	everMade int
 }
@@ -41,10 +43,15 @@ func newWorld(t *testing.T, clock clock.PassiveClock, schedule string, retention
 	return &world{t: t, clock: clock, schedule: object, share: builders.FileShare("ml", "data", "training").Build()}
 }
 
+func (w *world) observed() *observed {
+	now := w.clock.Now()
+	return &observed{now: now, own: now.Add(w.ownAhead), schedule: w.schedule, share: w.share, refusal: w.refusal, snapshots: w.snapshots}
+}
+
 // turn is a pass, and what comes of it.
 func (w *world) turn() decision {
 	w.t.Helper()
-	o := &observed{now: w.clock.Now(), schedule: w.schedule, share: w.share, refusal: w.refusal, snapshots: w.snapshots}
+	o := w.observed()
 	d := decide(o)
 	w.schedule.Status = statusOf(o, d)
 	for _, gone := range d.remove {
@@ -52,6 +59,7 @@ func (w *world) turn() decision {
 	}
 	if d.create != nil {
 		w.everMade++
+		d.create.CreationTimestamp = metav1.NewTime(w.clock.Now())
 		w.snapshots = append(w.snapshots, d.create)
 		if !w.slow {
 			w.storageIsDone(d.create)
@@ -61,7 +69,7 @@ func (w *world) turn() decision {
 }
 
 func (w *world) storageIsDone(snapshot *v1alpha1.FileShareSnapshot) {
-	snapshot.Status.ReadyTime = ptr.To(metav1.NewTime(w.clock.Now()))
+	snapshot.Status.ReadyTime = ptr.To(metav1.NewTime(w.clock.Now().Add(w.storageAhead)))
 	conditions.SetSummary(&snapshot.Status.Conditions, 1, w.clock.Now(), conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, ""))
 }
 
@@ -221,7 +229,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 
 func TestSnapshotsThatTheScheduleDidNotMakeAreNotItsOwn(t *testing.T) {
 	w := newWorld(t, clocktesting.NewFakeClock(noon), "0 * * * *", v1alpha1.SnapshotRetention{KeepLast: 1})
-	own := snapshotFor(w.schedule, noon)
+	own := snapshotFor(w.observed(), noon)
 	for name, change := range map[string]func(*v1alpha1.FileShareSnapshot){
 		"without its label": func(s *v1alpha1.FileShareSnapshot) { s.Labels = nil },
 		"of another share":  func(s *v1alpha1.FileShareSnapshot) { s.Spec.FileShareRef.Name = "other" },

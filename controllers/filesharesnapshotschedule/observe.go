@@ -13,12 +13,16 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 // observed is all that a pass knows.
 type observed struct {
-	now      time.Time
+	// now is the API server's time, own that of the operator's machine.
+	now, own time.Time
+	// pause is how long no snapshot may be deleted; 0 if some may.
+	pause    time.Duration
 	schedule *v1alpha1.FileShareSnapshotSchedule
 	// share is nil if it is not there.
 	share *v1alpha1.FileShare
@@ -29,7 +33,8 @@ type observed struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, schedule *v1alpha1.FileShareSnapshotSchedule) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), schedule: schedule}
+	at := servertime.Read(r.Clock)
+	o := &observed{now: at.Server, own: at.Own, pause: r.removals.pause(schedule.UID), schedule: schedule}
 	var list v1alpha1.FileShareSnapshotList
 	if err := r.Client.List(ctx, &list, client.InNamespace(schedule.Namespace), index.OfSchedule(schedule.Name)); err != nil {
 		return nil, fmt.Errorf("listing FileShareSnapshots: %w", err)

@@ -25,12 +25,14 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader
-	// Clock says when it is.
+	// Clock says when it is: the API server's (controllers/servertime), if it can.
 	Clock clock.PassiveClock
 	// Events takes what the user should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces []string
+
+	removals removals
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshotschedules,verbs=get;list;watch
@@ -42,7 +44,8 @@ type Reconciler struct {
 // Reconcile is one pass over a FileShareSnapshotSchedule.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	schedule := &v1alpha1.FileShareSnapshotSchedule{}
-	if err := r.Client.Get(ctx, request.NamespacedName, schedule); err != nil {
+	// Past the cache: what retention says must be certain before anything is deleted, and the response says what time it is.
+	if err := r.Live.Get(ctx, request.NamespacedName, schedule); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if schedule.DeletionTimestamp != nil {
@@ -94,6 +97,9 @@ func (r *Reconciler) make(ctx context.Context, o *observed, snapshot *v1alpha1.F
 
 // removeExpired deletes snapshots of the schedule, each only as it was looked at.
 func (r *Reconciler) removeExpired(ctx context.Context, o *observed, snapshots []*v1alpha1.FileShareSnapshot) error {
+	if len(snapshots) > 0 {
+		r.removals.note(o.schedule.UID)
+	}
 	for _, snapshot := range snapshots {
 		uid, version := snapshot.UID, snapshot.ResourceVersion
 		err := r.Client.Delete(ctx, snapshot, client.Preconditions{UID: &uid, ResourceVersion: &version})

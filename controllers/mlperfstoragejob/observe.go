@@ -18,15 +18,18 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 // observed is all that a pass knows. What is not there is nil or empty.
 type observed struct {
-	job   *v1alpha1.MLPerfStorageJob
-	now   time.Time
-	share *v1alpha1.FileShare
+	job *v1alpha1.MLPerfStorageJob
+	now time.Time
+	// certain is what it is by the operator's own clock, too, at least: a job is deleted for its age by this.
+	certain time.Time
+	share   *v1alpha1.FileShare
 	// servers are the data servers of the share's FileServer, sorted by name.
 	servers []benchmark.Server
 	// directories are the paths of the share's directories that exist on a data server.
@@ -44,7 +47,8 @@ type observed struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob) (*observed, error) {
-	o := &observed{job: job, now: r.Clock.Now()}
+	at := servertime.Read(r.Clock)
+	o := &observed{job: job, now: at.Server, certain: at.Earliest()}
 	steps := []struct {
 		what string
 		read func() error

@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if expiry, ok := o.expiry(); ok && !o.now.Before(expiry) {
+	if expiry, ok := o.expiry(); ok && !o.certain.Before(expiry) {
 		return apply.Outcome(r.expire(ctx, &job))
 	}
 	stepErr := r.do(ctx, benchmark.Next(o.state()), o)
@@ -103,7 +103,7 @@ func isSaid(err error) bool {
 // nextLook is how long nothing need be done unless an object changes; 0 means for ever.
 func (o *observed) nextLook() time.Duration {
 	if expiry, ok := o.expiry(); ok {
-		return max(expiry.Sub(o.now), time.Millisecond)
+		return min(max(expiry.Sub(o.certain), time.Millisecond), time.Hour) // A clock may be put right meanwhile.
 	}
 	if deadline, ok := o.deadline(); ok && o.job.Status.CompletionTime == nil {
 		return max(deadline.Sub(o.now), time.Millisecond)

@@ -31,7 +31,7 @@ func begun(changes ...func(*observed)) *observed {
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "n"}}
 	share.Status.Mount.Address = "10.0.0.1"
 	conditions.Set(&share.Status.Conditions, 1, began, conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, ""))
-	o := &observed{job: job, now: now, share: share}
+	o := &observed{job: job, now: now, certain: now, share: share}
 	for _, c := range changes {
 		c(o)
 	}

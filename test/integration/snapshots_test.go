@@ -212,6 +212,8 @@ var _ = Describe("A schedule of snapshots", func() {
 		Eventually(func() error { // The operator writes this status, too.
 			before := exists(schedule, namespace, "hourly").DeepCopy()
 			schedule.Status.SinceTime = ptr.To(metav1.NewTime(time.Now().Add(-10 * time.Hour)))
+			// A clock was ahead: the schedule does not stop until then.
+			schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(time.Now().Add(20 * 24 * time.Hour)))
 			return admin.Status().Patch(ctx, schedule, client.MergeFrom(before))
 		}, patience).Should(Succeed())
 		change(schedule, func(s *v1alpha1.FileShareSnapshotSchedule) { s.Annotations = map[string]string{"look": "again"} })
@@ -226,6 +228,7 @@ var _ = Describe("A schedule of snapshots", func() {
 		Expect(count()).To(Equal(1))
 		Expect(exists(&v1alpha1.FileShareSnapshot{}, namespace, "by-hand").DeletionTimestamp).To(BeNil())
 		Expect(exists(schedule, namespace, "hourly").Status.LastScheduleTime.Time).To(BeTemporally("==", last))
+		Expect(conditions.IsTrue(schedule.Status.Conditions, v1alpha1.ScheduleClocksAgree)).To(BeTrue(), conditions.Message(schedule.Status.Conditions, v1alpha1.ScheduleClocksAgree))
 
 		By("leaving them when it is deleted")
 		Expect(admin.Delete(ctx, schedule)).To(Succeed())

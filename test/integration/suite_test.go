@@ -18,7 +18,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -29,6 +28,7 @@ import (
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
+	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/test/builders"
 	"github.com/howdah/howdah/test/tokens"
@@ -125,6 +125,8 @@ func startOperator(environment *envtest.Environment) {
 	Expect(err).NotTo(HaveOccurred())
 	operatorConfig := user.Config()
 	operatorConfig.QPS, operatorConfig.Burst = 200, 400
+	clock := servertime.New()
+	operatorConfig.Wrap(clock.Observe)
 	operatorConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return countWrites{next} })
 
 	metricsAddress = freeAddress()
@@ -136,7 +138,7 @@ func startOperator(environment *envtest.Environment) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controllers.SetupWithManager(ctx, mgr, controllers.Options{
 		Images: desired.Images{Server: serverImage, Howdah: howdahImage},
-		Clock:  clock.RealClock{},
+		Clock:  clock,
 
 		ProvisionClaims: true,
 		Metrics:         runtimemetrics.Registry,

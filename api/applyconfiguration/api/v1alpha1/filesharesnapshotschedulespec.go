@@ -26,7 +26,7 @@ type FileShareSnapshotScheduleSpecApplyConfiguration struct {
 	// execution is Active, or Suspended: then no snapshots are made, nor deleted, and what is missed is not made up for. Unset means Active.
 	// Clients must tolerate new values.
 	Execution *apiv1alpha1.Execution `json:"execution,omitempty"`
-	// retention says which of the schedule's snapshots stay. The newest that is Ready always does.
+	// retention says which of the schedule's snapshots stay. The newest that is Ready always does. Of the others five a minute are deleted at most.
 	Retention *SnapshotRetentionApplyConfiguration `json:"retention,omitempty"`
 }
 

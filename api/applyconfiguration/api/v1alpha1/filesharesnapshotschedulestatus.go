@@ -14,7 +14,7 @@ import (
 //
 // FileShareSnapshotScheduleStatus is what the operator sees of a FileShareSnapshotSchedule.
 type FileShareSnapshotScheduleStatusApplyConfiguration struct {
-	// conditions are Ready, and Reconciling or Stalled while they are true.
+	// conditions are Ready, ClocksAgree, and Reconciling or Stalled while they are true.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

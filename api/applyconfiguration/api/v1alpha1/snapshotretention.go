@@ -11,7 +11,8 @@ package v1alpha1
 type SnapshotRetentionApplyConfiguration struct {
 	// keepLast is how many of the newest stay.
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepForSeconds is the age up to which they stay: 604800 is a week.
+	// keepForSeconds is the age up to which they stay: 604800 is a week. While no new snapshot becomes Ready, old ones stay, and so do those that
+	// are not old enough by the clocks of the API server, the operator and the storage alike.
 	KeepForSeconds *int64 `json:"keepForSeconds,omitempty"`
 }
 
