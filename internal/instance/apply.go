@@ -88,7 +88,7 @@ func (m *manager) prepare(ctx context.Context) (ganesha.Config, *fault) {
 	if exports, err = m.prepareRoots(ctx, exports); err != nil {
 		return ganesha.Config{}, &fault{m.storage.Refusal(), err}
 	}
-	config, err := desiredConfig(m.dataServer, m.withoutLost(exports), m.memory, m.storage, m.own, m.memoryLimit)
+	config, err := desiredConfig(m.dataServer, m.withoutLost(exports), m.memory, m.storage, m.own, m.memoryLimit, m.gateways...)
 	if err != nil {
 		return ganesha.Config{}, &fault{v1alpha1.ReasonInvalidSpec, err}
 	}

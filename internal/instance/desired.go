@@ -33,13 +33,14 @@ func ownAddress() netip.Addr {
 }
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
-// exports; what is particular to the storage is the back end's to say. The memory is what the container may use, in bytes, 0 for all there is.
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64) (ganesha.Config, error) {
+// exports; what is particular to the storage is the back end's to say. The memory is what the container may use, in bytes, 0 for all there is. The pod's own
+// node comes to it from gateways.
+func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64, gateways ...netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
 	}
-	nodes, err := nodeNetworks(server)
+	nodes, err := clusterNodes(server, gateways)
 	if err != nil {
 		return ganesha.Config{}, err
 	}
@@ -89,38 +90,43 @@ func loopbackClients(own netip.Addr) []ganesha.Client {
 	}
 }
 
-// withOwnNode adds the addresses from which the pod's own node comes to it to the Nodes of access rules.
-func withOwnNode(server *internalv1.DataServer, gateways []netip.Addr) *internalv1.DataServer {
-	for _, gateway := range gateways {
-		server.Spec.NodeNetworks = append(server.Spec.NodeNetworks, netip.PrefixFrom(gateway, gateway.BitLen()).String())
-	}
-	return server
+// nodes are the Nodes of access rules.
+type nodes struct {
+	networks []netip.Prefix
+	// known: the operator has told of some. The pod's own node is let in before.
+	known bool
 }
 
-// nodeNetworks are the Nodes of access rules.
-func nodeNetworks(server *internalv1.DataServer) ([]netip.Prefix, error) {
-	networks := make([]netip.Prefix, 0, len(server.Spec.NodeNetworks))
+func clusterNodes(server *internalv1.DataServer, gateways []netip.Addr) (nodes, error) {
+	found := nodes{known: len(server.Spec.NodeNetworks) > 0}
 	for _, text := range server.Spec.NodeNetworks {
 		network, err := ganesha.ParseAddress(text)
 		if err != nil {
-			return nil, fmt.Errorf("spec.nodeNetworks: %w", err)
+			return nodes{}, fmt.Errorf("spec.nodeNetworks: %w", err)
 		}
-		networks = append(networks, network)
+		found.networks = append(found.networks, network)
 	}
-	return networks, nil
+	for _, gateway := range gateways {
+		found.networks = append(found.networks, netip.PrefixFrom(gateway, gateway.BitLen()))
+	}
+	return found, nil
 }
 
-// clientRules are the rules of a share for ganesha. One for nodes alone lets nobody in while no node is known, and is left out: ganesha
-// would take it for everybody's.
-func clientRules(rules []v1alpha1.AccessRule, nodes []netip.Prefix) ([]ganesha.Client, error) {
+// clientRules are the rules of a share for ganesha, where the first one that has a client's address decides. While no node is known, a rule for nodes
+// may be that of any address, so none after it counts: it could give a node more. A rule without an address is left out: ganesha would take it for
+// everybody's.
+func clientRules(rules []v1alpha1.AccessRule, nodes nodes) ([]ganesha.Client, error) {
 	clients := make([]ganesha.Client, 0, len(rules))
 	for i, rule := range rules {
-		client, err := clientRule(rule, nodes)
+		client, err := clientRule(rule, nodes.networks)
 		if err != nil {
 			return nil, fmt.Errorf("access rule %d: %w", i, err)
 		}
 		if len(client.Addresses) > 0 {
 			clients = append(clients, client)
+		}
+		if !nodes.known && slices.Contains(rule.Clients, v1alpha1.ClientNodes) {
+			break
 		}
 	}
 	return clients, nil

@@ -140,9 +140,9 @@ func (m *manager) run(ctx context.Context) error {
 			m.stop(ctx, stopGanesha)
 			return nil
 		case next := <-m.wishes:
-			m.dataServer, m.exports = withOwnNode(next.server, m.gateways), next.exports
-			if nodes, err := nodeNetworks(m.dataServer); err == nil { // What can't be read is said when it is applied.
-				m.nodes.Store(&nodes)
+			m.dataServer, m.exports = next.server, next.exports
+			if nodes, err := clusterNodes(m.dataServer, m.gateways); err == nil { // What can't be read is said when it is applied.
+				m.nodes.Store(&nodes.networks)
 			}
 			if m.storage == nil {
 				m.storage = m.storageOf(next.server)

@@ -35,7 +35,7 @@ func nodesAreLetIn(t *testing.T) {
 		from string
 		path string
 		want nfsv4.Nfsstat4
-	}{{"10.99.0.1", "/default/0", nfsv4.NFS4ERR_NOENT}, {"10.99.0.1", "/everybody/0", nfsv4.NFS4_OK}} {
+	}{{"10.99.0.1", "/default/0", nfsv4.NFS4ERR_NOENT}, {"10.99.0.1", "/everybody/0", nfsv4.NFS4_OK}, {"10.99.0.1", "/reader/0", nfsv4.NFS4ERR_NOENT}} {
 		_, err := one.Stat(t.Context(), user, c.path)
 		mustAnswer(t, "before any node is known, "+c.path, err, c.want)
 	}

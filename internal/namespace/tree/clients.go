@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -12,6 +13,8 @@ type clientNodes struct {
 	// byServer has the networks of each data server; the tree's lock is held for it.
 	byServer map[string][]string
 	current  atomic.Pointer[networkSet]
+	// known: a data server has some. The pod's own node counts before.
+	known atomic.Bool
 }
 
 // set takes what a data server has; nil: it is gone.
@@ -36,7 +39,11 @@ func (n *clientNodes) set(server string, networks []string) {
 		}
 	}
 	n.current.Store(newNetworkSet(all))
+	n.known.Store(slices.ContainsFunc(slices.Collect(maps.Keys(n.byServer)), func(server string) bool { return server != ownNode && len(n.byServer[server]) > 0 }))
 }
+
+// ownNode stands for the pod's own node among data servers. None is called so.
+const ownNode = ""
 
 // SetOwnNode adds the addresses from which the pod's own node comes to it to the Nodes of access rules.
 func (t *Tree) SetOwnNode(gateways []netip.Addr) {
@@ -46,7 +53,7 @@ func (t *Tree) SetOwnNode(gateways []netip.Addr) {
 	for _, gateway := range gateways {
 		own = append(own, netip.PrefixFrom(gateway, gateway.BitLen()).String())
 	}
-	t.clients.set("", own) // No data server is called so.
+	t.clients.set(ownNode, own)
 }
 
 // IsNode tells whether an address is one that Nodes of access rules mean.
@@ -60,6 +67,9 @@ func (n *clientNodes) has(address netip.Addr) bool {
 	set := n.current.Load()
 	return set != nil && set.has(address)
 }
+
+// areUnknown: no node is known yet, so every address may be one's.
+func (n *clientNodes) areUnknown() bool { return n == nil || !n.known.Load() }
 
 // networkSet finds the network of an address in as many steps as there are lengths of networks, not networks: it is asked for every
 // entry of a listing.

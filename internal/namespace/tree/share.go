@@ -49,6 +49,8 @@ type rule struct {
 	clients []netip.Prefix
 	// nodes: the cluster's nodes, too.
 	nodes bool
+	// unknown: this version can't read all of the rule, so it may be for any address.
+	unknown bool
 	// anyPort: the client need not come from a reserved port.
 	anyPort bool
 	Access
@@ -79,9 +81,10 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 
 func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.Mode} }
 
-// newRule parses an access rule. An address that can't be parsed (the schema refuses it) gives nobody access.
+// newRule parses an access rule. One with something that this version does not know (the schema refuses it) gives nobody access.
 func newRule(r v1alpha1.AccessRule) rule {
 	out := rule{anyPort: r.Ports == "" || r.Ports == v1alpha1.PortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
+	out.unknown = r.AccessType != "" && r.AccessType != v1alpha1.AccessReadWrite && r.AccessType != v1alpha1.AccessReadOnly
 	for _, text := range r.Clients {
 		if text == v1alpha1.ClientNodes {
 			out.nodes = true
@@ -89,6 +92,8 @@ func newRule(r v1alpha1.AccessRule) rule {
 			out.clients = append(out.clients, prefix.Masked())
 		} else if addr, err := netip.ParseAddr(text); err == nil {
 			out.clients = append(out.clients, netip.PrefixFrom(addr, addr.BitLen()))
+		} else {
+			out.unknown = true
 		}
 	}
 	return out
@@ -98,15 +103,21 @@ func newRule(r v1alpha1.AccessRule) rule {
 const reservedPorts = 1024
 
 // Access is what the first rule that has the client's address gives; false: the client does not see the share, for its
-// address or for the port that it comes from.
+// address or for the port that it comes from. A rule that may have the address, because no node is known yet, lets no later one decide, as on data servers.
 func (s *Share) Access(client netip.Addr, port uint16) (Access, bool) {
 	client = client.Unmap().WithZone("")
 	for i := range s.rules {
-		if slices.ContainsFunc(s.rules[i].clients, func(p netip.Prefix) bool { return p.Contains(client) }) || s.rules[i].nodes && s.nodes.has(client) {
-			if !s.rules[i].anyPort && (port == 0 || port >= reservedPorts) {
+		rule := &s.rules[i]
+		switch {
+		case rule.unknown:
+			return Access{}, false
+		case slices.ContainsFunc(rule.clients, func(p netip.Prefix) bool { return p.Contains(client) }) || rule.nodes && s.nodes.has(client):
+			if !rule.anyPort && (port == 0 || port >= reservedPorts) {
 				return Access{}, false
 			}
-			return s.rules[i].Access, true
+			return rule.Access, true
+		case rule.nodes && s.nodes.areUnknown():
+			return Access{}, false
 		}
 	}
 	return Access{}, false

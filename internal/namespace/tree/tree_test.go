@@ -382,6 +382,9 @@ func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 		}
 	}
 	in("no data server", "open", false, "192.168.7.2:900")
+	in("no data server, the rule before", "ruled", true, "10.244.3.5:900")
+	in("no data server, a network beside nodes", "ruled", true, "172.16.0.1:900")
+	in("no data server, and what may be a node", "ruled", false, "192.168.7.2:900")
 	tr.SetServer(server("fs-0", "10.244.1.0/31", "192.168.7.2/31", "fd00:7::2/128", "not a network"))
 	for from, want := range map[string]bool{
 		"192.168.7.2:900": true, "192.168.7.3:50000": true, "192.168.7.4:900": false, "10.244.1.1:900": true, "10.244.1.2:900": false,
@@ -400,9 +403,28 @@ func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 	in("one that nobody knows any more", "open", false, "192.168.7.2:900")
 	tr.SetServer(server("fs-1"))
 	in("no node", "open", false, "192.168.7.9:900")
+	in("no node, by a wider rule after that for nodes", "ruled", false, "192.168.7.9:900")
 	tr.SetOwnNode([]netip.Addr{netip.MustParseAddr("10.244.3.1")})
 	in("the pod's own node, as it sees it", "open", true, "10.244.3.1:645")
 	in("a pod beside it", "open", false, "10.244.3.2:645")
+	in("while no other node is known", "ruled", false, "10.244.3.2:645")
+	in("the pod's own node, by the rule for nodes", "ruled", true, "10.244.3.1:645")
+}
+
+func TestARuleThatThisVersionDoesNotKnowLetsNoLaterOneDecide(t *testing.T) {
+	for name, unknown := range map[string]v1alpha1.AccessRule{
+		"a client":      {Clients: []string{"10.0.0.7", "@admins"}},
+		"an accessType": {Clients: []string{"10.0.0.7"}, AccessType: "Append"},
+	} {
+		s := newShare("a", "/a", 0, func(s *v1alpha1.FileShareSpec) {
+			s.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.1"}}, unknown, {Clients: []string{"0.0.0.0/0"}}}
+		})
+		for from, want := range map[string]bool{"10.0.0.1": true, "10.0.0.7": false, "10.0.0.8": false} {
+			if _, ok := NewShare(s).Access(netip.MustParseAddr(from), 50000); ok != want {
+				t.Errorf("%s: %s is let in: %v", name, from, ok)
+			}
+		}
+	}
 }
 
 func TestPermissionIsThatOfTheFirstClassThatTheCallerIsIn(t *testing.T) {
