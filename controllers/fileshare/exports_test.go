@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -159,20 +161,24 @@ func TestADeletedShareAsksForDataThatItWasNeverServedFrom(t *testing.T) {
 		change func(*observed)
 		want   string
 	}{
-		"with Delete":                        {v1alpha1.ReclaimDelete, func(*observed) {}, "create s.fs-0, create s.fs-1"},
-		"with Retain":                        {v1alpha1.ReclaimRetain, func(*observed) {}, ""},
-		"a data server never had it":         {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = &none }, "create s.fs-1"},
-		"a data server can't tell":           {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = nil }, "create s.fs-0, create s.fs-1"},
-		"a data server that goes":            {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[1].DeletionTimestamp = &metav1.Time{Time: noon} }, "create s.fs-0"},
-		"all were asked":                     {v1alpha1.ReclaimDelete, func(o *observed) { o.share.Status.Conditions = deletingConditions() }, ""},
+		"with Delete":                {v1alpha1.ReclaimDelete, func(*observed) {}, "create s.fs-0, create s.fs-1"},
+		"with Retain":                {v1alpha1.ReclaimRetain, func(*observed) {}, ""},
+		"a data server never had it": {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = &none }, "create s.fs-1"},
+		"a data server can't tell":   {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[0].Status.Shares = nil }, "create s.fs-0, create s.fs-1"},
+		"a data server that goes":    {v1alpha1.ReclaimDelete, func(o *observed) { o.dataServers[1].DeletionTimestamp = &metav1.Time{Time: noon} }, "create s.fs-0"},
+		"all were asked": {v1alpha1.ReclaimDelete, func(o *observed) {
+			o.share.Status.Conditions = append(o.share.Status.Conditions, deletingConditions()...)
+		}, ""},
 		"no FileServer any more":             {v1alpha1.ReclaimDelete, func(o *observed) { o.fileServer = nil }, ""},
 		"another share was in its way":       {v1alpha1.ReclaimDelete, keptOut(v1alpha1.ReasonPathConflict), ""},
+		"no pass has looked at it yet":       {v1alpha1.ReclaimDelete, func(o *observed) { o.share.Status.Conditions = nil }, ""},
 		"one share too many":                 {v1alpha1.ReclaimDelete, keptOut(v1alpha1.ReasonTooManyShares), ""},
 		"a FileServer that does not know it": {v1alpha1.ReclaimDelete, func(o *observed) { o.refused = true }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := twoServers()
 			clear(o.exports)
+			keptOut(v1alpha1.ReasonInventoryPending)(o)
 			for i := range o.dataServers {
 				o.dataServers[i].Status.Shares = &has
 			}
@@ -206,6 +212,52 @@ func TestAShareThatWasKeptOutLeavesTheDataOfEarlierOnes(t *testing.T) {
 	delete(o.exports, "fs-1")
 	if got := describe(planRemoval(o)); got != "" {
 		t.Errorf("plan %q", got)
+	}
+}
+
+// Between its finalizer and its first status a share has what such a pass made, or nothing.
+func TestAShareThatNoPassHasLookedAtLeavesTheDataOfEarlierOnes(t *testing.T) {
+	owned := func(object client.Object, by types.UID) {
+		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "FileShare", Name: "s", UID: by, Controller: ptr.To(true)}})
+	}
+	for name, tc := range map[string]struct {
+		change  func(*observed)
+		removes bool
+	}{
+		"nothing is there":          {func(o *observed) { clear(o.exports) }, false},
+		"an earlier share's export": {func(o *observed) { owned(o.exports["fs-0"], "earlier"); delete(o.exports, "fs-1") }, false},
+		"its own export":            {func(o *observed) { owned(o.exports["fs-0"], o.share.UID) }, true},
+		"its own, which ends":       {func(o *observed) { owned(o.exports["fs-0"], o.share.UID); deleted(o.exports["fs-0"]) }, true},
+		"its own place in the storage": {func(o *observed) {
+			clear(o.exports)
+			o.storage = &internalv1.ShareStorage{}
+			owned(o.storage, o.share.UID)
+		}, true},
+		"an earlier place": {func(o *observed) {
+			clear(o.exports)
+			o.storage = &internalv1.ShareStorage{}
+			owned(o.storage, "earlier")
+		}, false},
+		"elsewhere, an earlier export":    {func(o *observed) { foreign(o, -time.Minute) }, false},
+		"elsewhere, its own export":       {func(o *observed) { foreign(o, time.Second) }, true},
+		"elsewhere, and nothing is there": {func(o *observed) { foreign(o, 0); clear(o.exports) }, false},
+	} {
+		o := twoServers()
+		o.share.UID, o.share.Spec.ReclaimPolicy, o.share.Status.Conditions = "this", v1alpha1.ReclaimDelete, nil
+		for _, export := range o.exports {
+			export.OwnerReferences = nil
+		}
+		if tc.change(o); removesData(o) != tc.removes {
+			t.Errorf("%s: removes data: %v", name, removesData(o))
+		}
+	}
+}
+
+// foreign has the share's FileServer in another Kubernetes namespace, with exports that are younger than the share by so much.
+func foreign(o *observed, younger time.Duration) {
+	o.share.Spec.FileServerRef.Namespace, o.share.CreationTimestamp = "storage", metav1.NewTime(noon)
+	for _, export := range o.exports {
+		export.CreationTimestamp = metav1.NewTime(noon.Add(younger))
 	}
 }
 

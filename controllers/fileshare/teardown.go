@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,9 +128,33 @@ func retains(o *observed) bool {
 }
 
 // removesData: the share is to take its data with it. One that its FileServer does not allow any more has no say about its volumes, and
-// one that was never let in has no data there: what there is of its name is an earlier share's.
+// one that was never let in, or never looked at, has no data there: what there is of its name is an earlier share's.
 func removesData(o *observed) bool {
-	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share)
+	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share) && wasBegun(o)
+}
+
+// wasBegun: a pass has decided that the share may be served. Its status says so, or what such a pass made. Without either the share was deleted
+// between its finalizer and its first pass, when it could have been kept out as well.
+func wasBegun(o *observed) bool {
+	if conditions.Reason(o.share.Status.Conditions, v1alpha1.FileSharePlaced) != "" || o.storage != nil && isMadeFor(o.share, o.storage) {
+		return true
+	}
+	for _, export := range o.exports {
+		if isMadeFor(o.share, export) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMadeFor: the object was made for this very share, and not for an earlier one of its name. In another Kubernetes namespace no owner reference says so; there
+// an earlier share's is older than this share.
+func isMadeFor(share *v1alpha1.FileShare, object client.Object) bool {
+	if !naming.IsForeign(share) {
+		return metav1.IsControlledBy(object, share)
+	}
+	made := object.GetCreationTimestamp()
+	return !made.Before(&share.CreationTimestamp)
 }
 
 // wasKeptOut: the share was never served, for another was in its way, or its source could not be copied. One that is served stays so: the older
@@ -147,6 +172,10 @@ func wasKeptOut(share *v1alpha1.FileShare) bool {
 func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting string) error {
 	status := o.share.DeepCopy().Status
 	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting))
+	if conditions.Reason(status.Conditions, v1alpha1.FileSharePlaced) == "" && wasBegun(o) {
+		// What says so now may be gone when the next pass asks.
+		conditions.Set(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.FileSharePlaced, v1alpha1.ReasonDeleting, "the share is being deleted"))
+	}
 	generation := o.share.Generation
 	status.ObservedGeneration = &generation
 	return r.report(ctx, o, status)
