@@ -165,6 +165,9 @@ const (
 	ReasonInventoryPending = "InventoryPending"
 	// ReasonDataMisplaced: directories of the share lie on data servers where clients don't see them; the message names them.
 	ReasonDataMisplaced = "DataMisplaced"
+	// ReasonDirectoriesLeftOut: clients don't see some directories of the share, because their paths are too long to be recorded, or not UTF-8; the message
+	// names them.
+	ReasonDirectoriesLeftOut = "DirectoriesLeftOut"
 	// ReasonDataInSeveralPlaces: several volumes have data of a share of layout Single, which can be on one alone.
 	ReasonDataInSeveralPlaces = "DataInSeveralPlaces"
 	// ReasonStoragePending: the share's place in the FileServer's storage is being made.

@@ -192,6 +192,14 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 				i.MisplacedCount = ptr.To(int32(1))
 			})
 		}, nil, "fs-1:/volumes/3/s/a", 1},
+		"a directory can't be recorded": {spread, func(o *observed) {
+			o.put("a", "fs-0", ready)
+			o.put("b", "fs-0", ready)
+			o.wasDone(1)
+			o.looked("fs-1", 1, func(i *internalv1.ShareInventory) {
+				i.LeftOut, i.LeftOutCount = []string{`volume 0: "long…" (its path has 1,400 characters, and can have 1024)`}, ptr.To(int32(3))
+			})
+		}, nil, `clients don't see fs-1, volume 0: "long…" (its path has 1,400 characters, and can have 1024) and 2 more: whoever runs the FileServer renames them`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			share := tc.share.DeepCopy()

@@ -116,7 +116,7 @@ func (m *manager) allocate(ctx context.Context) ([]*internalv1.ShareExport, erro
 	var exports []*internalv1.ShareExport
 	for _, export := range m.active() {
 		share := shareOf(export)
-		if _, err := clientRules(export.Spec.Access, nil); err != nil {
+		if _, err := clientRules(export.Spec.Access, nodes{known: true}); err != nil {
 			m.failing[share] = &fault{v1alpha1.ReasonInvalidSpec, err}
 		} else if err := next.Allocate(share, inUse); err != nil {
 			m.failing[share] = &fault{internalv1.ReasonExportIDsExhausted, err}

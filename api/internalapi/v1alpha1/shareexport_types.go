@@ -162,6 +162,19 @@ type ShareInventory struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MisplacedCount *int32 `json:"misplacedCount,omitempty"`
+
+	// leftOut are some of the directories that clients don't see because no ShareDirectory can stand for them, with the volume, the path or its
+	// beginning, and why: a path is longer than 1,024 characters, or is not UTF-8.
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	LeftOut []string `json:"leftOut,omitempty"`
+
+	// leftOutCount is how many there are of those.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	LeftOutCount *int32 `json:"leftOutCount,omitempty"`
 }
 
 // MisplacedDirectory is a directory that its ShareDirectory has on another data server or volume.

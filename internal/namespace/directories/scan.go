@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -42,6 +41,9 @@ type sight struct {
 	// misplaced are some of the directories that their ShareDirectories have elsewhere, misplacedCount how many there are.
 	misplaced      []internalv1.MisplacedDirectory
 	misplacedCount int32
+	// leftOut are some of the directories that can have no ShareDirectory, with why; leftOutCount is how many there are.
+	leftOut      []string
+	leftOutCount int32
 	// occupied are the volumes where the root of a share of layout Single is not empty.
 	occupied []int32
 }
@@ -81,6 +83,10 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		k.Log.Error("directories that exist on a data server are not shown, because there are as many as the limit allows: raise it",
 			"share", share.Name, "server", server.Name, "notShown", n, "limit", string(k.Tree.Full(share)), "maxDirectories", share.MaxDirectories)
 	}
+	if n := seen.leftOutCount; n > 0 {
+		k.Log.Error("directories that exist on a data server are not shown, because nothing can stand for them: rename them on the volume",
+			"share", share.Name, "server", server.Name, "notShown", n, "some", seen.leftOut)
+	}
 	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
 		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
 	if seen.misplacedCount > 0 {
@@ -119,7 +125,10 @@ func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool,
 // tellInventory writes what was found into the export's status, unless it is there already.
 func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
 	found := internalv1.ShareInventory{
-		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced,
+		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced, LeftOut: seen.leftOut,
+	}
+	if seen.leftOutCount > 0 {
+		found.LeftOutCount = &seen.leftOutCount
 	}
 	if seen.misplacedCount > 0 {
 		found.MisplacedCount = &seen.misplacedCount
@@ -130,7 +139,7 @@ func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server st
 	// Only this field: the rest of the status is the data server's own to write. The UID keeps it from another object of the name.
 	var patch inventoryPatch
 	patch.Metadata.UID = export.UID
-	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount}
+	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount, found.LeftOut, found.LeftOutCount}
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encode the inventory of share %s: %w", share.Name, err)
@@ -158,6 +167,8 @@ type inventoryInPatch struct {
 	OccupiedVolumes []int32                         `json:"occupiedVolumes"`
 	Misplaced       []internalv1.MisplacedDirectory `json:"misplaced"`
 	MisplacedCount  *int32                          `json:"misplacedCount"`
+	LeftOut         []string                        `json:"leftOut"`
+	LeftOutCount    *int32                          `json:"leftOutCount"`
 }
 
 // tellRoot gives an export's root what clients gave the share's: the volume may be new.
@@ -181,13 +192,19 @@ func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 	group.SetLimit(adoptParallel)
 	var below error
 	err := list.entries(ctx, slot.Volume, rel, func(e nfs.DirEntry) bool {
-		if !e.IsDir || strings.HasPrefix(e.Name, naming.OwnPrefix) || !utf8.ValidString(e.Name) {
+		if !e.IsDir || strings.HasPrefix(e.Name, naming.OwnPrefix) {
 			return true
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
+		if why := whyUnrecordable(path); why != "" {
+			seen.leaveOut(slot.Volume, path, why)
+			return true
+		}
 		if tree.Depth(path) == share.Depth {
 			seen.found.Add(1)
-			group.Go(func() error { return k.adoptEntry(working, share, slot, path, e, above, seen) })
+			group.Go(func() error {
+				return seen.unlessUnrecordable(slot, path, k.adoptEntry(working, share, slot, path, e, above, seen))
+			})
 			return working.Err() == nil
 		}
 		this := once(func() error { return k.adoptEntry(working, share, tree.Slot{}, path, e, above, nil) })
@@ -252,6 +269,8 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return k.seeOther(ctx, share, slot, path, seen)
+	case apierrors.IsInvalid(err):
+		return &errUnrecordable{fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)}
 	case err != nil:
 		return fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)
 	}

@@ -54,6 +54,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonTooManyDirectories:     "Raise spec.maxDirectories, or remove directories.",
 	v1alpha1.ReasonDataServersUnavailable: "Directories of those data servers wait, nothing of them is lost; clients with hard mounts go on by themselves.",
 	v1alpha1.ReasonInventoryPending:       "If a data server never comes back, give up its data of this share by spec.ignoreDataOn.",
+	v1alpha1.ReasonDirectoriesLeftOut:     "Rename those directories on the data server's volume: shorter, and in UTF-8.",
 	v1alpha1.ReasonDataMisplaced:          "Clients don't see those copies. Look at them on the data server, keep what is needed, and remove them there.",
 	v1alpha1.ReasonDataInSeveralPlaces:    "Decide which data server's data counts, and name the others in spec.ignoreDataOn.",
 	v1alpha1.ReasonStoragePending:         "",

@@ -478,6 +478,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
+    - name: leftOut
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: leftOutCount
+      type:
+        scalar: numeric
     - name: misplaced
       type:
         list:

@@ -21,6 +21,11 @@ type ShareInventoryApplyConfiguration struct {
 	Misplaced []MisplacedDirectoryApplyConfiguration `json:"misplaced,omitempty"`
 	// misplacedCount is how many there are of those.
 	MisplacedCount *int32 `json:"misplacedCount,omitempty"`
+	// leftOut are some of the directories that clients don't see because no ShareDirectory can stand for them, with the volume, the path or its
+	// beginning, and why: a path is longer than 1,024 characters, or is not UTF-8.
+	LeftOut []string `json:"leftOut,omitempty"`
+	// leftOutCount is how many there are of those.
+	LeftOutCount *int32 `json:"leftOutCount,omitempty"`
 }
 
 // ShareInventoryApplyConfiguration constructs a declarative configuration of the ShareInventory type for use with
@@ -73,5 +78,23 @@ func (b *ShareInventoryApplyConfiguration) WithMisplaced(values ...*MisplacedDir
 // If called multiple times, the MisplacedCount field is set to the value of the last call.
 func (b *ShareInventoryApplyConfiguration) WithMisplacedCount(value int32) *ShareInventoryApplyConfiguration {
 	b.MisplacedCount = &value
+	return b
+}
+
+// WithLeftOut adds the given value to the LeftOut field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LeftOut field.
+func (b *ShareInventoryApplyConfiguration) WithLeftOut(values ...string) *ShareInventoryApplyConfiguration {
+	for i := range values {
+		b.LeftOut = append(b.LeftOut, values[i])
+	}
+	return b
+}
+
+// WithLeftOutCount sets the LeftOutCount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LeftOutCount field is set to the value of the last call.
+func (b *ShareInventoryApplyConfiguration) WithLeftOutCount(value int32) *ShareInventoryApplyConfiguration {
+	b.LeftOutCount = &value
 	return b
 }
