@@ -129,7 +129,7 @@ const (
 	// ReasonTooManyNodeNetworks: the nodes have more addresses than data servers can be told, so that some nodes can't mount; the message
 	// says how to name them by fewer networks.
 	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
-	// ReasonInUse: the FileServer is being deleted and shares still use it.
+	// ReasonInUse: the FileServer is being deleted and shares still use it, or a FileShare with its data and pods still use its claim.
 	ReasonInUse = "InUse"
 )
 
@@ -142,6 +142,9 @@ const (
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	// ReasonNamespaceNotWatched: spec.fileServerRef names a Kubernetes namespace that the operator was not told to look after.
 	ReasonNamespaceNotWatched = "NamespaceNotWatched"
+	// ReasonDataOfEarlierNamespace: the FileServer has data of a share of this name in an earlier Kubernetes namespace of this name; it is that one's until the
+	// FileServer's spec.handOver gives it to this one.
+	ReasonDataOfEarlierNamespace = "DataOfEarlierNamespace"
 	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
 	ReasonFileServerNotReady = "FileServerNotReady"
 	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
@@ -247,35 +250,36 @@ const (
 // needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
 // a StorageClass, a Secret) is not among them: objects may be made in any order.
 var needsUser = map[string]bool{
-	ReasonApplyFailed:          true,
-	ReasonNameTaken:            true,
-	ReasonInvalidSpec:          true,
-	ReasonExpansionRefused:     true,
-	ReasonVolumeRefused:        true,
-	ReasonTooFewNodes:          true,
-	ReasonScaleInRefused:       true,
-	ReasonTooManyNodeNetworks:  true,
-	ReasonInUse:                true,
-	ReasonPathConflict:         true,
-	ReasonNamespaceNotAllowed:  true,
-	ReasonNamespaceNotWatched:  true,
-	ReasonTooManyShares:        true,
-	ReasonLimitReached:         true,
-	ReasonGrowthRefused:        true,
-	ReasonInvalidDirectories:   true,
-	ReasonDataInSeveralPlaces:  true,
-	ReasonQuotaUnsupported:     true,
-	ReasonQuotaBelowUse:        true,
-	ReasonQuotaAboveCapacity:   true,
-	ReasonCloneRefused:         true,
-	ReasonCloneFailed:          true,
-	ReasonUtilizationTooLow:    true,
-	ReasonMeasurementInvalid:   true,
-	ReasonSnapshotsUnsupported: true,
-	ReasonSnapshotLost:         true,
-	ReasonClockSkewed:          true,
-	ReasonClientFailed:         true,
-	ReasonDeadlineExceeded:     true,
+	ReasonApplyFailed:            true,
+	ReasonNameTaken:              true,
+	ReasonInvalidSpec:            true,
+	ReasonExpansionRefused:       true,
+	ReasonVolumeRefused:          true,
+	ReasonTooFewNodes:            true,
+	ReasonScaleInRefused:         true,
+	ReasonTooManyNodeNetworks:    true,
+	ReasonInUse:                  true,
+	ReasonPathConflict:           true,
+	ReasonNamespaceNotAllowed:    true,
+	ReasonNamespaceNotWatched:    true,
+	ReasonTooManyShares:          true,
+	ReasonLimitReached:           true,
+	ReasonGrowthRefused:          true,
+	ReasonInvalidDirectories:     true,
+	ReasonDataInSeveralPlaces:    true,
+	ReasonQuotaUnsupported:       true,
+	ReasonQuotaBelowUse:          true,
+	ReasonQuotaAboveCapacity:     true,
+	ReasonCloneRefused:           true,
+	ReasonCloneFailed:            true,
+	ReasonUtilizationTooLow:      true,
+	ReasonMeasurementInvalid:     true,
+	ReasonSnapshotsUnsupported:   true,
+	ReasonSnapshotLost:           true,
+	ReasonClockSkewed:            true,
+	ReasonClientFailed:           true,
+	ReasonDeadlineExceeded:       true,
+	ReasonDataOfEarlierNamespace: true,
 }
 
 // NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.

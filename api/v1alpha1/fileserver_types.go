@@ -56,6 +56,14 @@ type FileServerSpec struct {
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
+	// handOver gives what FileShares of a deleted Kubernetes namespace have left here to a new namespace of its name. Without it their data is nobody's: who is
+	// given a name is not given the data of who had it before.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=namespace
+	// +optional
+	HandOver []DataHandOver `json:"handOver,omitempty"`
+
 	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
 	// +optional
 	Drain *Drain `json:"drain,omitempty"`
@@ -146,6 +154,21 @@ type ShareLimits struct {
 	// +kubebuilder:validation:Maximum=8388608
 	// +optional
 	AccessNetworks int32 `json:"accessNetworks,omitempty"`
+}
+
+// DataHandOver gives data to a Kubernetes namespace.
+type DataHandOver struct {
+	// namespace is the name that both namespaces have.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Namespace string `json:"namespace,omitempty"`
+
+	// namespaceUID is the UID of the new one (kubectl get namespace NAME -o jsonpath={.metadata.uid}): a third of that name gets nothing by it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	NamespaceUID string `json:"namespaceUID,omitempty"`
 }
 
 // Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.

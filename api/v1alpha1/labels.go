@@ -42,6 +42,9 @@ const (
 	// to have. A change of it has the kubelet bring the Secret at once.
 	StorageSecretAnnotation = "howdah.io/storage-secret" //nolint:gosec // a name
 
+	// NamespaceUIDAnnotation is on retained ShareDirectories of shares of another Kubernetes namespace than their FileServer's: the UID of that namespace, whose data
+	// they tell of.
+	NamespaceUIDAnnotation = "howdah.io/namespace-uid"
 	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, keeps the operator from changing anything of it, deletion
 	// included. Its status is still reported; clients and servers go on.
 	PausedAnnotation = "howdah.io/paused"

@@ -169,6 +169,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.DataHandOver
+  map:
+    fields:
+    - name: namespace
+      type:
+        scalar: string
+    - name: namespaceUID
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Dataset
   map:
     fields:
@@ -334,6 +343,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
       default: {}
+    - name: handOver
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.v1alpha1.DataHandOver
+          elementRelationship: associative
+          keys:
+          - namespace
     - name: keyGeneration
       type:
         scalar: numeric

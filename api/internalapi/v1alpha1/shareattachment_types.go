@@ -95,6 +95,20 @@ type ShareAttachmentSpec struct {
 	// +required
 	Access []v1alpha1.AccessRule `json:"access,omitempty"`
 
+	// ignoreDataOn are the data servers that the share has given up: nothing new is placed there.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+
+	// namespaceUID is the UID of the share's Kubernetes namespace: what the share leaves is that one's, and not that of a later namespace of the name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	NamespaceUID string `json:"namespaceUID,omitempty"`
+
 	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
 	// +kubebuilder:validation:Minimum=1
 	// +required
@@ -127,7 +141,7 @@ func (a *ShareAttachment) FileShare() *v1alpha1.FileShare {
 	spec := &a.Spec
 	share := &v1alpha1.FileShare{Spec: v1alpha1.FileShareSpec{
 		FileServerRef: v1alpha1.FileServerReference{Name: spec.FileServerRef.Name}, Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth,
-		MaxDirectories: spec.MaxDirectories, UID: spec.UID, GID: spec.GID, Mode: spec.Mode, Access: spec.Access,
+		MaxDirectories: spec.MaxDirectories, UID: spec.UID, GID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn,
 	}}
 	share.Namespace, share.Name, share.UID = a.Namespace, spec.FileShareRef.Name, types.UID(spec.FileShareUID)
 	share.Generation, share.CreationTimestamp, share.DeletionTimestamp = a.Generation, a.CreationTimestamp, a.DeletionTimestamp

@@ -22,6 +22,9 @@ type FileServerSpecApplyConfiguration struct {
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
 	// placement says which nodes data servers run on.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
+	// handOver gives what FileShares of a deleted Kubernetes namespace have left here to a new namespace of its name. Without it their data is nobody's: who is
+	// given a name is not given the data of who had it before.
+	HandOver []DataHandOverApplyConfiguration `json:"handOver,omitempty"`
 	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
 	// pods is for the pods of data servers and of namespace servers.
@@ -77,6 +80,19 @@ func (b *FileServerSpecApplyConfiguration) WithStorage(value *FileServerStorageA
 // If called multiple times, the Placement field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.Placement = value
+	return b
+}
+
+// WithHandOver adds the given value to the HandOver field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HandOver field.
+func (b *FileServerSpecApplyConfiguration) WithHandOver(values ...*DataHandOverApplyConfiguration) *FileServerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHandOver")
+		}
+		b.HandOver = append(b.HandOver, *values[i])
+	}
 	return b
 }
 

@@ -287,6 +287,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: gid
       type:
         scalar: numeric
+    - name: ignoreDataOn
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: inventory
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.InventoryState
@@ -300,6 +306,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: mode
+      type:
+        scalar: string
+    - name: namespaceUID
       type:
         scalar: string
     - name: path

@@ -36,6 +36,10 @@ type ShareAttachmentSpecApplyConfiguration struct {
 	Mode *string `json:"mode,omitempty"`
 	// access are the share's access rules, in order; the first that has the client's address counts.
 	Access []apiv1alpha1.AccessRule `json:"access,omitempty"`
+	// ignoreDataOn are the data servers that the share has given up: nothing new is placed there.
+	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+	// namespaceUID is the UID of the share's Kubernetes namespace: what the share leaves is that one's, and not that of a later namespace of the name.
+	NamespaceUID *string `json:"namespaceUID,omitempty"`
 	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// inventory is Complete once no data server can have a directory of the share that has no ShareDirectory: the FileShare's
@@ -136,6 +140,24 @@ func (b *ShareAttachmentSpecApplyConfiguration) WithAccess(values ...apiv1alpha1
 	for i := range values {
 		b.Access = append(b.Access, values[i])
 	}
+	return b
+}
+
+// WithIgnoreDataOn adds the given value to the IgnoreDataOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the IgnoreDataOn field.
+func (b *ShareAttachmentSpecApplyConfiguration) WithIgnoreDataOn(values ...string) *ShareAttachmentSpecApplyConfiguration {
+	for i := range values {
+		b.IgnoreDataOn = append(b.IgnoreDataOn, values[i])
+	}
+	return b
+}
+
+// WithNamespaceUID sets the NamespaceUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NamespaceUID field is set to the value of the last call.
+func (b *ShareAttachmentSpecApplyConfiguration) WithNamespaceUID(value string) *ShareAttachmentSpecApplyConfiguration {
+	b.NamespaceUID = &value
 	return b
 }
 
