@@ -33,6 +33,7 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 			GID:            share.Spec.GID,
 			Mode:           share.Spec.Mode,
 			Access:         accessRules(share.Spec.Access),
+			IgnoreDataOn:   share.Spec.IgnoreDataOn,
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -35,12 +36,7 @@ func (o *observed) isShared() bool { return backend.Of(o.fileServer).IsShared() 
 
 // isToBeIdle tells whether a data server is in maintenance, or on its way out.
 func (o *observed) isToBeIdle(server string) bool {
-	spec := &o.fileServer.Spec
-	if spec.Drain != nil && slices.Contains(spec.Drain.Servers, server) {
-		return true
-	}
-	ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server)
-	return ok && spec.Replicas > 0 && ordinal >= spec.Replicas
+	return fleet.IsToBeIdle(o.fileServer, server)
 }
 
 // drainLimit is how long after its last directory a data server is kept for its clients.

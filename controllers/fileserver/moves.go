@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -148,8 +149,18 @@ func (o *observed) liveShares() (live, still map[string]bool) {
 // serves tells whether a data server that directories may move to exports a share. What is left of a deleted share is exported nowhere, and
 // any server may keep the record of it.
 func (o *observed) serves(server, share string, live map[string]bool) bool {
-	shares, isTarget := o.exporters[server]
-	return isTarget && (shares[share] || !live[share])
+	shares, isTarget := o.exporters[server] // None of them is leaving.
+	return isTarget && fleet.MayTake(fleet.Server{Name: server, Serves: shares[share] || !live[share]}, o.ignoredBy(share)) == fleet.None
+}
+
+// ignoredBy are the data servers that a share has given up (spec.ignoreDataOn).
+func (o *observed) ignoredBy(share string) []string {
+	for i := range o.shares {
+		if o.shares[i].Name == share {
+			return o.shares[i].Spec.IgnoreDataOn
+		}
+	}
+	return nil
 }
 
 // targets are the data servers that directories may move to.
@@ -197,6 +208,8 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 			p.refused = append(p.refused, what+"FileServer "+o.fileServer.Name+" has no data server of that name")
 		case o.isToBeIdle(request.To):
 			p.refused = append(p.refused, what+"that data server is to be idle (spec.drain.servers, spec.replicas)")
+		case slices.Contains(o.ignoredBy(request.Share), request.To):
+			p.refused = append(p.refused, what+"the share has given that data server up (spec.ignoreDataOn)")
 		case asked[at]:
 			p.refused = append(p.refused, what+"it is to move elsewhere in the same list")
 		case o.owned[at].Spec.DataServerRef.Name == request.To: // Done.

@@ -77,6 +77,27 @@ func does(d decision) string {
 	return strings.Join(all, " and ")
 }
 
+func TestAClaimThatIsReadOnlyIsMountedSo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		modes   []corev1.PersistentVolumeAccessMode
+		options []string
+		want    string
+	}{
+		"read only":                     {[]corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}, []string{"vers=4.1", "hard"}, "vers=4.1,hard,ro"},
+		"read only, and the class says": {[]corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}, []string{"ro", "hard"}, "ro,hard"},
+		"against the class":             {[]corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}, []string{"rw", "hard"}, "hard,ro"},
+		"by many, also to write":        {[]corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany, corev1.ReadWriteMany}, []string{"hard"}, "hard"},
+		"by one node, to write":         {[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, []string{"hard"}, "hard"},
+		"it does not say":               {nil, []string{"hard"}, "hard"},
+	} {
+		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: tc.modes}}
+		p := parameters{mountOptions: tc.options}
+		if got := strings.Join(mountOptionsFor(claim, p), ","); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	now := ptr.To(metav1.Now())
 	const del, keep = corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -14,6 +13,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -94,7 +94,7 @@ func placeOf(o *observed, path string) (*placement.Owner, string) {
 	var slots []placement.Slot
 	for i := range o.dataServers {
 		server := &o.dataServers[i]
-		ready := server.DeletionTimestamp == nil && server.Status.Unreachable.SeenBy == "" && meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionReady)
+		ready := fleet.MayTake(fleet.Now(o.fileServer, server), o.share.Spec.IgnoreDataOn) == fleet.None
 		slots = append(slots, backend.Of(o.fileServer).Slots(server, ready)...)
 	}
 	var owned []placement.Directory

@@ -59,6 +59,17 @@ func TestAClaimBecomesADirectory(t *testing.T) {
 		t.Errorf("a directory that a share declares goes when the list has it not; this one must not:\n%s", diff)
 	}
 
+	for what, change := range map[string]func(*observed){
+		"fs-1 is in maintenance":   func(o *observed) { o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}} },
+		"fs-1 is on its way out":   func(o *observed) { o.fileServer.Spec.Replicas = 1 },
+		"fs-1 was given up":        func(o *observed) { o.share.Spec.IgnoreDataOn = []string{"fs-1"} },
+		"fs-1 is not Ready at all": func(o *observed) { o.dataServers[1].Status.Conditions = nil },
+	} {
+		if d := decide(inShare(change)); len(d.createDirectories) != 2 || d.createDirectories[1].Spec.DataServerRef.Name != "fs-0" {
+			t.Errorf("%s, and the directory goes to %+v", what, d.createDirectories)
+		}
+	}
+
 	onCeph := decide(inShare(func(o *observed) { o.fileServer.Spec.Storage.Ceph.External.Monitors = []string{"10.0.0.1:3300"} }))
 	if onCeph.refusal != "" || len(onCeph.createDirectories) != 2 {
 		t.Errorf("on a Ceph whose shares are given: %+v", onCeph)
@@ -89,14 +100,18 @@ func TestDirectories(t *testing.T) {
 		"no data server": {inShare(func(o *observed) {
 			o.dataServers[0].Status.Conditions, o.dataServers[1].Status.Unreachable.SeenBy = nil, "x"
 		}), true, ""},
-		"no share":               {inShare(func(o *observed) { o.share = nil }), false, `there is no FileShare "home" in namespace "storage"`},
-		"a share that goes":      {inShare(func(o *observed) { now := metav1.Now(); o.share.DeletionTimestamp = &now }), false, "is being deleted"},
-		"another FileServer's":   {inShare(func(o *observed) { o.share.Spec.FileServerRef.Name = "other" }), false, "FileShare home is none of FileServer fs"},
-		"a Single share":         {inShare(func(o *observed) { o.share.Spec.Layout = v1alpha1.LayoutSingle }), false, "has layout Single"},
-		"another depth":          {inShare(func(o *observed) { o.class.Parameters["path"] = "{claim}" }), false, "the share has depth 2, so give 2 names, not 1"},
-		"somebody's directory":   {inShare(func(o *observed) { has(o, "team-a/scratch-3f2a91bc", "") }), false, "is there already and none of this claim's"},
-		"as many as it may have": {inShare(func(o *observed) { o.share.Spec.MaxDirectories = 2 }), false, "as its spec.maxDirectories allows, 2"},
-		"not allowed":            {inShare(func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }), false, "that allows claims of namespace"},
+		"no data server that stays": {inShare(func(o *observed) {
+			o.fileServer.Spec.Drain, o.dataServers[1].Spec.NewDirectories = &v1alpha1.Drain{Servers: []string{"fs-0"}}, internalv1.NewDirectoriesElsewhere
+		}), true, ""},
+		"none that the share has not given up": {inShare(func(o *observed) { o.share.Spec.IgnoreDataOn = []string{"fs-0", "fs-1"} }), true, ""},
+		"no share":                             {inShare(func(o *observed) { o.share = nil }), false, `there is no FileShare "home" in namespace "storage"`},
+		"a share that goes":                    {inShare(func(o *observed) { now := metav1.Now(); o.share.DeletionTimestamp = &now }), false, "is being deleted"},
+		"another FileServer's":                 {inShare(func(o *observed) { o.share.Spec.FileServerRef.Name = "other" }), false, "FileShare home is none of FileServer fs"},
+		"a Single share":                       {inShare(func(o *observed) { o.share.Spec.Layout = v1alpha1.LayoutSingle }), false, "has layout Single"},
+		"another depth":                        {inShare(func(o *observed) { o.class.Parameters["path"] = "{claim}" }), false, "the share has depth 2, so give 2 names, not 1"},
+		"somebody's directory":                 {inShare(func(o *observed) { has(o, "team-a/scratch-3f2a91bc", "") }), false, "is there already and none of this claim's"},
+		"as many as it may have":               {inShare(func(o *observed) { o.share.Spec.MaxDirectories = 2 }), false, "as its spec.maxDirectories allows, 2"},
+		"not allowed":                          {inShare(func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }), false, "that allows claims of namespace"},
 	} {
 		d := decide(tc.o)
 		if len(d.createDirectories) > 0 || d.createVolume != nil || tc.waits != (d.refusal == "") || !strings.Contains(d.refusal, tc.refusal) {

@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,7 +86,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 			PersistentVolumeReclaimPolicy: reclaimPolicyOf(class),
 			StorageClassName:              class.Name,
 			VolumeMode:                    ptr.To(corev1.PersistentVolumeFilesystem),
-			MountOptions:                  p.mountOptions,
+			MountOptions:                  mountOptionsFor(claim, p),
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				NFS: &corev1.NFSVolumeSource{Server: share.Status.Mount.Address, Path: share.Spec.Path},
 			},
@@ -98,6 +99,16 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		volume.Annotations[v1alpha1.CapacityAnnotation] = v1alpha1.CapacityNotEnforced
 	}
 	return volume
+}
+
+// mountOptionsFor has a claim that can be read only mounted so: the kubelet looks at access modes no more than NFS does, and does not look at
+// nfs.readOnly of a PersistentVolume either. A mount that is read-only has no part that is not, submounts of directories on other servers included.
+func mountOptionsFor(claim *corev1.PersistentVolumeClaim, p parameters) []string {
+	writes := func(mode corev1.PersistentVolumeAccessMode) bool { return mode != corev1.ReadOnlyMany }
+	if len(claim.Spec.AccessModes) == 0 || slices.ContainsFunc(claim.Spec.AccessModes, writes) || slices.Contains(p.mountOptions, "ro") {
+		return p.mountOptions
+	}
+	return append(slices.DeleteFunc(slices.Clone(p.mountOptions), func(option string) bool { return option == "rw" }), "ro")
 }
 
 // isEnforced: pods are kept to the volume's size.

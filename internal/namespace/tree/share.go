@@ -29,9 +29,11 @@ type Share struct {
 	Depth  int
 	// MaxDirectories is how many ShareDirectories the share may have.
 	MaxDirectories int
-	Owner          uint32
-	Group          uint32
-	Mode           uint32
+	// IgnoreDataOn are data servers that the share has given up: nothing is placed there.
+	IgnoreDataOn []string
+	Owner        uint32
+	Group        uint32
+	Mode         uint32
 	// InventoryGeneration is that of the inventories that the operator waits for. Inventoried: no data server can have a directory
 	// of the share that has no ShareDirectory.
 	InventoryGeneration int64
@@ -66,7 +68,7 @@ type Access struct {
 func NewShare(o *v1alpha1.FileShare) *Share {
 	s := &Share{
 		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation, Tenant: tenantOf(o),
-		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories),
+		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories), IgnoreDataOn: o.Spec.IgnoreDataOn,
 		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}

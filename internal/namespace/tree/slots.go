@@ -1,9 +1,12 @@
 package tree
 
-import "github.com/howdah/howdah/internal/placement"
+import (
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/placement"
+)
 
 // Slots are the volumes that a new directory of a share may go to, for placement: those of
-// every data server, ready where the server serves the share and takes new directories.
+// every data server, ready where the server serves the share and may take new directories of it (internal/fleet).
 func (t *Tree) Slots(share string) []placement.Slot {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -14,12 +17,18 @@ func (t *Tree) Slots(share string) []placement.Slot {
 		}
 	}
 	var out []placement.Slot
+	var ignored []string
+	if s := t.shares[share]; s != nil {
+		ignored = s.IgnoreDataOn
+	}
 	for _, server := range t.servers {
+		seen := fleet.Server{Name: server.Name, Leaving: server.TakesNone, Serves: server.Address != "" && server.Serves[share] && !server.Unreachable}
+		ready := fleet.MayTake(seen, ignored) == fleet.None
 		for volume := range server.Volumes {
 			slot := Slot{server.Name, volume}
 			out = append(out, placement.Slot{
 				Owner:      placement.Owner{Server: server.Name, Volume: volume},
-				Ready:      server.Address != "" && server.Serves[share] && !server.TakesNone,
+				Ready:      ready,
 				TotalBytes: server.Usage[volume].Total, UsedBytes: server.Usage[volume].Used,
 				ShareDirectories: t.counts[share][slot], Directories: all[slot],
 			})

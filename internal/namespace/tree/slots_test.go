@@ -3,29 +3,35 @@ package tree
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/test/builders"
 )
 
-func TestSpaceOfWhatDataServersShareCountsOnce(t *testing.T) {
+func TestAMkdirGoesToNoServerThatTakesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ceph internalv1.CephFileSystem
-		want Usage
+		server func(*internalv1.DataServer)
+		share  func(*v1alpha1.FileShareSpec)
+		ready  bool
 	}{
-		"volumes of their own": {internalv1.CephFileSystem{}, Usage{2000, 200}},
-		"one Ceph file system": {internalv1.CephFileSystem{Monitors: []string{"10.0.0.1:3300"}}, Usage{1000, 100}},
+		"it serves":                 {ready: true},
+		"it is to be idle":          {server: func(s *internalv1.DataServer) { s.Spec.NewDirectories = internalv1.NewDirectoriesElsewhere }},
+		"nobody reaches it":         {server: func(s *internalv1.DataServer) { s.Status.Unreachable.SeenBy = "x" }},
+		"the share has given it up": {share: func(s *v1alpha1.FileShareSpec) { s.IgnoreDataOn = []string{"fs-0"} }},
+		"another was given up":      {share: func(s *v1alpha1.FileShareSpec) { s.IgnoreDataOn = []string{"fs-1"} }, ready: true},
 	} {
 		tr := New("fs")
-		for _, server := range []string{"fs-0", "fs-1"} {
-			o := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: server}}
-			o.Spec.FileServerRef.Name, o.Spec.Volumes, o.Spec.Ceph = "fs", 1, tc.ceph
-			o.Status.Volumes = []internalv1.VolumeUsage{{Index: ptr.To(int32(0)), TotalBytes: ptr.To(int64(1000)), UsedBytes: ptr.To(int64(100))}}
-			tr.SetServer(o)
+		tr.SetShare(newShare("s", "/s", 0, tc.share))
+		server := &internalv1.DataServer{Spec: internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: "10.0.0.1:2049", Volumes: 1}}
+		server.Name, server.Status.Conditions = "fs-0", builders.ReadyConditions()
+		if tc.server != nil {
+			tc.server(server)
 		}
-		if got := tr.Space(); got != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		tr.SetServer(server)
+		tr.SetExport(builders.ShareExport("ns", "fs", "s", "fs-0"))
+		slots := tr.Slots("s")
+		if len(slots) != 1 || slots[0].Ready != tc.ready {
+			t.Errorf("%s: %+v", name, slots)
 		}
 	}
 }

@@ -39,7 +39,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty those that the message names (rmdir), or set spec.replicas back.",
 	v1alpha1.ReasonDraining:             "Clients that have a data server mounted are waited for: kubectl howdah clients shows who they are. Ending them, or a smaller spec.drain.limitSeconds, makes it shorter; setting spec.replicas or spec.drain.servers back ends it.",
 	v1alpha1.ReasonTooManyNodeNetworks:  "Name the networks that nodes are in, and no pods, in spec.additionalNodeNetworks: what is inside of them needs no place of its own.",
-	v1alpha1.ReasonInUse:                "Delete the FileShares that use it first; until then everything goes on as before.",
+	v1alpha1.ReasonInUse:                "Delete the FileShares, or the pods, that still use it first; until then nothing is removed.",
 
 	v1alpha1.ReasonFileServerNotFound:     "Create the FileServer. A share's fileServerRef can't be changed: if the name is wrong make the share again.",
 	v1alpha1.ReasonNamespaceNotAllowed:    "Whoever keeps the FileServer must allow this namespace in its spec.allowedNamespaces; or the name is wrong: then make the share again.",
@@ -53,6 +53,8 @@ var advice = map[string]string{
 	v1alpha1.ReasonDirectoryInUse:         "List the directory again, or empty it and remove it with rmdir.",
 	v1alpha1.ReasonTooManyDirectories:     "Raise spec.maxDirectories, or remove directories.",
 	v1alpha1.ReasonDataServersUnavailable: "Directories of those data servers wait, nothing of them is lost; clients with hard mounts go on by themselves.",
+	v1alpha1.ReasonDataOfEarlierNamespace: "The FileServer's administrator hands the data over by spec.handOver, as the message says, or the share gets another name.",
+	v1alpha1.ReasonClockSkewed:            "Set the clock that the message names (NTP) on its machine; snapshots are made meanwhile, and none is deleted too early.",
 	v1alpha1.ReasonInventoryPending:       "If a data server never comes back, give up its data of this share by spec.ignoreDataOn.",
 	v1alpha1.ReasonDirectoriesLeftOut:     "Rename those directories on the data server's volume: shorter, and in UTF-8.",
 	v1alpha1.ReasonDataMisplaced:          "Clients don't see those copies. Look at them on the data server, keep what is needed, and remove them there.",

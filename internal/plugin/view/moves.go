@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -78,9 +79,17 @@ func treeOf(w *World, namespace, fileServer string) (*tree.Tree, map[string]bool
 func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 	t, unreachable := treeOf(w, fs.Namespace, fs.Name)
 	for _, server := range t.Servers() {
-		if server.Address != "" && len(server.Serves) > 0 && !server.TakesNone && !unreachable[server.Name] {
-			targets = append(targets, placement.Target{Server: server.Name, Serves: func(share string) bool { return server.Serves[share] }})
+		seen := fleet.Server{Name: server.Name, Leaving: server.TakesNone || fleet.IsToBeIdle(fs, server.Name), Serves: server.Address != "" && len(server.Serves) > 0 && !unreachable[server.Name]}
+		if fleet.MayTake(seen, nil) != fleet.None {
+			continue
 		}
+		targets = append(targets, placement.Target{Server: server.Name, Serves: func(share string) bool {
+			var ignored []string
+			if s, known := t.Share(share); known {
+				ignored = s.IgnoreDataOn
+			}
+			return fleet.MayTake(fleet.Server{Name: server.Name, Serves: server.Serves[share]}, ignored) == fleet.None
+		}})
 	}
 	return targets
 }
