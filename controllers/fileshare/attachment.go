@@ -46,6 +46,7 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 		return attachmentPlan{}
 	}
 	wanted, present := desired.ShareAttachment(o.share), o.attachment
+	wanted.Spec.NamespaceUID = o.namespaceUID
 	wanted.Spec.InventoryGeneration, wanted.Spec.Inventory = found.generation, internalv1.InventoryPending
 	if found.complete {
 		wanted.Spec.Inventory = internalv1.InventoryComplete
@@ -54,7 +55,7 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 		wanted.Spec.Access = present.Spec.Access
 	}
 	switch {
-	case present == nil && !o.refused && o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil && o.grant.Refused == nil:
+	case present == nil && !o.refused && o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil && o.grant.Refused == nil && findEarlierNamespace(o) == nil:
 		return attachmentPlan{create: wanted}
 	case present == nil:
 		return attachmentPlan{}

@@ -3,17 +3,16 @@ package fileshare
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -101,6 +100,9 @@ func findBlock(o *observed) *finding {
 			"there is no FileServer %q in namespace %q; create it, or delete this share and make one that names another",
 			share.Spec.FileServerRef.Name, share.Namespace)}
 	}
+	if earlier := findEarlierNamespace(o); earlier != nil {
+		return earlier
+	}
 	if naming.IsForeign(share) && !isAttached(o) {
 		if other := takenBy(o); other != nil {
 			return describeConflict(o, other)
@@ -186,8 +188,9 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 			continue
 		}
 		present++
-		if !isLeaving(o.fileServer, server) && !isIgnored(o, server.Name) {
-			slots = append(slots, backend.Of(o.fileServer).Slots(server, canServe(o, server))...)
+		switch obstacle := fleet.MayTake(fleet.Of(o.fileServer, server, o.now), o.share.Spec.IgnoreDataOn); obstacle {
+		case fleet.None, fleet.NotServing:
+			slots = append(slots, backend.Of(o.fileServer).Slots(server, obstacle == fleet.None)...)
 		}
 	}
 	if wanted == nil || *wanted == 0 || present < int(*wanted) {
@@ -205,40 +208,6 @@ func wait(number string, wanted *int32) string {
 		return number
 	}
 	return "all data servers known: " + number + " so far"
-}
-
-// readinessLag is how long after a data server's own word the kubelet may take to call its pod ready, on a busy node, too.
-const readinessLag = 30 * time.Second
-
-// canServe: the server serves, or is about to: it never did yet, or says itself that it restarts. Directories are placed once,
-// often in the very moment in which all servers come up: what counted for that moment would count for ever. A
-// DataServer's own status does not tell when its node died: namespace servers say that it does not answer, and where none is
-// there to ask, the FileServer sees that its pod is not ready.
-func canServe(o *observed, server *internalv1.DataServer) bool {
-	if server.Status.Unreachable.SeenBy != "" {
-		return false
-	}
-	if server.Status.ObservedGeneration == nil {
-		return true
-	}
-	ready := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue {
-		return restartsFor(o, server) > 0
-	}
-	unavailable := slices.ContainsFunc(o.fileServer.Status.Servers, func(seen v1alpha1.FileServerServerStatus) bool {
-		return seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable
-	})
-	return !unavailable || o.now.Sub(ready.LastTransitionTime.Time) < readinessLag
-}
-
-// isLeaving: the server is in maintenance, or the FileServer was scaled in, and it stays only until it is idle. The FileServer may know
-// it before its DataServer says so.
-func isLeaving(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
-	if drain := fileServer.Spec.Drain; server.TakesNone() || drain != nil && slices.Contains(drain.Servers, server.Name) {
-		return true
-	}
-	ordinal, err := strconv.Atoi(strings.TrimPrefix(server.Name, fileServer.Name+"-"))
-	return err == nil && fileServer.Spec.Replicas > 0 && ordinal >= int(fileServer.Spec.Replicas)
 }
 
 // soonest is the smallest of the durations that are not 0.

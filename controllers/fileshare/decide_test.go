@@ -13,6 +13,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -215,7 +216,7 @@ func TestDirectoriesGoToDataServersThatServeOrAreAboutTo(t *testing.T) {
 			}}
 		}
 		o.fileServer.Status.Servers = []v1alpha1.FileServerServerStatus{{Name: server.Name, State: tc.state}}
-		if got := canServe(o, server); got != tc.want {
+		if got := fleet.Of(o.fileServer, server, o.now).Serves; got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -340,7 +341,7 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 
 // A share whose data server restarts hears of nothing when the allowance is over: it looks again by itself.
 func TestARestartIsLookedAtAgain(t *testing.T) {
-	for since, again := range map[time.Duration]time.Duration{0: restartAllowance, 4 * time.Second: restartAllowance - 4*time.Second, restartAllowance: 0, -time.Hour: 0} {
+	for since, again := range map[time.Duration]time.Duration{0: fleet.RestartAllowance, 4 * time.Second: fleet.RestartAllowance - 4*time.Second, fleet.RestartAllowance: 0, -time.Hour: 0} {
 		o := twoServers()
 		o.dataServers[1].Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(noon.Add(-since)),

@@ -33,6 +33,8 @@ type observed struct {
 	unwatched bool
 	// attachment is that of a share of another namespace than its FileServer's, nil if there is none.
 	attachment *internalv1.ShareAttachment
+	// namespaceUID is the UID of the share's Kubernetes namespace; "" where that is the FileServer's.
+	namespaceUID string
 	// shares are all shares of the FileServer, under their keys: those of its namespace, and those of others that are attached. This
 	// one is among them, unless it is yet to be attached.
 	shares []v1alpha1.FileShare
@@ -78,7 +80,9 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 		}
 	}
 	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {
-		for _, read := range []func(context.Context, *observed) error{r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource, r.observeLimits} {
+		for _, read := range []func(context.Context, *observed) error{
+			r.observeNamespace, r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource, r.observeLimits,
+		} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
 			}

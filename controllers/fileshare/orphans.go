@@ -46,6 +46,11 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	if found, err := get(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
 		return err
 	}
+	for i := range attachments.Items {
+		if err := r.retainOrphans(ctx, &attachments.Items[i]); err != nil {
+			return err
+		}
+	}
 	for _, orphan := range orphans {
 		if orphan.GetDeletionTimestamp() == nil {
 			if err := r.deleteAsSeen(ctx, orphan); err != nil {

@@ -49,6 +49,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=shareattachments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharesnapshots,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories,verbs=get;list;watch;create;patch;delete;deletecollection
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharedirectories/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete

@@ -21,17 +21,26 @@ func isRetained(directory *internalv1.ShareDirectory) bool {
 func retain(o *observed) []directoryChange {
 	var changes []directoryChange
 	for _, directory := range o.directories {
-		if isRetained(directory) || directory.State() == internalv1.DirectoryCreating {
-			continue
+		if change, needed := retained(directory, o.namespaceUID); needed {
+			changes = append(changes, change)
 		}
-		after := directory.DeepCopy()
-		if after.Labels == nil {
-			after.Labels = map[string]string{}
-		}
-		after.Labels[v1alpha1.RetainedLabel] = v1alpha1.RetainedTrue
-		changes = append(changes, directoryChange{directory, after})
 	}
 	return changes
+}
+
+// retained is a ShareDirectory that is to be left behind, before and after; namespaceUID is of the namespace whose data it tells of, "" where that is the
+// FileServer's.
+func retained(directory *internalv1.ShareDirectory, namespaceUID string) (directoryChange, bool) {
+	if isRetained(directory) || directory.State() == internalv1.DirectoryCreating {
+		return directoryChange{}, false
+	}
+	after := directory.DeepCopy()
+	if after.Labels == nil {
+		after.Labels = map[string]string{}
+	}
+	after.Labels[v1alpha1.RetainedLabel] = v1alpha1.RetainedTrue
+	bind(after, namespaceUID)
+	return directoryChange{directory, after}, true
 }
 
 // useAgain takes a retained ShareDirectory back into use. It is Creating until a namespace
@@ -49,6 +58,7 @@ func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirecto
 	after := directory.DeepCopy()
 	delete(after.Labels, v1alpha1.RetainedLabel)
 	delete(after.Annotations, tree.MadeByAnnotation)
+	delete(after.Annotations, v1alpha1.NamespaceUIDAnnotation)
 	after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
 	if ownerOf(directory) != nil && directory.State() == internalv1.DirectoryReady {
 		after.Status.State = internalv1.DirectoryCreating

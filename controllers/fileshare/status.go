@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -16,6 +15,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -26,10 +26,9 @@ const maxNamed = 5
 // stuck. It is also when the namespace servers' keeper steps in.
 const inFlight = 15 * time.Second
 
-// restartAllowance is how long a data server may be not Ready by its own word before its shares are called so: a restart
+// A data server may be not Ready by its own word for fleet.RestartAllowance before its shares are called so: a restart
 // of a server with 4,096 shares would be 8,192 status writes and as many events of what the FileServer's status tells at once. That
 // it does not answer, which namespace servers notice, counts at once.
-const restartAllowance = 10 * time.Second
 
 // outcome is what came of a decision.
 type outcome struct {
@@ -202,7 +201,7 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 		return "has to drop the export of an earlier share of this name first"
 	case server.Status.ObservedGeneration == nil:
 		return "has not started yet"
-	case !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) && restartsFor(o, server) == 0:
+	case !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) && fleet.RestartsFor(server, o.now) == 0:
 		return "is not ready: " + conditions.Reason(server.Status.Conditions, v1alpha1.ConditionReady)
 	case conditions.IsFalse(export.Status.Conditions, internalv1.ExportServing):
 		return conditions.Message(export.Status.Conditions, internalv1.ExportServing)
@@ -215,24 +214,11 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 	}
 }
 
-// restartsFor is how much longer a data server that is not Ready may restart; 0 if it is Ready, or is so no longer. A time
-// that is still to come is that of another clock, and not waited for.
-func restartsFor(o *observed, server *internalv1.DataServer) time.Duration {
-	ready := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status == metav1.ConditionTrue {
-		return 0
-	}
-	if away := o.now.Sub(ready.LastTransitionTime.Time); away >= 0 {
-		return max(0, restartAllowance-away)
-	}
-	return 0
-}
-
 // restartIn is when the first data server that restarts has done so for too long; 0 if none does.
 func restartIn(o *observed) time.Duration {
 	var first time.Duration
 	for i := range o.dataServers {
-		first = soonest(first, restartsFor(o, &o.dataServers[i]))
+		first = soonest(first, fleet.RestartsFor(&o.dataServers[i], o.now))
 	}
 	return first
 }

@@ -27,7 +27,7 @@ import (
 const retryTeardown = time.Second
 
 // teardown takes a share apart: the namespace has dropped it already (it has a
-// deletion timestamp); then exports, data if so asked, ShareDirectories, volume and claim, and the finalizer at the end.
+// deletion timestamp); then, if its data goes, its claim with the pods that use it; then exports, data if so asked, ShareDirectories, volume and claim, and the finalizer at the end.
 func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
@@ -39,6 +39,11 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 		return ctrl.Result{}, err
 	} else if waiting != "" {
 		return apply.Outcome(r.reportTeardown(ctx, o, waiting))
+	}
+	if waiting, err := r.waitForPods(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	} else if waiting != "" {
+		return ctrl.Result{RequeueAfter: retryPods}, r.reportDeletion(ctx, o, v1alpha1.ReasonInUse, waiting)
 	}
 	if missing := planRecall(o); len(missing) > 0 {
 		return r.recall(ctx, o, missing)
@@ -161,7 +166,7 @@ func isMadeFor(share *v1alpha1.FileShare, object client.Object) bool {
 // counts, and a source only until it was copied.
 func wasKeptOut(share *v1alpha1.FileShare) bool {
 	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
-	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonNamespaceNotAllowed,
+	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonNamespaceNotAllowed, v1alpha1.ReasonDataOfEarlierNamespace,
 		v1alpha1.ReasonSnapshotNotFound, v1alpha1.ReasonSnapshotNotReady, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonQuotaBelowUse:
 		return true
 	}
@@ -170,8 +175,13 @@ func wasKeptOut(share *v1alpha1.FileShare) bool {
 
 // reportTeardown writes what the deletion waits for.
 func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting string) error {
+	return r.reportDeletion(ctx, o, v1alpha1.ReasonDeleting, waiting)
+}
+
+// reportDeletion does so for a reason: Deleting says that exports are being taken away, and planRecall asks for that.
+func (r *Reconciler) reportDeletion(ctx context.Context, o *observed, reason, waiting string) error {
 	status := o.share.DeepCopy().Status
-	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting))
+	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, reason, waiting))
 	if conditions.Reason(status.Conditions, v1alpha1.FileSharePlaced) == "" && wasBegun(o) {
 		// What says so now may be gone when the next pass asks.
 		conditions.Set(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.FileSharePlaced, v1alpha1.ReasonDeleting, "the share is being deleted"))

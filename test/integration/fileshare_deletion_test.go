@@ -30,6 +30,7 @@ func deletingMessage(namespace, share, text string) string {
 	GinkgoHelper()
 	var got metav1.Condition
 	Eventually(func() string {
+		letClaimsGo()
 		got = shareCondition(namespace, share, v1alpha1.ConditionReady)
 		return got.Reason + ": " + got.Message
 	}, patience, "50ms").Should(And(HavePrefix(v1alpha1.ReasonDeleting), ContainSubstring(text)))
@@ -76,6 +77,68 @@ var _ = Describe("Deleting a share", func() {
 		create(late)
 		isGone(late, namespace, "late")
 		Expect(directoriesOf(namespace, "s")).To(HaveKey("d0"))
+	})
+
+	It("with Delete removes no data before the pods that use its claim have ended", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
+		readyShare(namespace, "s")
+		claimAndVolume(namespace, "s")
+		for name, node := range map[string]string{"trainer": "node-a", "pending": "", "other": "node-b"} {
+			claim := "s"
+			if name == "other" {
+				claim = "another"
+			}
+			create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{
+				NodeName:   node,
+				Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}},
+				Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+				}}},
+			}})
+		}
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse)).To(Equal(
+			"reclaimPolicy is Delete, and no data is removed before the pods that use PersistentVolumeClaim s have ended: trainer; delete them, or set reclaimPolicy to Retain, which keeps the data"))
+		isGone(&corev1.PersistentVolumeClaim{}, namespace, "s")
+		settled(namespace)
+		Expect(exportsOf(namespace, "fs-0")["s"].DeletionTimestamp).To(BeNil())
+		Expect(exportsOf(namespace, "fs-0")["s"].Spec.DataPolicy).To(Equal(internalv1.DataRetain))
+
+		By("ending them")
+		Expect(admin.Delete(ctx, exists(&corev1.Pod{}, namespace, "trainer"), client.GracePeriodSeconds(0))).To(Succeed())
+		shareIsGone(namespace, "s", "fs")
+		Expect(directoriesOf(namespace, "s")).To(BeEmpty())
+	})
+
+	It("with Delete keeps what an earlier share of its name left, if it was never looked at", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d").Build())
+		readyShare(namespace, "s")
+		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
+		shareIsGone(namespace, "s", "fs")
+		tellShares(namespace, "fs-0", []string{"s"})
+		// It is paused, so no pass decides about it, and has its finalizer from its maker, as one that was restored.
+		again := builders.FileShare(namespace, "s", "fs").Directories("d").ReclaimPolicy(v1alpha1.ReclaimDelete).Build()
+		again.Finalizers, again.Annotations = []string{v1alpha1.FileShareFinalizer}, map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
+		create(again)
+		settled(namespace)
+		before := exists(&v1alpha1.FileShare{}, namespace, "s").DeepCopy()
+		unseen := before.DeepCopy()
+		unseen.Status = v1alpha1.FileShareStatus{ObservedGeneration: ptr.To(int64(0))}
+		Expect(admin.Delete(ctx, before.DeepCopy())).To(Succeed())
+		Eventually(func() error {
+			now := exists(&v1alpha1.FileShare{}, namespace, "s")
+			after := now.DeepCopy()
+			after.Status = unseen.Status
+			return admin.Status().Patch(ctx, after, client.MergeFrom(now))
+		}, patience).Should(Succeed())
+		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Annotations = nil })
+		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
+		Expect(directoriesOf(namespace, "s")).To(HaveKey("d"))
+		Expect(directoriesOf(namespace, "s")["d"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
 	})
 
 	It("with Delete waits until every data server has removed the data, and says what is removed", func() {

@@ -215,11 +215,35 @@ func letGo(object client.Object, namespace, name string) {
 	_ = admin.Patch(ctx, object, client.MergeFrom(before))
 }
 
+// letClaimsGo does so for the claims of shares that are being deleted, unless a pod uses them.
+func letClaimsGo() {
+	GinkgoHelper()
+	var claims corev1.PersistentVolumeClaimList
+	Expect(admin.List(ctx, &claims, client.HasLabels{v1alpha1.FileShareLabel})).To(Succeed())
+	for i := range claims.Items {
+		claim, share := &claims.Items[i], &v1alpha1.FileShare{}
+		key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Labels[v1alpha1.FileShareLabel]}
+		if claim.DeletionTimestamp == nil || admin.Get(ctx, key, share) != nil || share.DeletionTimestamp == nil {
+			continue
+		}
+		var pods corev1.PodList
+		Expect(admin.List(ctx, &pods, client.InNamespace(claim.Namespace))).To(Succeed())
+		if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+			return p.Spec.NodeName != "" && slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+			})
+		}) {
+			letGo(claim, claim.Namespace, claim.Name)
+		}
+	}
+}
+
 // shareIsGone waits until a deleted share is, while data servers do their part.
 func shareIsGone(namespace, name, fileServer string) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		loadConfigurations(namespace, fileServer)
+		letClaimsGo()
 		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1alpha1.FileShare{}))
 	}, patience, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
 }

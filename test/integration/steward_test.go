@@ -218,8 +218,10 @@ var _ = Describe("A share whose place a steward makes", func() {
 		madeStorage(namespace, "data.training")
 		readyShare(namespace, "data")
 		Expect(admin.Delete(ctx, share)).To(Succeed())
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, patience, "100ms").
-			Should(ContainSubstring("to stop exporting the share"))
+		Eventually(func() string {
+			letClaimsGo()
+			return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message
+		}, patience, "100ms").Should(ContainSubstring("to stop exporting the share"))
 		storage := exists(&internalv1.ShareStorage{}, namespace, "data.training")
 		Expect(storage.DeletionTimestamp).To(BeNil(), "the place goes after the exports")
 		Expect(storage.Spec.DataPolicy).To(Equal(internalv1.DataRetain))

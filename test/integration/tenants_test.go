@@ -243,6 +243,51 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		}, patience, "100ms").Should(BeTrue())
 	})
 
+	It("does not get what an earlier namespace of its name has left, until that is handed over", func() {
+		storage, tenant := sharedFileServer(1), newTenant(true)
+		share := func() *v1alpha1.FileShare {
+			return builders.FileShare(tenant, "data", "fs").OnNamespace(storage).Directories("d").Build()
+		}
+		gone := func() {
+			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, tenant, "data"))).To(Succeed())
+			Eventually(func() bool {
+				loadConfigurations(storage, "fs")
+				return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "data"}, &v1alpha1.FileShare{}))
+			}, patience, "100ms").Should(BeTrue())
+		}
+		create(share())
+		readyTenantShare(storage, tenant, "data")
+		gone()
+		uid := string(exists(&corev1.Namespace{}, "", tenant).UID)
+		Expect(tenantDirectories(storage, tenant, "data")["d"].Annotations).To(HaveKeyWithValue(v1alpha1.NamespaceUIDAnnotation, uid))
+
+		By("as if the namespace had been deleted, and its name given to others")
+		left := tenantDirectories(storage, tenant, "data")["d"]
+		change(&left, func(d *internalv1.ShareDirectory) {
+			d.Annotations[v1alpha1.NamespaceUIDAnnotation] = "of-an-earlier-one"
+		})
+		again := share()
+		again.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		create(again)
+		Expect(expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfEarlierNamespace)).To(
+			ContainSubstring("spec.handOver: [{namespace: " + tenant + ", namespaceUID: " + uid + "}]"))
+		expectShare(tenant, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDataOfEarlierNamespace)
+		settled(tenant)
+		Expect(exportsOf(storage, "fs-0")).To(BeEmpty())
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: tenant + ".data"}, &internalv1.ShareAttachment{}))).To(BeTrue())
+		gone()
+		Expect(tenantDirectories(storage, tenant, "data")["d"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue), "it is not its to remove")
+
+		By("handing it over")
+		create(share())
+		expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfEarlierNamespace)
+		change(exists(&v1alpha1.FileServer{}, storage, "fs"), func(fs *v1alpha1.FileServer) {
+			fs.Spec.HandOver = []v1alpha1.DataHandOver{{Namespace: tenant, NamespaceUID: uid}}
+		})
+		readyTenantShare(storage, tenant, "data")
+		Expect(tenantDirectories(storage, tenant, "data")["d"].Annotations).NotTo(HaveKey(v1alpha1.NamespaceUIDAnnotation))
+	})
+
 	It("leaves nothing behind if somebody takes its finalizer away, but for its data", func() {
 		storage, tenant := sharedFileServer(1), newTenant(true)
 		create(builders.FileShare(tenant, "data", "fs").OnNamespace(storage).ReclaimPolicy(v1alpha1.ReclaimDelete).Build())

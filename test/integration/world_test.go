@@ -219,6 +219,7 @@ func exportsOf(namespace, server string) map[string]*internalv1.ShareExport {
 // says beforehand which shares it has.
 func serveExports(namespace, server string) {
 	GinkgoHelper()
+	letClaimsGo()
 	exports := exportsOf(namespace, server)
 	tellShares(namespace, server, slices.Sorted(maps.Keys(exports)))
 	for _, export := range exports {

@@ -1,0 +1,87 @@
+package fileshare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// A share that takes its data with it gives up its claim first. Kubernetes keeps a claim until no pod uses it, and only then does the data go: until then
+// there may be writes on their way.
+
+const (
+	// retryPods is how often the message is brought up to date. The end of the claim brings the next pass at once.
+	retryPods = 15 * time.Second
+	// podsPerList bounds what one answer of the API server has.
+	podsPerList = 250
+)
+
+// waitForPods deletes the ready-made claim of a share whose data is to be removed, and tells what the removal waits for; "" if for nothing.
+func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, error) {
+	if o.fileServer == nil || !removesData(o) || naming.IsProvisioned(o.share) {
+		return "", nil // The volume of a StorageClass is released before its share is deleted.
+	}
+	key := types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}
+	claim := &corev1.PersistentVolumeClaim{}
+	found, err := get(ctx, r.Live, key, claim)
+	if err != nil || !found || !metav1.IsControlledBy(claim, o.share) {
+		return "", err
+	}
+	if claim.DeletionTimestamp == nil {
+		if err := r.deleteAsSeen(ctx, claim); err != nil {
+			return "", err
+		}
+		if found, err = get(ctx, r.Live, key, claim); err != nil || !found {
+			return "", err
+		}
+	}
+	pods, err := r.podsOf(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if len(pods) == 0 {
+		return fmt.Sprintf("waiting for Kubernetes to let PersistentVolumeClaim %s go, before data is removed", key.Name), nil
+	}
+	return fmt.Sprintf("reclaimPolicy is Delete, and no data is removed before the pods that use PersistentVolumeClaim %s have ended: %s; delete them, or set reclaimPolicy to %s, which keeps the data",
+		key.Name, conditions.List(pods, maxNamed), v1alpha1.ReclaimRetain), nil
+}
+
+// podsOf are the names of the pods that use a claim and have not ended, sorted. They are read past the cache, which has none of them.
+func (r *Reconciler) podsOf(ctx context.Context, claim types.NamespacedName) ([]string, error) {
+	var names []string
+	var pods corev1.PodList
+	for {
+		if err := r.Live.List(ctx, &pods, client.InNamespace(claim.Namespace), client.Limit(podsPerList), client.Continue(pods.Continue)); err != nil {
+			return nil, fmt.Errorf("listing the pods of namespace %s, to find those that use claim %s: %w", claim.Namespace, claim.Name, err)
+		}
+		for i := range pods.Items {
+			if uses(&pods.Items[i], claim.Name) {
+				names = append(names, pods.Items[i].Name)
+			}
+		}
+		if pods.Continue == "" {
+			slices.Sort(names)
+			return names, nil
+		}
+	}
+}
+
+// uses: the pod has the claim and may write to it. One that was never bound to a node has it not yet: Kubernetes does not keep the claim for it.
+func uses(pod *corev1.Pod, claim string) bool {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
