@@ -254,6 +254,8 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 				loadConfigurations(storage, "fs")
 				return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "data"}, &v1alpha1.FileShare{}))
 			}, patience, "100ms").Should(BeTrue())
+			isNoMore(&corev1.PersistentVolumeClaim{}, tenant, naming.ShareClaim("data"))
+			isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(tenant, "data"))
 		}
 		create(share())
 		readyTenantShare(storage, tenant, "data")
