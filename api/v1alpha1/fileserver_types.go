@@ -122,12 +122,12 @@ type FileServerSpec struct {
 // FileServerLimits bounds what shares take of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerLimits struct {
-	// total is for all shares together. Unset means 4096 shares, 100000 directories and 131072 access networks.
+	// total is for all shares together. Unset means 4096 shares, 100000 directories and 131072 access networks, these divided by storage.volumes.perServer.
 	// +optional
 	Total ShareLimits `json:"total,omitempty,omitzero"`
 
 	// perNamespace is for the shares of one Kubernetes namespace together, with those that were made for its claims of StorageClasses. The
-	// FileServer's own namespace is bounded by total alone. Unset means 512 shares, 20000 directories and 16384 access networks.
+	// FileServer's own namespace is bounded by total alone. Unset means 512 shares, 20000 directories and 16384 access networks, divided likewise.
 	// +optional
 	PerNamespace ShareLimits `json:"perNamespace,omitempty,omitzero"`
 }

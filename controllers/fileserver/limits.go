@@ -10,6 +10,7 @@ import (
 
 // directoryLimits are what namespace servers hold clients' mkdir to.
 func directoryLimits(fileServer *v1alpha1.FileServer) internalv1.DirectoryLimits {
-	caps := limits.Of(fileServer, desired.MaxShares(backend.Of(fileServer).ExportsPerShare(fileServer)))
+	exports := backend.Of(fileServer).ExportsPerShare(fileServer)
+	caps := limits.Of(fileServer, desired.MaxShares(exports), exports)
 	return internalv1.DirectoryLimits{Total: int32(caps.Total.Directories), PerNamespace: int32(caps.PerNamespace.Directories)}
 }

@@ -250,7 +250,7 @@ func (r *Reconciler) observeLimits(ctx context.Context, o *observed) error {
 		failed = errors.Join(failed, err)
 		return taken
 	}
-	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o)), allowed, retained)
+	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), backend.Of(o.fileServer).ExportsPerShare(o.fileServer)), allowed, retained)
 	return failed
 }
 

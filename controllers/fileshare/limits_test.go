@@ -48,7 +48,7 @@ func (c *crowd) pass(i int, written bool) (*finding, limits.Grant) {
 			o.shares = append(o.shares, c.shares[i])
 		}
 	}
-	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o)), func(namespace string) bool { return namespace != "stranger" }, func() limits.Taken { return limits.Taken{} })
+	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), func(namespace string) bool { return namespace != "stranger" }, func() limits.Taken { return limits.Taken{} })
 	d := decide(o)
 	if written {
 		c.shares[i].Status = statusOf(o, d, outcome{})

@@ -9,7 +9,7 @@ import (
 )
 
 // Defaults of spec.limits. docs/sizing.md says what they are reckoned by: a namespace server of 512Mi and an operator of 512Mi have 100,000
-// directories, and a data server reads 131,072 access networks within the time that its liveness allows.
+// directories, and a data server reads the access networks of a share once for each of its exports: 131,072 of them in some seconds.
 const (
 	defaultDirectories    = 100_000
 	defaultAccessNetworks = 131_072
@@ -40,20 +40,21 @@ type Caps struct {
 	Total, PerNamespace Usage
 }
 
-// Of are the limits of a FileServer, which can have so many shares at the most. What is unset is spelled out.
-func Of(fs *v1alpha1.FileServer, maxShares int) Caps {
+// Of are the limits of a FileServer, which can have so many shares at the most, and whose data servers have so many exports of each. What is
+// unset is spelled out.
+func Of(fs *v1alpha1.FileServer, maxShares int, exportsPerShare int32) Caps {
 	total, per := fs.Spec.Limits.Total, fs.Spec.Limits.PerNamespace
 	return Caps{
 		FileServer: fs.Name, Namespace: fs.Namespace,
 		Total: Usage{
 			Shares:         min(cmp.Or(int(total.Shares), maxShares), maxShares),
 			Directories:    cmp.Or(int(total.Directories), defaultDirectories),
-			AccessNetworks: cmp.Or(int(total.AccessNetworks), defaultAccessNetworks),
+			AccessNetworks: cmp.Or(int(total.AccessNetworks), defaultAccessNetworks/int(exportsPerShare)),
 		},
 		PerNamespace: Usage{
 			Shares:         cmp.Or(int(per.Shares), defaultSharesPerNamespace),
 			Directories:    cmp.Or(int(per.Directories), defaultDirectoriesPerNamespace),
-			AccessNetworks: cmp.Or(int(per.AccessNetworks), defaultAccessNetworksPerNamespace),
+			AccessNetworks: cmp.Or(int(per.AccessNetworks), defaultAccessNetworksPerNamespace/int(exportsPerShare)),
 		},
 	}
 }

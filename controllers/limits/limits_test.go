@@ -29,11 +29,14 @@ func caps(total, per Usage) Caps {
 
 func TestDefaultsAreSpelledOutAndNoLimitIsAboveTheCeiling(t *testing.T) {
 	fs := builders.FileServer("storage", "fs").Build()
-	if got := Of(fs, 4095); got.Total != (Usage{4095, 100_000, 131_072}) || got.PerNamespace != (Usage{512, 20_000, 16_384}) {
+	if got := Of(fs, 4096, 1); got.Total != (Usage{4096, 100_000, 131_072}) || got.PerNamespace != (Usage{512, 20_000, 16_384}) {
 		t.Errorf("unset: %+v", got)
 	}
+	if got := Of(fs, 4095, 16); got.Total != (Usage{4095, 100_000, 8_192}) || got.PerNamespace != (Usage{512, 20_000, 1_024}) {
+		t.Errorf("unset, with 16 volumes: %+v", got)
+	}
 	fs.Spec.Limits = v1alpha1.FileServerLimits{Total: v1alpha1.ShareLimits{Shares: 4096, Directories: 7}, PerNamespace: v1alpha1.ShareLimits{AccessNetworks: 3}}
-	if got := Of(fs, 4095); got.Total != (Usage{4095, 7, 131_072}) || got.PerNamespace != (Usage{512, 20_000, 3}) {
+	if got := Of(fs, 4095, 16); got.Total != (Usage{4095, 7, 8_192}) || got.PerNamespace != (Usage{512, 20_000, 3}) {
 		t.Errorf("set: %+v", got)
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func capsOf(o *observed) limits.Caps {
-	return limits.Of(o.fileServer, desired.MaxShares(backend.Of(o.fileServer).ExportsPerShare(o.fileServer)))
+	exports := backend.Of(o.fileServer).ExportsPerShare(o.fileServer)
+	return limits.Of(o.fileServer, desired.MaxShares(exports), exports)
 }
 
 // findLimit tells which limit of the FileServer keeps the claim from a share; "" if none does. No share is made that would only wait.
