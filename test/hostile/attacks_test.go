@@ -105,6 +105,9 @@ func suffer(t *testing.T, a attack, from string) {
 	defer cancel()
 	watched := w.watching()
 	note, fault := a.run(ctx, w, from)
+	for a.lasts == 0 && fault == nil && ctx.Err() == nil && w.server.Ended() == nil {
+		note, fault = a.run(ctx, w, from) // Those that are soon over, or are refused, begin again.
+	}
 	if note != "" {
 		note = "; " + note
 	}
