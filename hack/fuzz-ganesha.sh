@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Random sequences of NFS calls for the ganesha of this checkout, built with AddressSanitizer and UndefinedBehaviorSanitizer, on a volume:
-# clients that may write, that may only read, that are let in elsewhere, and strangers. First every operation and every known attack is
+# clients that may write, that may only read, that are let in elsewhere, and that are let in nowhere. First every operation and every known attack is
 # tried on it. It prints steps and findings, each with its seed, and fails on the first one. It needs root and no lab.
 #
 #   hack/fuzz-ganesha.sh [MINUTES [SEED]]     # default: 60, and a seed of the clock; each seed is a server of its own

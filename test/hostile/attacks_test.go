@@ -15,7 +15,7 @@ import (
 const (
 	// envSeconds is how long each attack goes on; make bench-hostile sets it, and asks for the goals of time.
 	envSeconds = "HOWDAH_HOSTILE_SECONDS"
-	// attackLasts is how long one goes on in make test, holdLasts one that holds connections: long enough that nobody takes it for a
+	// attackLasts is how long one goes on in make test, holdLasts one that holds connections: long enough that it is not taken for a
 	// busy machine.
 	attackLasts, holdLasts = 500 * time.Millisecond, 7 * time.Second
 	// goalStall is the longest that others may wait, where goals of time are asked for; elsewhere looseStall tells slow from stopped.
@@ -24,7 +24,7 @@ const (
 	goalMemory = 128 << 20
 )
 
-// attack is what somebody does to others.
+// attack is what one client does to others.
 type attack struct {
 	name string
 	// by are the addresses that do it, each on a server of its own.
@@ -38,40 +38,41 @@ type attack struct {
 	lasts time.Duration
 }
 
-var anybody = []string{stranger, guest}
+// unshared are the clients that the share does not let in.
+var unshared = []string{unlisted, guest}
 
 var attacks = []attack{
 	// Those that once ended a server, as they were found.
-	{"a READDIR is sent again in its slot", anybody, readdirAgain, true, 0},
-	{"a PROXY header says LOCAL", anybody, proxyLocal, true, 0},
-	{"credentials are of RPCSEC_GSS", anybody, gss, true, 0},
-	{"operations of 4.2 have no handle", anybody, noHandle, true, 0},
-	{"LAYOUTRETURN of a file system has no handle", anybody, layoutreturnFSID, true, 0},
+	{"a READDIR is sent again in its slot", unshared, readdirAgain, true, 0},
+	{"a PROXY header says LOCAL", unshared, proxyLocal, true, 0},
+	{"credentials are of RPCSEC_GSS", unshared, gss, true, 0},
+	{"operations of 4.2 have no handle", unshared, noHandle, true, 0},
+	{"LAYOUTRETURN of a file system has no handle", unshared, layoutreturnFSID, true, 0},
 	{"CLOSE gets a lock's state ID", []string{readOnly, readWrite}, closeLock, false, 0},
 	{"a READ is sent again in its slot", []string{readOnly, readWrite}, readAgain, false, 0},
 	{"owners are taken over while they lock", []string{readWrite}, expireWhileLocking, false, 0},
-	{"clients begin again while their sessions are used", anybody, expireWhileUsing, true, 0},
-	// Those that had nobody answered.
-	{"600 connections send one byte", anybody, oneByte, true, holdLasts},
-	{"600 connections send the start of a PROXY header", anybody, proxyStart, true, holdLasts},
-	{"5,000 connections do nothing", anybody, idleConnections, true, holdLasts},
-	{"connections come and go", anybody, comeAndGo, true, 0},
+	{"clients begin again while their sessions are used", unshared, expireWhileUsing, true, 0},
+	// Those that kept answers from all clients.
+	{"600 connections send one byte", unshared, oneByte, true, holdLasts},
+	{"600 connections send the start of a PROXY header", unshared, proxyStart, true, holdLasts},
+	{"5,000 connections do nothing", unshared, idleConnections, true, holdLasts},
+	{"connections come and go", unshared, comeAndGo, true, 0},
 	{"200 calls read attributes of a FIFO", []string{readWrite}, fifo, false, 0},
-	{"sessions are destroyed whose callbacks nobody answers", anybody, silentCallbacks, true, 0},
+	{"sessions are destroyed whose callbacks have no answer", unshared, silentCallbacks, true, 0},
 	{"a file of 8 EiB is walked", []string{readWrite}, sparse, false, 0},
 	{"answers are not read", []string{readOnly, readWrite}, unread, true, 0},
 	// Those that took memory.
-	{"records of 300 MB", anybody, bigRecords, true, 0},
-	{"records of a million fragments", anybody, fragments, true, 0},
-	{"6,000 client IDs", anybody, manyClients, true, 0},
-	{"20,000 sessions of one client", anybody, manySessions, true, 0},
+	{"records of 300 MB", unshared, bigRecords, true, 0},
+	{"records of a million fragments", unshared, fragments, true, 0},
+	{"6,000 client IDs", unshared, manyClients, true, 0},
+	{"20,000 sessions of one client", unshared, manySessions, true, 0},
 	// Those that took or changed what is others'.
-	{"EXCHANGE_ID has another client's owner", anybody, anothersOwner, true, 0},
-	{"sessions and client IDs are guessed", anybody, guess, true, 0},
-	{"CREATE_SESSION is sent again with an IRD", anybody, sessionAgain, true, 0},
+	{"EXCHANGE_ID has another client's owner", unshared, anothersOwner, true, 0},
+	{"sessions and client IDs are guessed", unshared, guess, true, 0},
+	{"CREATE_SESSION is sent again with an IRD", unshared, sessionAgain, true, 0},
 	{"a read-only client changes data", []string{readOnly}, readOnlyChanges, true, 0},
 	// Beside NFS.
-	{"metrics are asked for and not read", anybody, silentMetrics, true, 0},
+	{"metrics are asked for and not read", unshared, silentMetrics, true, 0},
 }
 
 // TestAttacks runs each attack beside a client that behaves well at another address: it goes on within a second, keeps its lock,
@@ -90,7 +91,7 @@ func TestAttacks(t *testing.T) {
 
 func who(address string) string {
 	return map[string]string{
-		stranger: "a stranger", guest: "a guest of another share", readOnly: "a read-only client", readWrite: "a read-write client",
+		unlisted: "an unlisted client", guest: "a guest of another share", readOnly: "a read-only client", readWrite: "a read-write client",
 	}[address]
 }
 

@@ -131,7 +131,7 @@ func holding(w *world, from, owner string, minor uint32) (*states, error) {
 		c := &table{world: w, role: r, minor: minor, s: &states{session: s, role: r, file: w.handles["share/dir/file"]}}
 		return c.s, c.renew()
 	}
-	return nil, fmt.Errorf("nobody is at %s", from)
+	return nil, fmt.Errorf("no role has the address %s", from)
 }
 
 func closeLock(ctx context.Context, w *world, from string) (string, error) {

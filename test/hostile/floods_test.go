@@ -90,7 +90,7 @@ func comeAndGo(ctx context.Context, _ *world, from string) (string, error) {
 	return fmt.Sprintf("%d connections (%v)", begun, last), nil
 }
 
-// fifo: whoever opens it waits for somebody who writes.
+// fifo: opening it waits for a process that writes.
 func fifo(_ context.Context, w *world, from string) (string, error) {
 	answered, last := times(50, func(i int) error {
 		s, err := login(from, 2, 1000, fmt.Sprint("fifo ", i))
@@ -317,7 +317,7 @@ func manySessions(ctx context.Context, _ *world, from string) (string, error) {
 	return fmt.Sprintf("%d were made, then %s", made, nfsv4.Nfsstat4_name[status]), nil
 }
 
-// anothersOwner: whoever knows the owner string of a client must not end its state from elsewhere.
+// anothersOwner: a client that knows the owner string of another must not end its state from another address.
 func anothersOwner(ctx context.Context, _ *world, from string) (string, error) {
 	verifier := uint64(1000)
 	return again(ctx, func() error {

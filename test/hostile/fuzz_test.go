@@ -35,9 +35,9 @@ func lanesOf(seed uint64) []role {
 	case 0:
 		return []role{all[readWrite], all[readWrite], all[readOnly], all[guest]}
 	case 1:
-		return []role{all[stranger], all[guest], all[readOnly]}
+		return []role{all[unlisted], all[guest], all[readOnly]}
 	case 2:
-		return []role{all[readWrite], all[readOnly], all[stranger]}
+		return []role{all[readWrite], all[readOnly], all[unlisted]}
 	default:
 		return []role{all[readOnly], all[readOnly], all[guest]}
 	}

@@ -79,8 +79,8 @@ func (l *lane) run(steps int, count *atomic.Int64) {
 		}
 		s, err := l.session()
 		if err != nil {
-			// A gate that takes no connection of a stranger ends its lane; others are put off while something expires.
-			if away++; away > 40 && l.role.address == stranger || away > 400 {
+			// A gate that takes no connection of an unlisted client ends its lane; others are put off while something expires.
+			if away++; away > 40 && l.role.address == unlisted || away > 400 {
 				return
 			}
 			time.Sleep(25 * time.Millisecond)

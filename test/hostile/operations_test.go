@@ -100,7 +100,7 @@ var roles = []role{
 	{"read-write client", readWrite, nfsv4.OPEN4_SHARE_ACCESS_BOTH, true},
 	{"read-only client", readOnly, nfsv4.OPEN4_SHARE_ACCESS_READ, false},
 	{"guest of another share", guest, 0, false},
-	{"stranger", stranger, 0, false},
+	{"unlisted client", unlisted, 0, false},
 }
 
 // table tries all cells of one role.
@@ -132,7 +132,7 @@ func (c *table) enter() bool {
 			_ = s.Close() // It is not used any more.
 			c.s = nil
 		}
-		if c.role.address == stranger && closed(err) {
+		if c.role.address == unlisted && closed(err) {
 			c.away++
 			return false
 		}
@@ -237,7 +237,7 @@ func (c *table) fill() (faults []string) {
 					break
 				}
 				for _, a := range arguments {
-					// Whoever is closed out before a byte is read has no cells to try.
+					// A client that is closed out before a byte is read has no cells to try.
 					if c.calls == 0 && c.away >= 500 {
 						return faults
 					}

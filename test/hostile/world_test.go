@@ -17,10 +17,10 @@ import (
 	"github.com/howdah/howdah/internal/ganesha/realtest"
 )
 
-// Who is who. A guest is let in to one share, and attacks the other; a stranger is let in nowhere.
+// Who is who. A guest is let in to one share, and attacks the other; an unlisted client is let in nowhere.
 const (
 	readWrite, readOnly, guest = realtest.Address1, realtest.Address2, realtest.Address3
-	stranger, bystander        = realtest.Address4, realtest.Address5
+	unlisted, bystander        = realtest.Address4, realtest.Address5
 
 	volume = "/volumes/hostile/0"
 	// share has the files that are attacked, elsewhere is the guest's, quiet is the bystander's alone.
