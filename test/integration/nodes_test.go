@@ -94,6 +94,9 @@ var _ = Describe("The nodes of the cluster", func() {
 			}
 			var found []string
 			for _, rule := range policy.Spec.Ingress {
+				if !isForNFS(rule) {
+					continue
+				}
 				for _, peer := range rule.From {
 					if peer.IPBlock != nil {
 						found = append(found, peer.IPBlock.CIDR)
