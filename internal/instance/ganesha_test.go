@@ -491,6 +491,21 @@ func runScenarios(t *testing.T) {
 		{"volumes that are file systems of their own serve", ownVolumesServe},
 		{"a replaced volume is refused until the lost one is given up", replacedVolumeIsRefused},
 		{"a forged handle ends at the volume", aForgedHandleEndsAtTheVolume},
+		{"read-only clients change nothing", readersChangeNothing},
+		{"operations without a handle are refused", withoutAHandle},
+		{"operations that are off are refused", operationsThatAreOff},
+		{"requests that are sent again are harmless", sentAgain},
+		{"a busy slot holds no thread", busySlots},
+		{"VERIFY compares what was sent", verifyIsBounded},
+		{"state IDs of another type are refused", statesOfAnotherType},
+		{"state IDs of another client are refused", statesOfAnotherClient},
+		{"names with a NUL are refused", namesWithNUL},
+		{"squash holds whatever changed the export", squashHolds},
+		{"nothing leads out of a share", nothingLeadsOut},
+		{"shares of others are not shown", sharesOfOthers},
+		{"whatever lies on a volume holds no thread", nothingHoldsAThread},
+		{"extended attributes need permissions", xattrsNeedPermissions},
+		{"a socket leads to no other file", socketsLeadNowhere},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)

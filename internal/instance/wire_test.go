@@ -22,6 +22,7 @@ type wire struct {
 	minor      uint32
 	session    [nfsv4.NFS4_SESSIONID_SIZE]byte
 	sequence   uint32
+	clientID   uint64
 }
 
 // operation is one of nfsv4, or bytes that are one.
@@ -83,13 +84,15 @@ func dialWireAs(t *testing.T, owner, address string, minor uint32) *wire {
 	}})
 	id := known[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
 	channel := nfsv4.ChannelAttrs4{
-		CaMaxrequestsize: 1 << 16, CaMaxresponsesize: 1 << 16, CaMaxresponsesizeCached: 4096, CaMaxoperations: 32, CaMaxrequests: 1,
+		CaMaxrequestsize: 1 << 16, CaMaxresponsesize: 1 << 16, CaMaxresponsesizeCached: 1 << 16, CaMaxoperations: 32, CaMaxrequests: 1,
 	}
 	_, made := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
 		CsaClientid: id.EirClientid, CsaSequence: id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
 		CsaCbProgram: 0x40000000, CsaSecParms: []nfsv4.CallbackSecParms4{&nfsv4.CallbackSecParms4_AUTH_NONE{}},
 	}})
+	w.clientID = id.EirClientid
 	w.session = made[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
+	w.run(client.Credentials{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}) // Before it nothing is opened.
 	return w
 }
 
@@ -119,9 +122,16 @@ func (w *wire) results(cred client.Credentials, operations ...operation) []nfsv4
 // send returns the status and those results, from the first, that nfsv4 knows.
 func (w *wire) send(cred client.Credentials, operations ...operation) (nfsv4.Nfsstat4, []nfsv4.NfsResop4) {
 	w.t.Helper()
-	mustWork(w.t, "set a deadline", w.connection.SetDeadline(time.Now().Add(patience)))
+	answer, err := w.exchange(w.encode(cred, operations...))
+	mustWork(w.t, "receive", err)
+	return w.decode(answer)
+}
+
+// encode gives the record of a compound.
+func (w *wire) encode(cred client.Credentials, operations ...operation) []byte {
+	w.t.Helper()
 	var credentials, call bytes.Buffer
-	parms := rpcv2.AuthsysParms{Machinename: "wire", Uid: cred.UID, Gid: cred.GID}
+	parms := rpcv2.AuthsysParms{Machinename: "wire", Uid: cred.UID, Gid: cred.GID, Gids: cred.GIDs}
 	_, err := parms.WriteTo(&credentials)
 	mustWork(w.t, "encode credentials", err)
 	header := rpcv2.RpcMsg{Xid: 1, Body: &rpcv2.RpcMsgBody_CALL{Cbody: rpcv2.CallBody{
@@ -138,13 +148,25 @@ func (w *wire) send(cred client.Credentials, operations ...operation) (nfsv4.Nfs
 		_, err := op.WriteTo(&call)
 		mustWork(w.t, "encode an operation", err)
 	}
-	_, err = w.connection.Write(rpc.FinishRecord(call.Bytes()))
-	mustWork(w.t, "send", err)
-	answer, err := rpc.ReadRecord(w.connection, 1<<20)
-	mustWork(w.t, "receive", err)
+	return rpc.FinishRecord(call.Bytes())
+}
+
+// exchange sends a record and gives the answer's.
+func (w *wire) exchange(record []byte) ([]byte, error) {
+	w.t.Helper()
+	mustWork(w.t, "set a deadline", w.connection.SetDeadline(time.Now().Add(patience)))
+	if _, err := w.connection.Write(record); err != nil {
+		return nil, err
+	}
+	return rpc.ReadRecord(w.connection, 1<<20)
+}
+
+// decode returns the status of an answer and those results, from the first, that nfsv4 knows.
+func (w *wire) decode(answer []byte) (nfsv4.Nfsstat4, []nfsv4.NfsResop4) {
+	w.t.Helper()
 	reader := bytes.NewReader(answer)
 	var reply rpcv2.RpcMsg
-	_, err = reply.ReadFrom(reader)
+	_, err := reply.ReadFrom(reader)
 	mustWork(w.t, "decode a reply", err)
 	var status, tag, count uint32
 	for _, word := range []*uint32{&status, &tag, &count} {
