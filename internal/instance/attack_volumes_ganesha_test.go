@@ -1,9 +1,11 @@
 package instance
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // workers is more than ganesha has threads that serve.
@@ -127,6 +130,7 @@ func socketsLeadNowhere(t *testing.T) {
 	})...), nfsv4.NFS4_OK)
 	mustWork(t, "remove its name", os.Remove(share+"socket"))
 	mustWork(t, "put a link in its place", os.Symlink(secret, share+"socket"))
+	mustWork(t, "as its user would", os.Lchown(share+"socket", 1000, 1000))
 	w.mustAnswer("SETATTR", user, []operation{putHandle(handle), setMode(0o777)}, nfsv4.NFS4_OK)
 	w.mustAnswer("SETATTR of a time", user, []operation{putHandle(handle), setModifyTime()}, nfsv4.NFS4_OK)
 	about, err := os.Stat(secret)
@@ -158,4 +162,32 @@ func setModifyTime() operation {
 	return &nfsv4.NfsArgop4_OP_SETATTR{Opsetattr: nfsv4.Setattr4args{ObjAttributes: nfsv4.Fattr4{
 		Attrmask: nfsv4.Bitmap4{0, 1 << (nfsv4.FATTR4_TIME_MODIFY_SET - 32)}, AttrVals: values,
 	}}}
+}
+
+// slowOperationsAreNamed: what counts as slow here is what takes a millisecond, which a write to the disk does.
+func slowOperationsAreNamed(t *testing.T) {
+	ganeshaOf["slow-operations"] = "/run/ganesha-that-is-impatient"
+	script := "#!/bin/sh\nexport HOWDAH_LONG_MILLISECONDS=1\nexec " + serverpod.GaneshaBinary + " \"$@\"\n"
+	mustWork(t, "write", os.WriteFile(ganeshaOf["slow-operations"], []byte(script), 0o755))
+	s := exported(t, "slow-operations")
+	putFile(t, "/volumes/slow-operations/0/alpha/file", "text", 0o644)
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	for i := range 8 {
+		w := dialWireAs(t, fmt.Sprintf("writer %d", i), "10.99.0.1:2049", 1)
+		data := string(make([]byte, 60_000))
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				w.run(user, then(lookUp("alpha", "0", "file"), write(anonymous, data))...)
+			}
+		})
+	}
+	s.await("a slow operation to be named", func(told) bool {
+		work := s.manager.ganesha.state().AtWork
+		return work.count > 0 && strings.Contains(work.oldest, "of client 10.99.0.1, for ")
+	})
+	t.Logf("FIGURE %s", s.manager.ganesha.state().AtWork.describe(time.Now()))
+	cancel()
+	writing.Wait()
+	s.await("the end of it", func(told) bool { return s.manager.ganesha.state().AtWork.count == 0 })
 }

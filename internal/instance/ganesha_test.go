@@ -506,6 +506,7 @@ func runScenarios(t *testing.T) {
 		{"whatever lies on a volume holds no thread", nothingHoldsAThread},
 		{"extended attributes need permissions", xattrsNeedPermissions},
 		{"a socket leads to no other file", socketsLeadNowhere},
+		{"slow operations are named", slowOperationsAreNamed},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)

@@ -70,7 +70,7 @@ func (m *manager) healthy(ctx context.Context) error {
 	if state.PID == 0 || m.now().Sub(state.Since) < serverpod.StartAllowance {
 		return nil
 	}
-	if err := m.prober.null(ctx); err != nil {
+	if err := state.AtWork.because(m.now(), m.prober.null(ctx)); err != nil {
 		return fmt.Errorf("ganesha has run for %s and does not answer: %w", m.now().Sub(state.Since).Round(time.Second), err)
 	}
 	return nil
@@ -122,7 +122,10 @@ func (m *manager) fit(ctx context.Context) error {
 	}
 	owner, scope, err := m.prober.identity(ctx)
 	if err != nil {
-		return fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", err)
+		return fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", m.ganesha.state().AtWork.because(m.now(), err))
+	}
+	if err := m.ganesha.state().AtWork.tooMany(m.now()); err != nil {
+		return err
 	}
 	if wantOwner, wantScope := m.expected.get(); owner != wantOwner || scope != wantScope {
 		return fmt.Errorf("server %q of %q answers instead of %q of %q", owner, scope, wantOwner, wantScope)

@@ -64,6 +64,8 @@ type ganeshaState struct {
 	Initialized bool
 	// InGrace is true while it waits for clients to reclaim their state.
 	InGrace bool
+	// AtWork are its slow operations.
+	AtWork atWork
 	// Config is the configuration file's text at the start.
 	Config string
 	// Since is when it started or stopped.
@@ -231,6 +233,9 @@ func (s *supervisor) heard(line logLine) {
 	}
 	if strings.Contains(line.message, lineInitialized) {
 		s.update(func(state *ganeshaState) { state.Initialized, s.served = true, state.Starts })
+	}
+	if work, ok := parseAtWork(line.message, time.Now()); ok {
+		s.note(func(state *ganeshaState) { state.AtWork = work })
 	}
 	switch {
 	case strings.Contains(line.message, lineInGrace):
