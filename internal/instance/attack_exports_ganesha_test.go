@@ -48,7 +48,7 @@ func squashHolds(t *testing.T) {
 		}
 	})
 	s.settle()
-	w := dialWire(t, "10.99.0.1:2049", 1)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 1)
 	handles := map[string][]byte{}
 	for _, share := range []string{"none", "root", "all", "readers"} {
 		secret := "/volumes/squash/0/" + share + "/secret"
@@ -150,7 +150,7 @@ func nothingLeadsOut(t *testing.T) {
 		mustWork(t, "mkdir", os.MkdirAll(path, 0o777))
 	}
 	putFile(t, "/volumes/moved/0/hidden/secret", "of others", 0o644)
-	w := dialWire(t, "10.99.0.1:2049", 1)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 1)
 	held := map[string][]byte{}
 	for _, path := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}} {
 		held[filepath.Join(path...)] = w.handle(user, lookUp(append([]string{"alpha", "0"}, path...)...)...)
@@ -162,7 +162,7 @@ func nothingLeadsOut(t *testing.T) {
 		s = boot(t, "moved", 1)
 		s.apply(func(spec *wanted) { spec.Exports = exports })
 		s.settle()
-		w = dialWireAs(t, "moved "+w.t.Name(), "10.99.0.1:2049", 1)
+		w = dialReady(t, "moved "+w.t.Name(), "10.99.0.1:2049", 1)
 	}
 	up := func(handle []byte, steps int) []operation {
 		operations := []operation{putHandle(handle)}
@@ -217,12 +217,12 @@ func sharesOfOthers(t *testing.T) {
 	secinfo := func(name string) operation {
 		return &nfsv4.NfsArgop4_OP_SECINFO{Opsecinfo: nfsv4.Secinfo4args{Name: name}}
 	}
-	theirs := dialWireAs(t, "theirs", "10.98.0.1:2049", 1)
+	theirs := dialReady(t, "theirs", "10.98.0.1:2049", 1)
 	if got := names(theirs, putRoot()); !slices.Equal(got, []string{"hidden"}) {
 		t.Errorf("10.98.0.1 is shown %q", got)
 	}
 	handle := theirs.handle(user, lookUp("hidden")...)
-	w := dialWireAs(t, "shown", "10.99.0.1:2049", 1)
+	w := dialReady(t, "shown", "10.99.0.1:2049", 1)
 	if got := names(w, putRoot()); !slices.Equal(got, []string{"alpha"}) {
 		t.Errorf("10.99.0.1 is shown %q", got)
 	}

@@ -38,7 +38,7 @@ func exported(t *testing.T, name string) *dataServer {
 // graceIsOver waits until clients may open files.
 func graceIsOver(t *testing.T) {
 	t.Helper()
-	w := dialWireAs(t, "waits for grace to end", "10.99.0.1:2049", 1)
+	w := dialReady(t, "waits for grace to end", "10.99.0.1:2049", 1)
 	for w.run(user, then(lookUp("alpha", "0"), setMode(0o777))...) == nfsv4.NFS4ERR_GRACE {
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -59,7 +59,7 @@ func readersChangeNothing(t *testing.T) {
 	text := strings.Repeat("x", 8192)
 	putFile(t, file, text, 0o666)
 	mustWork(t, "setxattr", unix.Setxattr(file, "user.kept", []byte("value"), 0))
-	w := dialWire(t, "10.99.0.2:2049", 2)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.2:2049", 2)
 	directory, here := lookUp("alpha", "0"), lookUp("alpha", "0", "file")
 	for what, operations := range map[string][]operation{
 		"ALLOCATE":     then(here, allocate(opAllocate, anonymous, 0, 1<<20)),
@@ -111,7 +111,7 @@ func withoutAHandle(t *testing.T) {
 			"GETXATTR": raw(opGetXattr, "name"), "SETXATTR": setXattr("name", "value"),
 			"LISTXATTRS": raw(opListXattrs, uint64(0), 4096), "REMOVEXATTR": raw(opRemoveXattr, "name"),
 		} {
-			w := dialWireAs(t, "wire "+what+address, address+":2049", 2)
+			w := dialReady(t, "wire "+what+address, address+":2049", 2)
 			w.mustAnswer(what+" without a handle", user, []operation{op}, nfsv4.NFS4ERR_NOFILEHANDLE, nfsv4.NFS4ERR_NOTSUPP)
 			if w.run(user, putRoot(), op) == nfsv4.NFS4_OK {
 				t.Errorf("%s on the root of everything works", what)
@@ -148,7 +148,7 @@ func operationsThatAreOff(t *testing.T) {
 		if minor == 0 {
 			continue
 		}
-		w := dialWireAs(t, fmt.Sprintf("off %d", minor), "10.99.0.1:2049", minor)
+		w := dialReady(t, fmt.Sprintf("off %d", minor), "10.99.0.1:2049", minor)
 		for what, op := range off {
 			w.mustAnswer(what, user, []operation{op}, nfsv4.NFS4ERR_NOTSUPP)
 			w.mustAnswer(what+" on a file", user, then(lookUp("alpha", "0", "file"), op), nfsv4.NFS4ERR_NOTSUPP)
@@ -171,7 +171,7 @@ func sentAgain(t *testing.T) {
 		"READDIR of the root": {putRoot(), listDirectory()}, "READDIR": then(lookUp("alpha", "0"), listDirectory()),
 		"READ": then(lookUp("alpha", "0", "file"), readAll(anonymous)),
 	} {
-		w := dialWireAs(t, "again "+what, "10.99.0.2:2049", 1)
+		w := dialReady(t, "again "+what, "10.99.0.2:2049", 1)
 		record := w.inSlot(user, operations...)
 		first, err := w.exchange(record)
 		mustWork(t, what, err)
@@ -190,7 +190,7 @@ func sentAgain(t *testing.T) {
 		w.mustAnswer("the next request on the slot of "+what, user, operations, nfsv4.NFS4_OK)
 	}
 	// What changes something is answered as before, and not done again.
-	w := dialWireAs(t, "again CREATE", "10.99.0.1:2049", 1)
+	w := dialReady(t, "again CREATE", "10.99.0.1:2049", 1)
 	record := w.inSlot(user, then(lookUp("alpha", "0"), create(&nfsv4.Createtype4_NF4DIR{}, "once"))...)
 	for range 3 {
 		answer, err := w.exchange(record)
@@ -205,7 +205,7 @@ func sentAgain(t *testing.T) {
 
 // sessionsAreAnsweredAgain: the answer to CREATE_SESSION has nothing of the request's memory.
 func sessionsAreAnsweredAgain(t *testing.T) {
-	w := dialWireAs(t, "again a session", "10.99.0.2:2049", 1)
+	w := dialReady(t, "again a session", "10.99.0.2:2049", 1)
 	for round := range 50 {
 		_, known := w.send(root, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
 			EiaClientowner: nfsv4.ClientOwner4{CoOwnerid: fmt.Appendf(nil, "with RDMA %d", round)}, EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
@@ -235,7 +235,7 @@ func sessionsAreAnsweredAgain(t *testing.T) {
 func busySlots(t *testing.T) {
 	s := exported(t, "busy")
 	putFile(t, "/volumes/busy/0/alpha/file", "text", 0o644)
-	w := dialWireAs(t, "busy", "10.99.0.1:2049", 1)
+	w := dialReady(t, "busy", "10.99.0.1:2049", 1)
 	slow := lookUp("alpha", "0", "file")
 	for range 20 {
 		slow = append(slow, write(anonymous, "to the disk, each time"))
@@ -273,7 +273,7 @@ func readAnswer(from net.Conn) ([]byte, error) { return rpc.ReadRecord(from, 1<<
 func verifyIsBounded(t *testing.T) {
 	s := exported(t, "verify")
 	putFile(t, "/volumes/verify/0/alpha/file", "text", 0o644)
-	w := dialWire(t, "10.99.0.1:2049", 1)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 1)
 	words := func(all ...uint32) (encoded []byte) {
 		for _, word := range all {
 			encoded = binary.BigEndian.AppendUint32(encoded, word)

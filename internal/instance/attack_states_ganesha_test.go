@@ -45,7 +45,7 @@ func statesOfAnotherType(t *testing.T) {
 	}
 	for kind, names := range wrong {
 		for _, name := range names {
-			w := dialWireAs(t, "types "+name, "10.99.0.1:2049", 2)
+			w := dialReady(t, "types "+name, "10.99.0.1:2049", 2)
 			made := w.results(user, then(lookUp("alpha", "0"), w.open("file", readWrite))...)
 			states := map[string]nfsv4.Stateid4{"open": openedState(made[len(made)-1])}
 			made = w.results(user, then(here, w.lock(states["open"]))...)
@@ -69,13 +69,13 @@ func statesOfAnotherClient(t *testing.T) {
 	s := exported(t, "others-states")
 	putFile(t, "/volumes/others-states/0/alpha/file", "text", 0o666)
 	here := lookUp("alpha", "0", "file")
-	owner := dialWireAs(t, "the owner", "10.99.0.1:2049", 2)
+	owner := dialReady(t, "the owner", "10.99.0.1:2049", 2)
 	made := owner.results(user, then(lookUp("alpha", "0"), owner.open("file", readWrite))...)
 	open := openedState(made[len(made)-1])
 	made = owner.results(user, then(here, owner.lock(open))...)
 	lock := lockedState(made[len(made)-1])
 	for _, address := range []string{"10.99.0.1", "10.99.0.2"} {
-		other := dialWireAs(t, "the other at "+address, address+":2049", 2)
+		other := dialReady(t, "the other at "+address, address+":2049", 2)
 		for kind, state := range map[string]nfsv4.Stateid4{"open": open, "lock": lock} {
 			for what, op := range takes(state) {
 				other.mustAnswer(fmt.Sprintf("%s of another client's %s from %s", what, kind, address), user, then(here, op),
@@ -93,7 +93,7 @@ func statesOfAnotherClient(t *testing.T) {
 func namesWithNUL(t *testing.T) {
 	s := exported(t, "nul")
 	putFile(t, "/volumes/nul/0/alpha/a", "text", 0o666)
-	w := dialWire(t, "10.99.0.1:2049", 2)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 2)
 	directory, here := lookUp("alpha", "0"), lookUp("alpha", "0", "a")
 	const name = "a\x00b"
 	rename := func(from, to string) operation {

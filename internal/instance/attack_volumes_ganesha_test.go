@@ -25,7 +25,7 @@ func nothingHoldsAThread(t *testing.T) {
 	s := exported(t, "kinds")
 	pid := s.pid()
 	share := "/volumes/kinds/0/alpha/"
-	w := dialWire(t, "10.99.0.1:2049", 2)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 2)
 	directory := lookUp("alpha", "0")
 	for name, kind := range map[string]nfsv4.Createtype4{
 		"fifo": &nfsv4.Createtype4_NF4FIFO{}, "socket": &nfsv4.Createtype4_NF4SOCK{},
@@ -84,7 +84,7 @@ func manyOnAFIFO(t *testing.T) {
 	var asking sync.WaitGroup
 	fifo := lookUp("alpha", "0", "fifo")
 	for i := range workers {
-		w := dialWireAs(t, fmt.Sprintf("many %d", i/8), "10.99.0.1:2049", 2)
+		w := dialReady(t, fmt.Sprintf("many %d", i/8), "10.99.0.1:2049", 2)
 		asking.Go(func() { w.run(user, then(fifo, raw(opListXattrs, uint64(0), 4096))...) })
 	}
 	began := time.Now()
@@ -101,7 +101,7 @@ func xattrsNeedPermissions(t *testing.T) {
 	putFile(t, private, "text", 0o600)
 	mustWork(t, "setxattr", unix.Setxattr(private, "user.own", []byte("value"), 0))
 	other := client.Credentials{UID: 1001, GID: 1001}
-	w := dialWire(t, "10.99.0.1:2049", 2)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 2)
 	here := lookUp("alpha", "0", "private")
 	for what, op := range map[string]operation{
 		"GETXATTR": raw(opGetXattr, "own"), "LISTXATTRS": raw(opListXattrs, uint64(0), 4096),
@@ -121,7 +121,7 @@ func socketsLeadNowhere(t *testing.T) {
 	share := "/volumes/sockets/0/alpha/"
 	secret := "/volumes/sockets/0/hidden/secret"
 	mustWork(t, "write", os.WriteFile(secret, []byte("of others"), 0o600))
-	w := dialWire(t, "10.99.0.1:2049", 1)
+	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 1)
 	directory := lookUp("alpha", "0")
 	w.mustAnswer("CREATE", user, then(directory, create(&nfsv4.Createtype4_NF4SOCK{}, "socket")), nfsv4.NFS4_OK)
 	handle := w.handle(user, lookUp("alpha", "0", "socket")...)
@@ -174,7 +174,7 @@ func slowOperationsAreNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	for i := range 8 {
-		w := dialWireAs(t, fmt.Sprintf("writer %d", i), "10.99.0.1:2049", 1)
+		w := dialReady(t, fmt.Sprintf("writer %d", i), "10.99.0.1:2049", 1)
 		data := string(make([]byte, 60_000))
 		writing.Go(func() {
 			for ctx.Err() == nil {

@@ -20,6 +20,16 @@ const (
 // anonymous is the state ID of those who have none.
 var anonymous nfsv4.Stateid4
 
+// dialReady makes a session of the minor version for a client owner that has nothing to reclaim, and so may open files.
+func dialReady(t *testing.T, owner, address string, minor uint32) *wire {
+	t.Helper()
+	w := dialWireAs(t, owner, address, minor)
+	if status := w.run(root, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}); status != nfsv4.NFS4_OK {
+		t.Fatalf("RECLAIM_COMPLETE: %s", client.StatusName(status))
+	}
+	return w
+}
+
 // raw is an operation of words, long words, opaque data and state IDs.
 func raw(number uint32, parts ...any) rawOperation {
 	encoded := binary.BigEndian.AppendUint32(nil, number)

@@ -92,7 +92,6 @@ func dialWireAs(t *testing.T, owner, address string, minor uint32) *wire {
 	}})
 	w.clientID = id.EirClientid
 	w.session = made[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
-	w.run(client.Credentials{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}) // Before it nothing is opened.
 	return w
 }
 
