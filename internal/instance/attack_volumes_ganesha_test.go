@@ -84,7 +84,7 @@ func manyOnAFIFO(t *testing.T) {
 	var asking sync.WaitGroup
 	fifo := lookUp("alpha", "0", "fifo")
 	for i := range workers {
-		w := dialReady(t, fmt.Sprintf("many %d", i/8), "10.99.0.1:2049", 2)
+		w := dialWireAs(t, fmt.Sprintf("many %d", i/8), "10.99.0.1:2049", 2)
 		asking.Go(func() { w.run(user, then(fifo, raw(opListXattrs, uint64(0), 4096))...) })
 	}
 	began := time.Now()
