@@ -17,6 +17,9 @@ type Config struct {
 	LeaseSeconds, GraceSeconds int32
 	// Limits bound what clients may take; no Limits mean those of LimitsFor(0).
 	Limits Limits
+	// AlwaysAdmitted is the address that may connect while no export admits it, and that no limit for an address counts for
+	// (build/patches/0300-gate.patch). Of others, those connect that an export admits.
+	AlwaysAdmitted netip.Addr
 	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts. "" with Ceph, which does.
 	RecoveryRoot string
 	// Ceph is how ganesha reaches a Ceph cluster; nil if it needs none.

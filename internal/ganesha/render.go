@@ -3,6 +3,7 @@ package ganesha
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,11 @@ const (
 	defaultPort = 2049
 	// DefaultMonitoringPort is beside the one at which the instance manager gives out what the exporter says.
 	DefaultMonitoringPort = 9586
+	// maxTransfer bounds one READ or WRITE in bytes: what Linux asks for at most. Connections that send longer requests than it
+	// needs end (RECORD_MOST in build/patches/0301-incomplete-requests.patch). Ganesha's own is 64 MiB.
+	maxTransfer = 1 << 20
+	// maxSilentSeconds is how long a client that is silent is kept at most: 30 days.
+	maxSilentSeconds = 30 * 24 * 60 * 60
 	// FilesystemMajor is the first half of every Filesystem_Id; the second is the
 	// Export_Id. Ganesha's pseudo file system is 152.152, so the major must not be 152.
 	FilesystemMajor = 1
@@ -56,8 +62,13 @@ func (w *writer) core(config Config) {
 		w.word("Allow_Set_Io_Flusher_Fail", "true")
 		// Without it a Filesystem_Id is ignored, and file handles carry a device number that changes from node to node.
 		w.word("fsid_override", "true")
-		// Above it ganesha takes no connection until another has ended.
-		w.number("RPC_Max_Connections", uint64(cmp.Or(config.Limits, LimitsFor(0)).Connections))
+		// When there are as many, an idle one of the address that has most gives way.
+		limits := cmp.Or(config.Limits, LimitsFor(0))
+		w.number("RPC_Max_Connections", uint64(limits.Connections))
+		w.number("RPC_Max_Connections_Per_Address", uint64(limits.ConnectionsPerAddress))
+		if own := config.AlwaysAdmitted; own.IsValid() {
+			w.word("Always_Admitted", netip.PrefixFrom(own, own.BitLen()).String())
+		}
 		w.word("Enable_Metrics", "true")
 		w.word("Enable_Dynamic_Metrics", "true")
 		// One thread answers one client after the other: only the instance manager is to be one.
@@ -80,6 +91,14 @@ func (w *writer) nfsv4(config Config) {
 		}
 		w.word("Only_Numeric_Owners", "true")
 		w.word("Delegations", "false")
+		limits := cmp.Or(config.Limits, LimitsFor(0))
+		w.number("Max_Client_Ids", uint64(limits.Clients))
+		w.number("Max_Client_Ids_Per_Address", uint64(limits.ClientsPerAddress))
+		w.number("Max_Sessions", uint64(limits.Sessions))
+		w.number("Max_Sessions_Per_Client", uint64(limits.SessionsPerClient))
+		// Clients that are silent are kept while there is room, and nobody wants what they have.
+		w.number("Expired_Client_Threshold", uint64(limits.Clients))
+		w.number("Max_Alive_Time_For_Expired_Client", maxSilentSeconds)
 		w.quoted("Server_Scope", config.ServerScope)
 		w.quoted("Server_Owner", config.ServerOwner)
 	})
@@ -105,6 +124,8 @@ func (w *writer) export(export Export) {
 		w.quoted("Pseudo", export.Pseudo)
 		w.word("Filesystem_Id", fmt.Sprintf("%d.%d", FilesystemMajor, export.ID))
 		w.word("Access_Type", "None")
+		w.number("MaxRead", maxTransfer)
+		w.number("MaxWrite", maxTransfer)
 		if export.CephFS != nil {
 			w.number("Attr_Expiration_Time", 0)
 		}

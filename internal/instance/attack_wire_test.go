@@ -158,7 +158,7 @@ func then(first []operation, more ...operation) []operation {
 // mustLive fails unless ganesha is the process that it was, and answers.
 func (s *dataServer) mustLive(t *testing.T, pid int) {
 	t.Helper()
-	if err := client.Null(t.Context(), "127.0.0.1:2049"); err != nil || s.pid() != pid {
+	if err := s.manager.prober.null(t.Context()); err != nil || s.pid() != pid {
 		t.Errorf("ganesha was process %d and is %d: %v", pid, s.pid(), err)
 	}
 }

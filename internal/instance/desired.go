@@ -48,6 +48,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
 		LeaseSeconds: server.Spec.LeaseSeconds, Limits: ganesha.LimitsFor(memoryLimit).WithConnections(uint32(server.Spec.MaxConnections)),
+		AlwaysAdmitted: own,
 		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}

@@ -468,6 +468,15 @@ func runScenarios(t *testing.T) {
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"a client that is late is kept", lateClientsAreKept},
+		{"unfinished requests delay no other client", unfinishedRequests},
+		{"the gate admits what an export admits", gateAdmits},
+		{"one address does not fill the connection table", tableIsShared},
+		{"another client's session stays", sessionsAreTheirClients},
+		{"a client that moves or restarts comes back", clientsComeBack},
+		{"the recorded address reclaims first", recordedAddressesReclaimFirst},
+		{"sessions end in a race", sessionsEndInARace},
+		{"client IDs and sessions are bounded", clientsAreBounded},
+		{"silent clients are kept", silentClientsAreKept},
 		{"owners are seen whoever looks meanwhile", ownersAreSeen},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},
 		{"removed data goes, and not a byte more", removedDataGoes},
@@ -633,14 +642,14 @@ func killedGaneshaComesBack(t *testing.T) {
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	before := s.settle()
 	pid := s.pid()
-	identity, err := client.Identify(t.Context(), "127.0.0.1:2049")
+	identity, err := client.Identify(t.Context(), "10.99.0.1:2049")
 	mustWork(t, "identify", err)
 	began := time.Now()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
 	refused := 0
 	// A client of Linux that is refused waits for 3 s, then for 6, then for 12.
 	notRefused := func() {
-		connection, err := net.Dial("tcp", "127.0.0.1:2049")
+		connection, err := net.Dial("tcp", "10.99.0.1:2049")
 		if err == nil {
 			_ = connection.Close() // It is open.
 		} else {
@@ -657,7 +666,7 @@ func killedGaneshaComesBack(t *testing.T) {
 	if s.pid() == pid || s.pid() == 0 {
 		t.Errorf("process %d after %d", s.pid(), pid)
 	}
-	again, err := client.Identify(t.Context(), "127.0.0.1:2049")
+	again, err := client.Identify(t.Context(), "10.99.0.1:2049")
 	mustWork(t, "identify", err)
 	if again != identity || identity.Owner != "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c-0" {
 		t.Errorf("was %v and is %v", identity, again)

@@ -135,8 +135,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 			t.Fatalf("%v in:\n%s", err, text)
 		}
 		config.Port, config.MonitoringPort = 2049, ganesha.DefaultMonitoringPort
-		config.Limits = ganesha.Limits{}.WithConnections(config.Limits.Connections)
-		if diff := cmp.Diff(config, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(config, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("what ganesha reads is not what was asked for: %s", diff)
 		}
 	})

@@ -13,6 +13,9 @@ const (
 	lineReloadFailed = "Failed to reread config"
 	lineInGrace      = "NFS Server Now IN GRACE"
 	lineNotInGrace   = "NFS Server Now NOT IN GRACE"
+	// In files (recovery_fs.c) and in RADOS (recovery_rados_kv.c).
+	lineNoRecord      = "Failed to create client in recovery dir"
+	lineNoRadosRecord = "Failed to put kv"
 )
 
 // logLine is a line of ganesha's log: "date time : epoch E : host : program-pid[thread] function :COMPONENT :LEVEL :message".

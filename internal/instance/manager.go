@@ -252,6 +252,10 @@ func (m *manager) verdict(fault *fault) observation {
 	default:
 		seen.reason, seen.message = v1alpha1.ReasonReady, "ganesha serves everything that is asked for"
 	}
+	if at := m.ganesha.state().NoRecordAt; !at.IsZero() && m.now().Sub(at) < noRecordRemembered {
+		seen.message += "; but ganesha could not write down a client that connected: after a restart such clients lose what they have open and " +
+			"locked. Look whether volume 0 (with storage.ceph, the pool for recovery records) is full"
+	}
 	seen.loaded, seen.ready = true, true
 	m.expected.generation.Store(m.dataServer.Generation)
 	return seen

@@ -43,10 +43,10 @@ func dialGanesha(ctx context.Context, own netip.Addr) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp4", ganeshaAddress.String())
 }
 
-func (p *nfsProber) null(ctx context.Context) error { return client.Null(ctx, p.address) }
+func (p *nfsProber) null(ctx context.Context) error { return client.NullVia(ctx, p.address, p.dial) }
 
 func (p *nfsProber) identity(ctx context.Context) (owner, scope string, err error) {
-	identity, err := client.Identify(ctx, p.address)
+	identity, err := client.IdentifyVia(ctx, p.address, p.dial)
 	// Ganesha 9.14 sends the scope's C string with the NUL that ends it (measured).
 	return identity.Owner, strings.TrimSuffix(identity.Scope, "\x00"), err
 }

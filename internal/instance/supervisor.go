@@ -54,6 +54,9 @@ type supervisor struct {
 	lines  []chan string // Those who wait for a line of the log.
 }
 
+// noRecordRemembered is how long a client that ganesha could not write down is told of.
+const noRecordRemembered = 10 * time.Minute
+
 // ganeshaState is what is known of the process.
 type ganeshaState struct {
 	// Starts counts the starts. 0: not started yet.
@@ -66,6 +69,8 @@ type ganeshaState struct {
 	InGrace bool
 	// AtWork are its slow operations.
 	AtWork atWork
+	// NoRecordAt is when it last could not remember a client for its next start; zero if it always could.
+	NoRecordAt time.Time
 	// Config is the configuration file's text at the start.
 	Config string
 	// Since is when it started or stopped.
@@ -242,6 +247,8 @@ func (s *supervisor) heard(line logLine) {
 		s.note(func(state *ganeshaState) { state.InGrace = true })
 	case strings.Contains(line.message, lineNotInGrace):
 		s.note(func(state *ganeshaState) { state.InGrace = false })
+	case strings.Contains(line.message, lineNoRecord), strings.Contains(line.message, lineNoRadosRecord):
+		s.note(func(state *ganeshaState) { state.NoRecordAt = time.Now() })
 	}
 }
 

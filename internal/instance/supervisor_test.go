@@ -18,8 +18,33 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/instance/volumes"
 	"github.com/howdah/howdah/internal/serverpod"
 )
+
+func TestAClientThatGaneshaCantWriteDownIsTold(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	mustWork(t, "write a key", os.WriteFile(key, make([]byte, handleKeyBytes), 0o400))
+	root := emptyVolume(t)
+	m, err := newManager(Options{
+		DataServer: "training-0", VolumesRoot: root, RunDir: t.TempDir(), GaneshaBinary: "/bin/false", HandleKey: key, Log: quiet,
+	}, nil, &memorySource{}, newNFSProber("training-0", ownAddress()))
+	mustWork(t, "manager", err)
+	s := m.ganesha.(*supervisor)
+	defer s.port.release()
+	m.dataServer, m.storage = sampleServer(1), volumes.New(root, quiet)
+	if seen := m.verdict(nil); !seen.ready || strings.Contains(seen.message, "write down") {
+		t.Errorf("at first: %+v", seen)
+	}
+	s.heard(logLine{message: "Failed to create client in recovery dir (/volumes/0/x), errno: No space left on device (28)"})
+	if seen := m.verdict(nil); !seen.ready || !strings.Contains(seen.message, "could not write down a client") {
+		t.Errorf("after a record that could not be written: %+v", seen)
+	}
+	m.now = func() time.Time { return time.Now().Add(noRecordRemembered + time.Second) }
+	if seen := m.verdict(nil); strings.Contains(seen.message, "write down") {
+		t.Errorf("long after it: %+v", seen)
+	}
+}
 
 func TestAGaneshaThatEndsAtOnceIsReportedAndStartedAgain(t *testing.T) {
 	root := emptyVolume(t)

@@ -53,6 +53,26 @@ func (s *dataServer) reloads() int {
 	return 0
 }
 
+// costOfConnections measures how long it takes until a connection is closed, or serves.
+func costOfConnections(t *testing.T) {
+	const count = 200
+	began := time.Now()
+	for range count {
+		if !isEnded(connectFrom(t, "10.98.0.1"), patience) {
+			t.Fatal("an address that no share lets in is let in")
+		}
+	}
+	closed := time.Since(began) / count
+	began = time.Now()
+	for range count {
+		connection := connectFrom(t, "10.99.0.2")
+		_, err := connection.Write(nullCall())
+		mustWork(t, "send", err)
+		mustAnswerNull(t, "an address that is let in", connection)
+	}
+	t.Logf("FIGURE with so many shares a connection that is not let in is closed after %s, one that is has its first answer after %s", closed, time.Since(began)/count)
+}
+
 // thousandShares: what happens to some shares, even to hundreds at once, others do not notice.
 func thousandShares(t *testing.T) {
 	const many, longest, doomed = 1025, 10, 300
@@ -72,6 +92,7 @@ func thousandShares(t *testing.T) {
 	c := s.from("10.99.0.1")
 	_, err := c.Stat(t.Context(), user, "/share-3/0")
 	mustWork(t, "a share with the longest access list", err)
+	costOfConnections(t)
 
 	before := s.reloads()
 	began = time.Now()

@@ -20,6 +20,7 @@ type wire struct {
 	t          *testing.T
 	connection net.Conn
 	minor      uint32
+	id         nfsv4.ExchangeId4resok
 	session    [nfsv4.NFS4_SESSIONID_SIZE]byte
 	sequence   uint32
 	clientID   uint64
@@ -76,23 +77,59 @@ func dialWireAs(t *testing.T, owner, address string, minor uint32) *wire {
 	connection, err := net.DialTimeout("tcp", address, patience)
 	mustWork(t, "connect", err)
 	t.Cleanup(func() { _ = connection.Close() })
+	return wireOver(t, connection, owner, minor)
+}
+
+// wireFrom makes a session of version 4.1 for a client owner at a local address.
+func wireFrom(t *testing.T, owner, local string) *wire {
+	t.Helper()
+	return wireOver(t, connectFrom(t, local), owner, 1)
+}
+
+// wireOver makes a session over a connection.
+func wireOver(t *testing.T, connection net.Conn, owner string, minor uint32) *wire {
+	t.Helper()
 	w := &wire{t: t, connection: connection, minor: minor}
-	_, known := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
-		EiaClientowner:  nfsv4.ClientOwner4{CoOwnerid: []byte(owner)},
+	if status := w.identify(owner, [8]byte{}); status != nfsv4.NFS4_OK {
+		t.Fatalf("EXCHANGE_ID: %s", client.StatusName(status))
+	}
+	if status := w.createSession(); status != nfsv4.NFS4_OK {
+		t.Fatalf("CREATE_SESSION: %s", client.StatusName(status))
+	}
+	return w
+}
+
+// identify asks for a client ID.
+func (w *wire) identify(owner string, verifier [8]byte) nfsv4.Nfsstat4 {
+	w.t.Helper()
+	status, known := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
+		EiaClientowner:  nfsv4.ClientOwner4{CoOwnerid: []byte(owner), CoVerifier: verifier},
 		EiaFlags:        nfsv4.EXCHGID4_FLAG_USE_NON_PNFS,
 		EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
 	}})
-	id := known[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
-	channel := nfsv4.ChannelAttrs4{
-		CaMaxrequestsize: 1 << 16, CaMaxresponsesize: 1 << 16, CaMaxresponsesizeCached: 1 << 16, CaMaxoperations: 32, CaMaxrequests: 1,
+	if status == nfsv4.NFS4_OK {
+		w.id = known[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
+		w.clientID = w.id.EirClientid
 	}
-	_, made := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
-		CsaClientid: id.EirClientid, CsaSequence: id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
+	return status
+}
+
+// createSession makes a session for the client ID, and makes the session that of run.
+func (w *wire) createSession() nfsv4.Nfsstat4 {
+	w.t.Helper()
+	channel := nfsv4.ChannelAttrs4{
+		CaMaxrequestsize: 2 << 20, CaMaxresponsesize: 1 << 16, CaMaxresponsesizeCached: 1 << 16, CaMaxoperations: 32, CaMaxrequests: 1,
+	}
+	status, made := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
+		CsaClientid: w.id.EirClientid, CsaSequence: w.id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
 		CsaCbProgram: 0x40000000, CsaSecParms: []nfsv4.CallbackSecParms4{&nfsv4.CallbackSecParms4_AUTH_NONE{}},
 	}})
-	w.clientID = id.EirClientid
-	w.session = made[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
-	return w
+	if status == nfsv4.NFS4_OK {
+		w.session = made[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
+		w.sequence = 0
+		w.id.EirSequenceid++
+	}
+	return status
 }
 
 // run executes operations in the session and gives the status of the last one that was executed.

@@ -19,7 +19,7 @@ var fixed = map[string]map[string]string{
 	"NFSv4":           {"Minor_Versions": "1, 2", "Only_Numeric_Owners": "true", "Delegations": "false"},
 	"EXPORT_DEFAULTS": {"Access_Type": "None", "SecType": "sys", "Protocols": "4", "Transports": "TCP"},
 	"LOG":             {"Default_Log_Level": "EVENT"},
-	"EXPORT":          {"Access_Type": "None"},
+	"EXPORT":          {"Access_Type": "None", "MaxRead": "1048576", "MaxWrite": "1048576"},
 	"MDCACHE":         {"Dir_Chunk": "0"},
 	"CLIENT":          {"Protocols": "4"},
 }
@@ -54,7 +54,13 @@ func Parse(text string) (ganesha.Config, error) {
 		switch name {
 		case "NFS_CORE_PARAM":
 			config.Port, config.MonitoringPort = uint16(r.number("NFS_Port", 16)), uint16(r.number("Monitoring_Port", 16))
-			config.Limits = config.Limits.WithConnections(uint32(r.number("RPC_Max_Connections", 32)))
+			config.Limits.Connections = uint32(r.number("RPC_Max_Connections", 32))
+			config.Limits.ConnectionsPerAddress = uint32(r.number("RPC_Max_Connections_Per_Address", 32))
+			if _, set := r.block.options["Always_Admitted"]; set {
+				prefix, err := netip.ParsePrefix(r.take("Always_Admitted"))
+				r.keep(err)
+				config.AlwaysAdmitted = prefix.Addr()
+			}
 		case "NFSv4":
 			config.ServerScope, config.ServerOwner = r.quoted("Server_Scope"), r.quoted("Server_Owner")
 			if inCeph {
@@ -63,6 +69,11 @@ func Parse(text string) (ganesha.Config, error) {
 				r.same("RecoveryBackend", "fs_ng")
 				config.RecoveryRoot = r.quoted("RecoveryRoot")
 			}
+			limits := &config.Limits
+			limits.Clients, limits.ClientsPerAddress = uint32(r.number("Max_Client_Ids", 32)), uint32(r.number("Max_Client_Ids_Per_Address", 32))
+			limits.Sessions, limits.SessionsPerClient = uint32(r.number("Max_Sessions", 32)), uint32(r.number("Max_Sessions_Per_Client", 32))
+			r.same("Expired_Client_Threshold", strconv.FormatUint(uint64(limits.Clients), 10))
+			r.same("Max_Alive_Time_For_Expired_Client", "2592000")
 			config.LeaseSeconds, config.GraceSeconds = int32(r.number("Lease_Lifetime", 31)), int32(r.number("Grace_Period", 31))
 		case "RADOS_KV":
 			*config.Ceph = ganesha.Ceph{

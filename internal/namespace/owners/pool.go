@@ -209,8 +209,8 @@ func seen(err error) error {
 // insideExport is true for a path below an export's root, which has two elements (naming.ExportPseudo).
 func insideExport(path string) bool { return strings.Count(path, "/") > 2 }
 
-// Null asks a data server for nothing: it is alive. It asks at the port of clients, as this is about
-// whether they can be sent there, and nobody needs to be trusted for it.
+// Null asks a data server whether it is alive. It asks at the port of clients, as this is about whether they can be sent there, and
+// no certificate is needed for it. A namespace server's address is in no access rule as a rule, so the answer is the end of the connection.
 func (p *Pool) Null(ctx context.Context, address string) error {
-	return nfs.Null(ctx, endpoint(address, v1alpha1.NFSPort))
+	return nfs.Knock(ctx, endpoint(address, v1alpha1.NFSPort))
 }

@@ -2,7 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 )
 
 // probeOwner is the same for all probes of a process: the server replaces the unconfirmed
@@ -13,8 +17,11 @@ var (
 )
 
 // Null calls the procedure NULL: the server is alive, no more.
-func Null(ctx context.Context, addr string) error {
-	l, err := dial(ctx, dialTCP, addr)
+func Null(ctx context.Context, addr string) error { return NullVia(ctx, addr, dialTCP) }
+
+// NullVia is Null over a connection that the function makes.
+func NullVia(ctx context.Context, addr string, connect func(context.Context, string) (net.Conn, error)) error {
+	l, err := dial(ctx, connect, addr)
 	if err != nil {
 		return err
 	}
@@ -25,9 +32,26 @@ func Null(ctx context.Context, addr string) error {
 	return nil
 }
 
+// Knock tells whether a server takes connections: it answers NULL, or it ends the connection, as data servers do with addresses
+// that none of their exports lets in. One that hangs does neither.
+func Knock(ctx context.Context, addr string) error {
+	err := Null(ctx, addr)
+	for _, ended := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, ended) {
+			return nil
+		}
+	}
+	return err
+}
+
 // Identify asks a server what it calls itself, also during its grace period. It leaves no client behind.
 func Identify(ctx context.Context, addr string) (Identity, error) {
-	l, err := dial(ctx, dialTCP, addr)
+	return IdentifyVia(ctx, addr, dialTCP)
+}
+
+// IdentifyVia is Identify over a connection that the function makes.
+func IdentifyVia(ctx context.Context, addr string, connect func(context.Context, string) (net.Conn, error)) (Identity, error) {
+	l, err := dial(ctx, connect, addr)
 	if err != nil {
 		return Identity{}, err
 	}
