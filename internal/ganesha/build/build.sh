@@ -6,6 +6,7 @@
 set -eu
 out=$1 kind=${2:-}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+# shellcheck source=internal/ganesha/build/version
 . "$here/version"
 work=${GANESHA_WORK:-$(mktemp -d)}
 [ -n "${GANESHA_WORK:-}" ] || trap 'rm -rf "$work"' EXIT
