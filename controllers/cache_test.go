@@ -43,7 +43,7 @@ func asWritten[T client.Object](object T, manager string, operation metav1.Manag
 		panic(err)
 	}
 	object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, APIVersion: "howdah.io/v1alpha1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: fields},
+		Manager: manager, Operation: operation, APIVersion: "howdah.io/v1alpha1", FieldsType: "FieldsV1", FieldsV1: fieldsV1(fields),
 	}))
 	return object
 }
@@ -94,7 +94,7 @@ func TestCachedObjectsKeepTheFieldsThatWereApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := object.(*internalv1.DataServer).ManagedFields; len(kept) != 1 || !slices.Equal(kept[0].FieldsV1.Raw, ours.FieldsV1.Raw) || kept[0].Manager != ours.Manager {
+	if kept := object.(*internalv1.DataServer).ManagedFields; len(kept) != 1 || !slices.Equal(kept[0].FieldsV1.GetRawBytes(), ours.FieldsV1.GetRawBytes()) || kept[0].Manager != ours.Manager {
 		t.Errorf("%+v", kept)
 	}
 }
@@ -168,4 +168,10 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+func fieldsV1(raw []byte) *metav1.FieldsV1 {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes(raw)
+	return fields
 }

@@ -32,13 +32,13 @@ type Server struct {
 type Obstacle string
 
 const (
-	// None: it may.
+	// None says that it may.
 	None Obstacle = ""
-	// Leaving: it is to be idle (spec.drain, spec.replicas), or is being deleted.
+	// Leaving is a data server that is to be idle (spec.drain, spec.replicas), or is being deleted.
 	Leaving Obstacle = "Leaving"
-	// Ignored: the share has given up what it has there (spec.ignoreDataOn), and nobody looks for it there.
+	// Ignored is a data server on which the share has given up what it has (spec.ignoreDataOn): it is not looked for there.
 	Ignored Obstacle = "Ignored"
-	// NotServing: it does not answer, or does not serve the share. It may take something later.
+	// NotServing is a data server that does not answer, or does not serve the share. It may take something later.
 	NotServing Obstacle = "NotServing"
 )
 

@@ -40,11 +40,15 @@ func TestSlowOperationsAreNamedByProbes(t *testing.T) {
 		{"none", atWork{}, 0, "ganesha does not answer", ""},
 		{"none any more", atWork{said: now}, 0, "ganesha does not answer", ""},
 		{
-			"some", atWork{3, "READ", now}, time.Second,
+			"some",
+			atWork{3, "READ", now},
+			time.Second,
 			"ganesha does not answer; 3 operations have held threads of ganesha for seconds, the oldest is READ", "",
 		},
 		{
-			"nearly all", atWork{150, "READ", now}, time.Second,
+			"nearly all",
+			atWork{150, "READ", now},
+			time.Second,
 			"ganesha does not answer; 150 operations have held threads of ganesha for seconds, the oldest is READ",
 			"150 operations have held threads of ganesha for seconds, the oldest is READ",
 		},

@@ -105,10 +105,16 @@ func TestMkdirEndsAtTheLimitsOfTheFileServer(t *testing.T) {
 		path string
 		want nfsv4.Nfsstat4
 	}{
-		{"/a/one/1", nfsv4.NFS4_OK}, {"/a/one/2", nfsv4.NFS4_OK}, {"/a/two/1", nfsv4.NFS4_OK},
-		{"/a/two/2", nfsv4.NFS4ERR_DQUOT}, {"/a/one/3", nfsv4.NFS4ERR_DQUOT},
-		{"/b/one/1", nfsv4.NFS4_OK}, {"/data/1", nfsv4.NFS4_OK}, {"/data/2", nfsv4.NFS4_OK},
-		{"/data/3", nfsv4.NFS4ERR_DQUOT}, {"/b/one/2", nfsv4.NFS4ERR_DQUOT},
+		{"/a/one/1", nfsv4.NFS4_OK},
+		{"/a/one/2", nfsv4.NFS4_OK},
+		{"/a/two/1", nfsv4.NFS4_OK},
+		{"/a/two/2", nfsv4.NFS4ERR_DQUOT},
+		{"/a/one/3", nfsv4.NFS4ERR_DQUOT},
+		{"/b/one/1", nfsv4.NFS4_OK},
+		{"/data/1", nfsv4.NFS4_OK},
+		{"/data/2", nfsv4.NFS4_OK},
+		{"/data/3", nfsv4.NFS4ERR_DQUOT},
+		{"/b/one/2", nfsv4.NFS4ERR_DQUOT},
 	} {
 		want(t, "mkdir "+made.path, made.want, c.mkdir(user, made.path))
 	}

@@ -47,22 +47,22 @@ func TestWhichVolumeADataServerTakes(t *testing.T) {
 		// takes is the identity that the volume has afterwards, "new" for a fresh one; "" if it is refused.
 		takes string
 	}{
-		"a new volume of a new server":                               {takes: "new"},
-		"a new volume of a server that served no share yet":          {status: internalv1.DataServerStatus{Shares: none}, takes: "new"},
-		"a kept volume of a new server":                              {marked: true, marker: first, takes: first},
-		"the same volume":                                            {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: first, takes: first},
-		"an empty volume in place of one":                            {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}},
-		"another volume of this very server":                         {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: second},
-		"an empty volume where an earlier version had shares":        {status: internalv1.DataServerStatus{Shares: ptr.To("AAAAAA==")}},
-		"an empty volume where an earlier version had exports":       {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}},
-		"a volume that an earlier version marked":                    {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}, marked: true, takes: "new"},
-		"a copy of the volume from before it had an identity":        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, takes: first},
-		"an empty volume, and the missing one is given up":           {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), takes: "new"},
-		"another volume, and the missing one is given up":            {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), marked: true, marker: second, takes: second},
-		"the volume is there although it is given up":                {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), marked: true, marker: first, takes: first},
-		"an empty volume, and an earlier one was given up":           {status: internalv1.DataServerStatus{VolumeIDs: identities(second)}, lost: identities(first)},
-		"an empty volume, and the volume beside it was given up":     {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: []internalv1.VolumeIdentity{{Index: ptr.To(int32(1)), ID: first}}},
-		"an empty volume where only the one beside it is known":      {status: internalv1.DataServerStatus{VolumeIDs: []internalv1.VolumeIdentity{{Index: ptr.To(int32(1)), ID: first}}}, takes: "new"},
+		"a new volume of a new server":                           {takes: "new"},
+		"a new volume of a server that served no share yet":      {status: internalv1.DataServerStatus{Shares: none}, takes: "new"},
+		"a kept volume of a new server":                          {marked: true, marker: first, takes: first},
+		"the same volume":                                        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: first, takes: first},
+		"an empty volume in place of one":                        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}},
+		"another volume of this very server":                     {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: second},
+		"an empty volume where an earlier version had shares":    {status: internalv1.DataServerStatus{Shares: ptr.To("AAAAAA==")}},
+		"an empty volume where an earlier version had exports":   {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}},
+		"a volume that an earlier version marked":                {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}, marked: true, takes: "new"},
+		"a copy of the volume from before it had an identity":    {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, takes: first},
+		"an empty volume, and the missing one is given up":       {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), takes: "new"},
+		"another volume, and the missing one is given up":        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), marked: true, marker: second, takes: second},
+		"the volume is there although it is given up":            {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: identities(first), marked: true, marker: first, takes: first},
+		"an empty volume, and an earlier one was given up":       {status: internalv1.DataServerStatus{VolumeIDs: identities(second)}, lost: identities(first)},
+		"an empty volume, and the volume beside it was given up": {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, lost: []internalv1.VolumeIdentity{{Index: ptr.To(int32(1)), ID: first}}},
+		"an empty volume where only the one beside it is known":  {status: internalv1.DataServerStatus{VolumeIDs: []internalv1.VolumeIdentity{{Index: ptr.To(int32(1)), ID: first}}}, takes: "new"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
