@@ -7,28 +7,34 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
-// Page makes an answer once for all who ask within its age, and gives all of them the same bytes: who asks all the time, or reads slowly, costs
-// no more than that. An answer that takes long to make is good for longer, ten times as long as it took. It asks the handler without any header or query, so what the answer depends on must not be in the request.
+// Page makes an answer once for all who wait for it, and gives all of them the same bytes: who asks all the time, or reads slowly, costs no more
+// than that. An answer is never older than the question, since what is measured with it would be wrong. So who asks sooner than a pause after the
+// last making began waits: for age, or for three times as long as that took, up to pauseMost. It asks the handler without any header or query, so
+// what the answer depends on must not be in the request.
 func Page(age time.Duration, handler http.Handler) http.Handler {
-	return &page{age: age, handler: handler, now: time.Now}
+	return &page{age: age, handler: handler, turn: make(chan struct{}, 1)}
 }
 
-// slowness is how many times longer than it took to make an answer is good for at least.
-const slowness = 10
+const (
+	// slowness keeps what makes answers from doing nothing else: a quarter of the time at most.
+	slowness = 3
+	// pauseMost leaves enough of AnswerTimeout for making and sending the answer.
+	pauseMost = 3 * time.Second
+)
 
 type page struct {
 	age     time.Duration
 	handler http.Handler
-	now     func() time.Time
 
-	mutex  sync.Mutex
-	until  time.Time
-	answer *recorded
-	packed []byte // The body by gzip, nil until it was asked for.
+	// turn is had by one at a time, who may read and change what follows.
+	turn chan struct{}
+	// began is when the last making began, next is when one may begin.
+	began, next time.Time
+	answer      *recorded
+	packed      []byte // The body by gzip, nil until it was asked for.
 }
 
 func (p *page) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -46,12 +52,14 @@ func (p *page) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 }
 
 func (p *page) read(packed bool) (answer *recorded, body []byte, isPacked bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if began := p.now(); p.answer == nil || !began.Before(p.until) {
+	asked := time.Now()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
+	if p.answer == nil || p.began.Before(asked) {
+		time.Sleep(time.Until(p.next))
+		p.began = time.Now()
 		p.answer, p.packed = record(p.handler), nil
-		ended := p.now()
-		p.until = ended.Add(max(p.age, slowness*ended.Sub(began)))
+		p.next = time.Now().Add(min(max(p.age, slowness*time.Since(p.began)), pauseMost))
 	}
 	if !packed {
 		return p.answer, p.answer.body.Bytes(), false

@@ -9,63 +9,75 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func TestAPageIsMadeOnceForAllWhoAskWithinItsAge(t *testing.T) {
-	made := 0
-	p := Page(time.Second, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		made++
+// counted is a page whose making takes so long, and that says how often it was made.
+func counted(age, takes time.Duration) (handler http.Handler, made *atomic.Int32) {
+	made = &atomic.Int32{}
+	return Page(age, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text := "made " + strconv.Itoa(int(made.Add(1)))
+		time.Sleep(takes)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		w.WriteHeader(http.StatusTeapot)
-		_, _ = io.WriteString(w, "made "+strconv.Itoa(made))
-	})).(*page)
-	now := time.Unix(1000, 0)
-	p.now = func() time.Time { return now }
-	get := func(encoding string) *httptest.ResponseRecorder {
-		request, answer := httptest.NewRequest(http.MethodGet, "/metrics?x=y", http.NoBody), httptest.NewRecorder()
-		request.Header.Set("Accept-Encoding", encoding)
-		p.ServeHTTP(answer, request)
-		return answer
-	}
-	for range 3 {
-		if a := get(""); a.Code != http.StatusTeapot || a.Body.String() != "made 1" || a.Header().Get("Content-Type") != "text/plain; version=0.0.4" || a.Header().Get("Content-Encoding") != "" {
-			t.Errorf("%d %q %v", a.Code, a.Body, a.Header())
-		}
-	}
-	a := get("gzip, br")
-	reader, err := gzip.NewReader(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(reader); err != nil || string(text) != "made 1" || a.Header().Get("Content-Encoding") != "gzip" {
-		t.Errorf("by gzip: %q, %v, %v", text, err, a.Header())
-	}
-	now = now.Add(time.Second)
-	if a := get(""); a.Body.String() != "made 2" {
-		t.Errorf("a second later: %q", a.Body)
-	}
+		_, _ = io.WriteString(w, text)
+	})), made
 }
 
-func TestAPageThatTakesLongToMakeIsGoodForLonger(t *testing.T) {
-	now, made := time.Unix(1000, 0), 0
-	p := Page(time.Second, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		made++
-		now = now.Add(500 * time.Millisecond)
-	})).(*page)
-	p.now = func() time.Time { return now }
-	for _, step := range []struct {
-		after time.Duration
-		made  int
-	}{{0, 1}, {4900 * time.Millisecond, 1}, {100 * time.Millisecond, 2}} {
-		now = now.Add(step.after)
-		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-		if made != step.made {
-			t.Errorf("made %d times, want %d", made, step.made)
+func get(handler http.Handler, encoding string) *httptest.ResponseRecorder {
+	request, answer := httptest.NewRequest(http.MethodGet, "/metrics?x=y", http.NoBody), httptest.NewRecorder()
+	request.Header.Set("Accept-Encoding", encoding)
+	handler.ServeHTTP(answer, request)
+	return answer
+}
+
+func TestAPageIsMadeOnceForAllWhoWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler, made := counted(time.Second, 0)
+		if a := get(handler, ""); a.Code != http.StatusTeapot || a.Body.String() != "made 1" || a.Header().Get("Content-Type") != "text/plain; version=0.0.4" || a.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%d %q %v", a.Code, a.Body, a.Header())
 		}
-	}
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		var group sync.WaitGroup
+		for range 1000 {
+			group.Go(func() {
+				a := get(handler, "gzip, br")
+				reader, err := gzip.NewReader(a.Body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if text, err := io.ReadAll(reader); err != nil || string(text) != "made 2" || a.Header().Get("Content-Encoding") != "gzip" {
+					t.Errorf("by gzip: %q, %v, %v", text, err, a.Header())
+				}
+			})
+		}
+		group.Wait()
+		if waited := time.Since(began); waited != time.Second-time.Millisecond || made.Load() != 2 {
+			t.Errorf("a thousand waited %s, and it was made %d times", waited, made.Load())
+		}
+	})
+}
+
+// A benchmark reads counters before and after: an answer from before the question would leave out what was read meanwhile.
+func TestAPageIsNeverOlderThanTheQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler, _ := counted(time.Second, 2*time.Second)
+		for want := range 5 {
+			time.Sleep(time.Millisecond)
+			asked := time.Now()
+			if a := get(handler, ""); a.Body.String() != "made "+strconv.Itoa(want+1) {
+				t.Errorf("%q is not of the question", a.Body)
+			}
+			if waited := time.Since(asked); waited > pauseMost+2*time.Second {
+				t.Errorf("waited %s", waited)
+			}
+		}
+	})
 }
 
 func TestOneCheckIsMadeForAllWhoAskMeanwhile(t *testing.T) {
