@@ -78,7 +78,6 @@ var attacks = []attack{
 // TestAttacks runs each attack beside a client that behaves well at another address: it goes on within a second, keeps its lock,
 // gets no error, and the server takes no more than a bounded share of memory.
 func TestAttacks(t *testing.T) {
-	pending(t)
 	if !realtest.Inside(t) {
 		return
 	}

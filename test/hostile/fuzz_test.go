@@ -45,7 +45,6 @@ func lanesOf(seed uint64) []role {
 
 // TestFuzz sends random sequences. A seed always gives the same decisions; what several connections do at once depends on the moment.
 func TestFuzz(t *testing.T) {
-	pending(t)
 	if !realtest.Inside(t) {
 		return
 	}
