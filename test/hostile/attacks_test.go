@@ -142,6 +142,7 @@ func suffer(t *testing.T, a attack, from string) {
 	if took := time.Since(began); took > looseStall {
 		t.Errorf("the server needed %s to stop", took)
 	}
+	t.Logf("FIGURE stopped: %s", w.server.HowEnded())
 }
 
 // times does something for each number below n at once, and returns how often it worked.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -137,6 +138,9 @@ func (s *Server) Log() string {
 	return s.log.String()
 }
 
+// HowEnded is "exit status 0" after a stop without a fault.
+func (s *Server) HowEnded() string { return s.command.ProcessState.String() }
+
 // Stop ends the process, gracefully if it can. It may be called twice.
 func (s *Server) Stop() {
 	s.mutex.Lock()
@@ -182,19 +186,11 @@ func (s *Server) Sanitized() bool {
 	return err == nil && bytes.Contains(maps, []byte("/libasan.so"))
 }
 
-// Findings are the reports of AddressSanitizer and UndefinedBehaviorSanitizer so far.
+// Findings are the reports of AddressSanitizer and UndefinedBehaviorSanitizer about this process so far.
 func (s *Server) Findings() (string, error) {
-	files, err := filepath.Glob(sanitizerLog + ".*")
-	if err != nil {
-		return "", err
+	text, err := os.ReadFile(fmt.Sprintf("%s.%d", sanitizerLog, s.PID()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		all.Write(text)
-	}
-	return all.String(), nil
+	return string(text), err
 }
