@@ -34,8 +34,11 @@ import (
 type life struct {
 	uid    string
 	policy v1alpha1.ReclaimPolicy
-	// ended: it was deleted, and the operator knew it by then, so that its policy counts.
+	// ended: it was deleted, and the operator had looked at it by then, so that its policy counts.
 	ended bool
+	// unsure: it was deleted between its finalizer and its first status. A pass may have let it in meanwhile, and then its policy counts;
+	// otherwise what there is of its name is an earlier share's, and stays.
+	unsure bool
 }
 
 // written is a file that a client wrote, and was told so. Its name tells the life and is unique.
@@ -96,7 +99,8 @@ func (u *users) delete() {
 		return
 	}
 	last := u.lives[len(u.lives)-1]
-	last.ended = len(share.Finalizers) > 0
+	known, begun := len(share.Finalizers) > 0, meta.FindStatusCondition(share.Status.Conditions, v1alpha1.FileSharePlaced) != nil
+	last.ended, last.unsure = known && begun, known && !begun
 	u.note("user: deletes share %d (%s, counts: %v)", len(u.lives)-1, last.policy, last.ended)
 	_ = u.api.remove(share, metav1.Preconditions{})
 }
@@ -126,6 +130,13 @@ func (u *users) isDoomed(from, to int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.ContainsFunc(u.lives[from:to], func(l *life) bool { return l.ended && l.policy == v1alpha1.ReclaimDelete })
+}
+
+// isUnsure: what was written in a life may be gone for a later one, and may be there.
+func (u *users) isUnsure(from, to int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(u.lives[from:to], func(l *life) bool { return l.unsure && l.policy == v1alpha1.ReclaimDelete })
 }
 
 // mkdir does what Linux does: it goes on while the answer is NFS4ERR_DELAY, and gives up some time.
@@ -369,7 +380,9 @@ func (u *users) judge() {
 		case doomed && exists:
 			u.fault("%s should be gone and is at %s", file.name, where)
 		case !doomed && !exists:
-			u.fault("%s is lost", file.name)
+			if !u.isUnsure(file.life, last) {
+				u.fault("%s is lost", file.name)
+			}
 		case !doomed && now >= 0 && !seen[file.name]:
 			u.fault("%s can't be reached; it is at %s", file.name, where)
 		}
@@ -422,7 +435,7 @@ func (u *users) judgeShare(now int) {
 		}
 	}
 	for name, of := range u.made {
-		if !u.isDoomed(of, now) && !paths[name] {
+		if !u.isDoomed(of, now) && !u.isUnsure(of, now) && !paths[name] {
 			u.fault("directory %s, which a client made in share %d, is gone", name, of)
 		}
 	}
