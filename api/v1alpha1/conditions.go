@@ -180,6 +180,8 @@ const (
 	ReasonStorageUnusable = "StorageUnusable"
 	// ReasonExportsPending: some data servers do not export the share yet.
 	ReasonExportsPending = "ExportsPending"
+	// ReasonDirectoriesMissing: directories that were on their owners are not; the message says which, since when and what to do.
+	ReasonDirectoriesMissing = "DirectoriesMissing"
 	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
 	ReasonDirectoriesPending = "DirectoriesPending"
 	// ReasonQuotaUnsupported: the storage can't keep a share to spec.quota; the share is served without it. The message says what to do.
@@ -280,6 +282,7 @@ var needsUser = map[string]bool{
 	ReasonClientFailed:           true,
 	ReasonDeadlineExceeded:       true,
 	ReasonDataOfEarlierNamespace: true,
+	ReasonDirectoriesMissing:     true,
 }
 
 // NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.

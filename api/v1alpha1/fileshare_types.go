@@ -145,6 +145,17 @@ type FileShareSpec struct {
 	// +optional
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 
+	// acceptedLosses are losses of directories that are given up: those that the condition JunctionsResolved names while directories are missing
+	// on their data servers. Of those directories the declared ones are made again, empty, and the others leave the share. Each loss has an
+	// ID of its own, so an entry accepts no later one. It can be removed afterwards.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=16
+	// +kubebuilder:validation:items:MaxLength=16
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[0-9a-f]{16}$')",message="a loss is named by 16 hexadecimal digits, as the condition JunctionsResolved prints them"
+	// +listType=set
+	// +optional
+	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
+
 	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
 	// and is not served.
 	// +optional

@@ -931,6 +931,11 @@ func (in *FileShareSpec) DeepCopyInto(out *FileShareSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.AcceptedLosses != nil {
+		in, out := &in.AcceptedLosses, &out.AcceptedLosses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	out.Source = in.Source
 	out.ClaimRef = in.ClaimRef
 }

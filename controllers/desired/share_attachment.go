@@ -34,6 +34,7 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 			Mode:           share.Spec.Mode,
 			Access:         accessRules(share.Spec.Access),
 			IgnoreDataOn:   share.Spec.IgnoreDataOn,
+			AcceptedLosses: share.Spec.AcceptedLosses,
 		},
 	}
 }

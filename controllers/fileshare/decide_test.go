@@ -148,7 +148,7 @@ func TestDecide(t *testing.T) {
 		},
 		"what a deleted share of the name left is used again once it is found": {
 			declaring("a"), func(o *observed) { o.put("a", "fs-1", ready, leftBehind) },
-			[]string{`change a: Creating, removal "", declared true, retained false`},
+			[]string{`change a: Missing, removal "", declared true, retained false`},
 		},
 		"what was being removed or renamed when the share was deleted still is": {
 			declaring("{a,b}"), func(o *observed) {
@@ -157,8 +157,14 @@ func TestDecide(t *testing.T) {
 			},
 			[]string{`change a: Removing, removal "", declared true, retained false`, `change b: Renaming, removal "", declared true, retained false`},
 		},
-		"what it left on a data server that is no more is forgotten": {
-			declaring(), func(o *observed) { o.put("a", "fs-7", ready, leftBehind) }, []string{"forget a"},
+		"what it left on a data server that is no more waits for that one": {
+			declaring("a"), func(o *observed) { o.put("a", "fs-7", ready, leftBehind) }, nil,
+		},
+		"what it left on a data server whose data is given up is forgotten": {
+			declaring(), func(o *observed) {
+				o.put("a", "fs-7", ready, leftBehind)
+				o.share.Spec.IgnoreDataOn = []string{"fs-7"}
+			}, []string{"forget a"},
 		},
 		"one on its way needs nothing": {declaring("a"), func(o *observed) { o.put("a", "fs-0", creating) }, nil},
 	} {

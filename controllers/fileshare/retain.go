@@ -43,16 +43,19 @@ func retained(directory *internalv1.ShareDirectory, namespaceUID string) (direct
 	return directoryChange{directory, after}, true
 }
 
-// useAgain takes a retained ShareDirectory back into use. It is Creating until a namespace
-// server has found the directory, or made it if somebody cleared the volume. One that was being removed or renamed still is: made
+// useAgain takes a retained ShareDirectory back into use. It is Missing until a namespace
+// server has found the directory: what is not there is not made, or it would be empty in place of the data. One that was being removed or renamed still is: made
 // anew, a directory would be there under both its names, or again. If its data server
-// is no more, a FileServer of the same name was made with fewer, and the ShareDirectory tells of nothing.
+// is no more, because a FileServer of the same name was made with fewer, it waits for that one until its data is given up (ignoreDataOn): a
+// directory that was placed elsewhere would be empty.
 func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
 		return
 	}
-	if directory.Spec.DataServerRef.Name != "" && !slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == directory.Spec.DataServerRef.Name }) {
-		p.forget = append(p.forget, directory)
+	if owner := directory.Spec.DataServerRef.Name; owner != "" && !hasServer(o, owner) {
+		if isIgnored(o, owner) {
+			p.forget = append(p.forget, directory)
+		}
 		return
 	}
 	after := directory.DeepCopy()
@@ -61,7 +64,11 @@ func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirecto
 	delete(after.Annotations, v1alpha1.NamespaceUIDAnnotation)
 	after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
 	if ownerOf(directory) != nil && directory.State() == internalv1.DirectoryReady {
-		after.Status.State = internalv1.DirectoryCreating
+		after.Status.State = internalv1.DirectoryMissing
 	}
 	p.change = append(p.change, directoryChange{directory, after})
+}
+
+func hasServer(o *observed, name string) bool {
+	return slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == name })
 }

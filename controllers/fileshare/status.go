@@ -233,7 +233,7 @@ func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 		}
 		owned++
 		if isUnresolved(o, directory) {
-			missing = append(missing, fmt.Sprintf("%q on %s", path, directory.Spec.DataServerRef.Name))
+			missing = append(missing, fmt.Sprintf("%q on %s", path, describeOwner(o, directory.Spec.DataServerRef.Name)))
 		}
 	}
 	for _, directory := range plan.create {
@@ -241,6 +241,9 @@ func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 			owned++
 			missing = append(missing, fmt.Sprintf("%q on %s", directory.Spec.Path, directory.Spec.DataServerRef.Name))
 		}
+	}
+	if lost := describeMissing(o, owned); lost != "" {
+		return conditions.False(kind, v1alpha1.ReasonDirectoriesMissing, lost)
 	}
 	switch {
 	case len(missing) > 0:
@@ -259,7 +262,7 @@ func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 // making or renaming right now does not count, or the share would be not Ready with every mkdir.
 func isUnresolved(o *observed, directory *internalv1.ShareDirectory) bool {
 	switch {
-	case isRetained(directory):
+	case isRetained(directory), directory.State() == internalv1.DirectoryMissing:
 		return true
 	case directory.State() == internalv1.DirectoryReady, directory.State() == internalv1.DirectoryRemoving:
 		return false

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -140,6 +141,11 @@ func (m *manager) allocate(ctx context.Context) ([]*internalv1.ShareExport, erro
 // already stays: taking it away from its clients would make a small fault a big one.
 func (m *manager) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
 	next := m.memory.Clone()
+	if m.identifyRoots(exports, next) {
+		if err := m.storage.WriteIDs(ctx, next); err != nil {
+			return nil, err
+		}
+	}
 	var ready []*internalv1.ShareExport
 	for _, export := range exports {
 		failure := m.prepareRootsOf(ctx, export, next)
@@ -155,6 +161,41 @@ func (m *manager) prepareRoots(ctx context.Context, exports []*internalv1.ShareE
 	}
 	m.memory = next
 	return ready, nil
+}
+
+// identifyRoots gives an identity to roots that have none, and tells whether it gave any. One that is there already has its volume's: it is the
+// first that was seen there. One that is yet to be made has another, also where an earlier one of the name is gone: who knew that sees by it
+// that this is not the directory with the data.
+func (m *manager) identifyRoots(exports []*internalv1.ShareExport, next *exportids.Table) (given bool) {
+	volumes := m.storage.Identities()
+	if volumes == nil {
+		return false
+	}
+	for _, export := range exports {
+		share := shareOf(export)
+		for part, shares := range next.Parts {
+			there, err := m.storage.HasRoot(share, int32(part))
+			known := shares[share]
+			switch {
+			case err != nil || there && known.RootID != "":
+				continue // What can't be looked at can't be made either, which is said then.
+			case there:
+				known.RootID = volumes[int32(part)]
+			default:
+				known.RootID = string(uuid.NewUUID())
+			}
+			shares[share], given = known, true
+		}
+	}
+	return given
+}
+
+// rootIDs are the identities of the directories that a share is exported from, by part; nil if they are not known.
+func (m *manager) rootIDs(share string) []string {
+	if ids := m.storage.RootIDs(share); ids != nil {
+		return ids
+	}
+	return m.memory.RootIDs(share)
 }
 
 func (m *manager) prepareRootsOf(ctx context.Context, export *internalv1.ShareExport, next *exportids.Table) *fault {

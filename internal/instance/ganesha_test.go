@@ -499,6 +499,7 @@ func runScenarios(t *testing.T) {
 		{"volumes that are folders are refused", sharedVolumesAreRefused},
 		{"volumes that are file systems of their own serve", ownVolumesServe},
 		{"a replaced volume is refused until the lost one is given up", replacedVolumeIsRefused},
+		{"a share's directory that is made again has another identity", rootsHaveIdentities},
 		{"a forged handle ends at the volume", aForgedHandleEndsAtTheVolume},
 		{"read-only clients change nothing", readersChangeNothing},
 		{"operations without a handle are refused", withoutAHandle},

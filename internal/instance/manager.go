@@ -221,10 +221,12 @@ func (m *manager) pass(ctx, supervised context.Context) bool {
 	seen := m.verdict(fault)
 	m.metrics.observe(seen)
 	m.metrics.setShares(m.active())
-	err := m.write(ctx, seen)
+	// The exports first: who sees that the server is Ready must not see of them what was so before it started.
+	var err error
 	if fault == nil || m.refused {
-		err = errors.Join(err, m.reportExports(ctx))
+		err = m.reportExports(ctx)
 	}
+	err = errors.Join(err, m.write(ctx, seen))
 	if err != nil {
 		m.log.Error("a status was not written; trying again", "err", err)
 		return false
@@ -276,7 +278,7 @@ func (m *manager) reportExports(ctx context.Context) error {
 		share := shareOf(known)
 		return exportStatusFrom(export.Status, exportSight{
 			generation: known.Generation, deleting: known.DeletionTimestamp != nil, data: known.Spec.DataPolicy,
-			ids: m.memory.IDs(share), serves: m.servesShare(share), removed: m.removed[known.UID], fault: m.failing[share],
+			ids: m.memory.IDs(share), rootIDs: m.rootIDs(share), serves: m.servesShare(share), removed: m.removed[known.UID], fault: m.failing[share],
 		}, now)
 	})
 }

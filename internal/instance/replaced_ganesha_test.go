@@ -3,6 +3,7 @@ package instance
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,5 +68,44 @@ func replacedVolumeIsRefused(t *testing.T) {
 	after := lost.settle()
 	if after.VolumeIDs[0].ID == before.VolumeIDs[0].ID || after.VolumeIDs[1].ID != before.VolumeIDs[1].ID {
 		t.Errorf("the volumes were %+v and are %+v", before.VolumeIDs, after.VolumeIDs)
+	}
+}
+
+// rootsHaveIdentities: the directory in which a volume has a share keeps its identity as long as it is there. One that is gone, as on a volume
+// that was restored from a copy of before the share, is made again with another, by which who knew it sees that it is empty.
+func rootsHaveIdentities(t *testing.T) {
+	export := func(s *dataServer) []string {
+		t.Helper()
+		s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+		s.settle()
+		ids := s.status.list()[0].Status.RootIDs
+		if len(ids) != 2 || ids[0] == "" || ids[0] == ids[1] {
+			t.Fatalf("the identities are %q", ids)
+		}
+		return ids
+	}
+	s := boot(t, "roots", 2)
+	first := export(s)
+	before, _ := s.status.get()
+	s.stop()
+	again := bootAgain(t, "roots", 2, before)
+	if now := export(again); !slices.Equal(now, first) {
+		t.Errorf("after a restart the identities are %q, and were %q", now, first)
+	}
+	again.stop()
+	mustWork(t, "lose the share's directory", os.RemoveAll(filepath.Join(volumesOf("roots"), "0", "alpha")))
+	after := bootAgain(t, "roots", 2, before)
+	now := export(after)
+	if now[0] == first[0] || now[1] != first[1] {
+		t.Errorf("one directory was made again; the identities are %q, and were %q", now, first)
+	}
+	after.stop()
+	// An earlier version knew no identities: what is there has its volume's, whoever looks.
+	ids := filepath.Join(volumesOf("roots"), "0", ".howdah", "exports.json")
+	text, err := os.ReadFile(ids)
+	mustWork(t, "read the export IDs", err)
+	mustWork(t, "forget the identity", os.WriteFile(ids, []byte(strings.ReplaceAll(string(text), now[0], "")), 0o600))
+	if older := export(bootAgain(t, "roots", 2, before)); older[0] != before.VolumeIDs[0].ID {
+		t.Errorf("the identity is %q, and the volume's is %q", older[0], before.VolumeIDs[0].ID)
 	}
 }

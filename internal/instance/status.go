@@ -50,6 +50,8 @@ type exportSight struct {
 	deleting   bool
 	data       internalv1.DataPolicy
 	ids        []int32
+	// rootIDs are the identities of the share\'s directories, by volume.
+	rootIDs []string
 	// serves is true if ganesha serves it on every volume as this generation asks for.
 	serves bool
 	// removed is true if the export is gone, and its data where that was asked for.
@@ -83,7 +85,7 @@ func exportStatusFrom(earlier internalv1.ShareExportStatus, seen exportSight, no
 		set(internalv1.ExportServing, metav1.ConditionFalse, seen.fault.reason, seen.fault.Error())
 	case seen.serves:
 		set(internalv1.ExportServing, metav1.ConditionTrue, v1alpha1.ReasonReady, "ganesha serves the export")
-		status.ObservedGeneration, status.ExportIDs = &seen.generation, seen.ids
+		status.ObservedGeneration, status.ExportIDs, status.RootIDs = &seen.generation, seen.ids, seen.rootIDs
 	}
 	return status
 }

@@ -81,7 +81,7 @@ func keepDirectories(namespace string, holdingData ...string) {
 			continue
 		case directory.Spec.Removal == internalv1.RemovalWhenEmpty && directory.Status.RemovalRefusedTime == nil:
 			directory.Status.RemovalRefusedTime = ptr.To(metav1.Now())
-		case directory.State() == internalv1.DirectoryReady:
+		case directory.State() == internalv1.DirectoryReady, directory.Status.LossID != "":
 			continue
 		}
 		directory.Status.State = internalv1.DirectoryReady

@@ -96,6 +96,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("gives up a claim that is none", fileServerYAML("fs", "size: 1Gi, lostVolumes: [{claimName: fs-0, volumeID: 6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c}]"), "claimName", "data-0-training-0"),
 		Entry("gives up a volume without saying which", fileServerYAML("fs", "size: 1Gi, lostVolumes: [{claimName: data-0-fs-0}]"), "volumeID", "Required"),
 		Entry("gives up a volume by something else", fileServerYAML("fs", "size: 1Gi, lostVolumes: [{claimName: data-0-fs-0, volumeID: pvc-4711}]"), "volumeID", "as the condition StorageAvailable prints it"),
+		Entry("accepts a loss that is none", fileShareYAML("s", "/s", "acceptedLosses: [all of them now.]"), "acceptedLosses", "a loss is named by 16 hexadecimal digits"),
 		Entry("has no storage", "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: fs}\nspec: {replicas: 1, storage: {}}", "spec.storage", "exactly one"),
 		Entry("has a FileServer name that is too long", fileServerYAML(strings.Repeat("a", 41), "size: 1Gi"), "metadata.name must be at most 40", "characters"),
 		Entry("has a dot in the FileServer's name", fileServerYAML("a.b", "size: 1Gi"), "metadata.name", "no dots"),

@@ -579,6 +579,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileShareSpec
   map:
     fields:
+    - name: acceptedLosses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: access
       type:
         list:

@@ -109,6 +109,14 @@ type ShareAttachmentSpec struct {
 	// +optional
 	NamespaceUID string `json:"namespaceUID,omitempty"`
 
+	// acceptedLosses are those of the FileShare.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=16
+	// +kubebuilder:validation:items:MaxLength=16
+	// +listType=set
+	// +optional
+	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
+
 	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
 	// +kubebuilder:validation:Minimum=1
 	// +required
@@ -142,6 +150,7 @@ func (a *ShareAttachment) FileShare() *v1alpha1.FileShare {
 	share := &v1alpha1.FileShare{Spec: v1alpha1.FileShareSpec{
 		FileServerRef: v1alpha1.FileServerReference{Name: spec.FileServerRef.Name}, Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth,
 		MaxDirectories: spec.MaxDirectories, UID: spec.UID, GID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn,
+		AcceptedLosses: spec.AcceptedLosses,
 	}}
 	share.Namespace, share.Name, share.UID = a.Namespace, spec.FileShareRef.Name, types.UID(spec.FileShareUID)
 	share.Generation, share.CreationTimestamp, share.DeletionTimestamp = a.Generation, a.CreationTimestamp, a.DeletionTimestamp

@@ -161,13 +161,31 @@ type ShareDirectoryStatus struct {
 	// +optional
 	AccessedTime *metav1.MicroTime `json:"accessedTime,omitempty"`
 
+	// missingTime is since when a directory with state Missing is known not to be on its owner. Unset: it was not looked for yet.
+	// +optional
+	MissingTime *metav1.Time `json:"missingTime,omitempty"`
+
+	// lossID names the look at the owner's volume that missed the directory. All that it missed have the same, and what is missed later has
+	// another. A FileShare whose spec.acceptedLosses has it gives the directory up.
+	// +kubebuilder:validation:MinLength=16
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	LossID string `json:"lossID,omitempty"`
+
+	// rootID is, of the root of a share of layout Single, the identity that its owner's copy has (ShareExport, status.rootIDs): another one is
+	// not this root, but an empty directory in its place.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	RootID string `json:"rootID,omitempty"`
+
 	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
 	// +optional
 	RemovalRefusedTime *metav1.Time `json:"removalRefusedTime,omitempty"`
 }
 
 // DirectoryState tells how far a directory is.
-// +kubebuilder:validation:Enum=Creating;Ready;Removing;Renaming
+// +kubebuilder:validation:Enum=Creating;Ready;Missing;Removing;Renaming
 type DirectoryState string
 
 // States of a directory.
@@ -176,6 +194,9 @@ const (
 	DirectoryCreating DirectoryState = "Creating"
 	// DirectoryReady: exists on its owner; the namespace refers to it.
 	DirectoryReady DirectoryState = "Ready"
+	// DirectoryMissing: it was on its owner, and is not, or was not looked for yet. It stays in the namespace, and clients that enter it wait. It
+	// is Ready again when it is found, and is made again, or goes, when the user gives it up.
+	DirectoryMissing DirectoryState = "Missing"
 	// DirectoryRemoving: a removal was begun, or a rename to another name; it ends with the object gone, or Ready if the directory is
 	// still there.
 	DirectoryRemoving DirectoryState = "Removing"

@@ -123,6 +123,15 @@ type ShareExportStatus struct {
 	// +optional
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
 
+	// rootIDs are the identities of the directories in which the volumes have the share, one for each volume in order; "" is not known. A
+	// directory that is made again, because the volume has none, has another.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	// +listType=atomic
+	// +optional
+	RootIDs []string `json:"rootIDs,omitempty"`
+
 	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
 	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
 	// +optional

@@ -546,6 +546,10 @@ func (in *ShareDirectoryStatus) DeepCopyInto(out *ShareDirectoryStatus) {
 		in, out := &in.AccessedTime, &out.AccessedTime
 		*out = (*in).DeepCopy()
 	}
+	if in.MissingTime != nil {
+		in, out := &in.MissingTime, &out.MissingTime
+		*out = (*in).DeepCopy()
+	}
 	if in.RemovalRefusedTime != nil {
 		in, out := &in.RemovalRefusedTime, &out.RemovalRefusedTime
 		*out = (*in).DeepCopy()
@@ -674,6 +678,11 @@ func (in *ShareExportStatus) DeepCopyInto(out *ShareExportStatus) {
 	if in.ExportIDs != nil {
 		in, out := &in.ExportIDs, &out.ExportIDs
 		*out = make([]int32, len(*in))
+		copy(*out, *in)
+	}
+	if in.RootIDs != nil {
+		in, out := &in.RootIDs, &out.RootIDs
+		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
 	in.Inventory.DeepCopyInto(&out.Inventory)

@@ -35,6 +35,11 @@ type Backend interface {
 	ReadIDs(ctx context.Context, server *internalv1.DataServer) (*exportids.Table, error)
 	WriteIDs(ctx context.Context, table *exportids.Table) error
 
+	// HasRoot tells whether the root of a share's export is there, where Identities are known.
+	HasRoot(share string, part int32) (bool, error)
+	// RootIDs are the identities of the directories that a share is exported from, by part, where Identities are not known; nil if these are
+	// not either.
+	RootIDs(share string) []string
 	// PrepareRoot makes the root of a share's export, and gives it the attributes if it is new or if they are others than those
 	// that it was last given.
 	PrepareRoot(ctx context.Context, share string, part int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error

@@ -2,6 +2,8 @@ package ceph
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -124,6 +126,19 @@ func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) erro
 
 // Identities are none: all data servers have the same storage.
 func (b *Backend) Identities() map[int32]string { return nil }
+
+// HasRoot is not asked: who makes the directories of shares knows what was there (internal/steward).
+func (b *Backend) HasRoot(string, int32) (bool, error) { return true, nil }
+
+// RootIDs is made from the share's path: a subvolume that is made anew has another, with a UUID that Ceph chooses.
+func (b *Backend) RootIDs(share string) []string {
+	known, ok := b.shares[share]
+	if !ok || known.Path == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(b.options.FSID + "\x00" + b.options.FileSystem + "\x00" + known.Path))
+	return []string{hex.EncodeToString(sum[:16])}
+}
 
 // Claim makes the data server a member of its grace object, without which ganesha does not start. The RADOS namespace has the FileServer's
 // UID in its name, so it is nobody else's.

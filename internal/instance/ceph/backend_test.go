@@ -474,3 +474,19 @@ func TestOnlyWhatIsExportedIsListed(t *testing.T) {
 		t.Errorf("a share that is not exported any more: %v", sizes)
 	}
 }
+
+// A subvolume that is made anew has another path, and the share's root another identity.
+func TestTheRootOfAShareIsKnownByItsPath(t *testing.T) {
+	of := func(path string) []string {
+		b := New(Options{FSID: "f", FileSystem: "fs"})
+		b.shares = map[string]share{"s": {Path: path}}
+		return b.RootIDs("s")
+	}
+	one := of("/volumes/g/s/11111111")
+	if len(one) != 1 || len(one[0]) != 32 || !slices.Equal(one, of("/volumes/g/s/11111111")) || slices.Equal(one, of("/volumes/g/s/22222222")) {
+		t.Errorf("the identity is %q", one)
+	}
+	if ids := New(Options{}).RootIDs("s"); ids != nil {
+		t.Errorf("a share without a place has %q", ids)
+	}
+}

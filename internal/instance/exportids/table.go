@@ -45,6 +45,9 @@ type Entry struct {
 	// Applied is what was last given to the root; nil if nothing was yet. A user's
 	// chown or chmod of the root holds until its ShareExport asks for something else than this.
 	Applied *RootAttributes `json:"applied,omitempty"`
+	// RootID is the identity of the share's directory, where parts have identities: another directory of the name has another. It is kept
+	// before the directory is made.
+	RootID string `json:"rootID,omitempty"`
 }
 
 // RootAttributes are the owner, group and permission bits of an export's root.
@@ -124,6 +127,21 @@ func (t *Table) IDs(share string) []int32 {
 	ids := make([]int32, 0, len(t.Parts))
 	for _, shares := range t.Parts {
 		ids = append(ids, int32(shares[share].ExportID.ID()))
+	}
+	return ids
+}
+
+// RootIDs are the identities of a share's directories, by part; nil if none is known.
+func (t *Table) RootIDs(share string) []string {
+	if t == nil {
+		return nil
+	}
+	ids, known := make([]string, 0, len(t.Parts)), false
+	for _, shares := range t.Parts {
+		ids, known = append(ids, shares[share].RootID), known || shares[share].RootID != ""
+	}
+	if !known {
+		return nil
 	}
 	return ids
 }

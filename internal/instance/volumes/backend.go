@@ -135,6 +135,18 @@ func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
 
 func (b *Backend) idsFile(index int32) string { return b.where.meta(index, exportIDsFile) }
 
+// HasRoot tells whether the directory of a share is on a volume.
+func (b *Backend) HasRoot(share string, index int32) (bool, error) {
+	_, err := os.Lstat(b.where.share(share, index))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RootIDs are not known here: they are kept with the Export_Ids.
+func (b *Backend) RootIDs(string) []string { return nil }
+
 // PrepareRoot makes the directory of a share on a volume.
 func (b *Backend) PrepareRoot(_ context.Context, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	if err := prepareRoot(b.where, share, index, wanted, applied); err != nil {

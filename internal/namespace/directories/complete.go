@@ -59,6 +59,8 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 		} else if !r.ToldOwners {
 			err = k.completeTelling(ctx, share, directory)
 		}
+	case internalv1.DirectoryMissing:
+		err = k.completeMissing(ctx, share, directory)
 	case internalv1.DirectoryCreating:
 		err = k.completeCreating(ctx, share, directory)
 	case internalv1.DirectoryRemoving:
@@ -83,6 +85,7 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, direct
 		if _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
 			return err
 		}
+		directory.Status.RootID = k.rootNow(r)
 	default:
 		address, err := k.address(r.Server)
 		if err != nil {

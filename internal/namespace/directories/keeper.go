@@ -159,7 +159,7 @@ func (k *Keeper) wait(t task, r *tree.Directory) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
 		return retryRemoval - k.Clock.Since(k.seen[t].since)
-	case r.State == internalv1.DirectoryReady && r.RemoveWhenEmpty, r.State == internalv1.DirectoryCreating && r.MadeBy == "":
+	case r.State == internalv1.DirectoryReady && r.RemoveWhenEmpty, r.State == internalv1.DirectoryCreating && r.MadeBy == "", r.State == internalv1.DirectoryMissing:
 		return 0 // no client is at it
 	}
 	return abandonedAfter - k.Clock.Since(k.seen[t].since)

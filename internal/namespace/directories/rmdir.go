@@ -64,6 +64,8 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 		return nil, s.status("read the ShareDirectory of "+entry.Path, err)
 	case directory.State() == state && s.attempts.take(removeKey(directory)) != "":
 		return directory, nfsv4.NFS4_OK
+	case directory.State() == internalv1.DirectoryMissing && state == internalv1.DirectoryRemoving:
+		// Whoever may remove it gives it up: its owner has it not, and says so again.
 	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}

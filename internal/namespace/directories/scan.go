@@ -66,6 +66,9 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		return nil
 	}
 	if share.Single && server.SharedStorage {
+		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name}, nil); err != nil {
+			return err
+		}
 		return k.tellInventory(ctx, share, server.Name, export, &sight{}) // What is in the root is in its place.
 	}
 	list, err := k.listerOf(ctx, share, server)
@@ -78,6 +81,12 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, list, seen); err != nil {
 			return err
 		}
+		if list.partial {
+			continue // What is not listed may be there.
+		}
+		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, list); err != nil {
+			return err
+		}
 	}
 	if n := seen.refused.Load(); n > 0 {
 		k.Log.Error("directories that exist on a data server are not shown, because there are as many as the limit allows: raise it",
@@ -87,8 +96,11 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		k.Log.Error("directories that exist on a data server are not shown, because nothing can stand for them: rename them on the volume",
 			"share", share.Name, "server", server.Name, "notShown", n, "some", seen.leftOut)
 	}
-	k.Log.Info("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
+	k.Log.Debug("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
 		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
+	if n := seen.adopted.Load(); n > 0 {
+		k.Log.Info("wrote ShareDirectories for directories that had none", "share", share.Name, "server", server.Name, "directories", n)
+	}
 	if seen.misplacedCount > 0 {
 		k.lookAgain(t)
 	}

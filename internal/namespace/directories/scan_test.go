@@ -172,12 +172,12 @@ func TestSharedStorageIsNotListedByNFS(t *testing.T) {
 	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" || r.Mode != 0o711 {
 		t.Errorf("p has the ShareDirectory %+v", r)
 	}
-	if _, ok := w.keeper.Tree.Directory("s", "p/gone"); ok {
-		t.Error("what is not there has its ShareDirectory still")
+	if r, ok := w.keeper.Tree.Directory("s", "p/gone"); !ok || r.State != internalv1.DirectoryMissing {
+		t.Errorf("what is not there has the ShareDirectory %+v", r)
 	}
 }
 
-// A directory that was made after the list is asked for by itself before its ShareDirectory goes.
+// A directory that was made after the list is asked for by itself before it is called Missing.
 func TestAListIsOfAMomentAgo(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.inCeph()
@@ -189,8 +189,8 @@ func TestAListIsOfAMomentAgo(t *testing.T) {
 	if err := w.keeper.check(t.Context(), share, server); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := w.keeper.Tree.Directory("s", "p/new"); !ok {
-		t.Error("what is there has lost its ShareDirectory")
+	if r, ok := w.keeper.Tree.Directory("s", "p/new"); !ok || r.State != internalv1.DirectoryReady {
+		t.Errorf("what is there has the ShareDirectory %+v", r)
 	}
 	if r, ok := w.keeper.Tree.Directory("s", "p/removed"); ok {
 		t.Errorf("what was removed since has %+v", r)

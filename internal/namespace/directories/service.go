@@ -178,6 +178,9 @@ func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.Share
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
 	next.Status.State = state
+	if state == internalv1.DirectoryReady || state == internalv1.DirectoryCreating {
+		next.Status.MissingTime, next.Status.LossID = nil, ""
+	}
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("set %s of share %s to %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, state, err)
 	}

@@ -47,6 +47,10 @@ type Directory struct {
 	RemoveWhenEmpty bool
 	// RemovalRefused: it held data when that was tried.
 	RemovalRefused bool
+	// LossID names the look that missed a Missing directory; "": it was not looked for yet.
+	LossID string
+	// RootID is the identity of the root of a Single share; "" if it is not known.
+	RootID string
 	// Modified, Changed and Accessed are zero until something set them.
 	Modified, Changed, Accessed time.Time
 	// ToldOwners: the copies that data servers keep of a directory of the namespace have its owner, group and mode.
@@ -64,7 +68,7 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 		Name: o.Name, UID: string(o.UID), Identity: o.Spec.Identity, Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
 		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
-		RemovalRefused: o.Status.RemovalRefusedTime != nil,
+		RemovalRefused: o.Status.RemovalRefusedTime != nil, LossID: o.Status.LossID, RootID: o.Status.RootID,
 	}
 	// Resource versions of one kind may be compared as numbers (KEP-5504).
 	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)
@@ -92,9 +96,9 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 	return r
 }
 
-// Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail).
+// Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail), or did and is missed.
 func (r *Directory) Shown() bool {
-	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving
+	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving || r.State == internalv1.DirectoryMissing
 }
 
 // Unfinished tells whether somebody has to do something about the directory.

@@ -73,9 +73,18 @@ func (t *Tree) target(s *Share, r *Directory) *Target {
 	out := &Target{Server: r.Server, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
 	if server := t.servers[r.Server]; server != nil {
 		out.Address = server.Address
-		out.Serves = server.Address != "" && server.Serves[s.Name]
+		out.Serves = server.Address != "" && server.Serves[s.Name] && r.State != internalv1.DirectoryMissing && !t.isOtherRoot(s, r)
 	}
 	return out
+}
+
+// isOtherRoot: what the owner has as the root of a Single share is not the directory that it was. t.mu is held.
+func (t *Tree) isOtherRoot(s *Share, r *Directory) bool {
+	if !s.Single || r.Path != RootPath || r.RootID == "" {
+		return false
+	}
+	now := t.inventories[r.Server][s.Name].RootID(r.Volume)
+	return now != "" && now != r.RootID
 }
 
 // Root is the root of the namespace.

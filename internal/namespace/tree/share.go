@@ -38,6 +38,8 @@ type Share struct {
 	// of the share that has no ShareDirectory.
 	InventoryGeneration int64
 	Inventoried         bool
+	// AcceptedLosses are the losses of directories that the user gives up.
+	AcceptedLosses []string
 	// Created is the object's creation time; of two shares with conflicting paths the older one counts.
 	Created time.Time
 
@@ -72,6 +74,7 @@ func NewShare(o *v1alpha1.FileShare) *Share {
 		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}
+	s.AcceptedLosses = o.Spec.AcceptedLosses
 	if o.Spec.Access == nil {
 		s.rules = []rule{{nodes: true, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
 	}

@@ -261,6 +261,16 @@ type Export struct {
 	UID types.UID
 	// Inventory is what was told of it last. It is not to be changed.
 	Inventory internalv1.ShareInventory
+	// RootIDs are the identities of the share's directories, by volume.
+	RootIDs []string
+}
+
+// RootID is the identity of the share's directory on a volume; "" if it is not known.
+func (e Export) RootID(volume int32) string {
+	if int(volume) < len(e.RootIDs) {
+		return e.RootIDs[volume]
+	}
+	return ""
 }
 
 func (t *Tree) noteExport(o *internalv1.ShareExport) {
@@ -271,7 +281,7 @@ func (t *Tree) noteExport(o *internalv1.ShareExport) {
 		shares = map[string]Export{}
 		t.inventories[o.Spec.DataServerRef.Name] = shares
 	}
-	shares[o.Spec.FileShareRef.Name] = Export{o.UID, o.Status.Inventory}
+	shares[o.Spec.FileShareRef.Name] = Export{o.UID, o.Status.Inventory, o.Status.RootIDs}
 }
 
 // Export is a ShareExport.

@@ -62,11 +62,13 @@ var advice = map[string]string{
 	v1alpha1.ReasonStoragePending:         "",
 	v1alpha1.ReasonStorageUnusable:        "Mend in Ceph what the message names; the FileServer's steward tries again by itself. kubectl get sharestorages has the share's subvolume and user. See docs/operations-ceph.md.",
 	v1alpha1.ReasonExportsPending:         "",
-	v1alpha1.ReasonDirectoriesPending:     "",
-	v1alpha1.ReasonQuotaUnsupported:       "The share is served, and may fill what the storage has. See docs/kinds/fileshare.md#quota.",
-	v1alpha1.ReasonQuotaBelowUse:          "The quota is lowered by itself as soon as the share's files take less. Who wants it as it was sets spec.quota.size back.",
-	v1alpha1.ReasonQuotaAboveCapacity:     "Lower spec.quota.size. It is set by itself as soon as the storage has that much.",
-	v1alpha1.ReasonQuotaNearlyUsed:        "Raise spec.quota.size, which counts at once, or remove files.",
+	v1alpha1.ReasonDirectoriesMissing: "Bring back the volume that had them, or a restored copy. What is given up by spec.acceptedLosses is gone for clients: declared directories are made again, empty. " +
+		"See docs/kinds/fileshare.md#missing-directories.",
+	v1alpha1.ReasonDirectoriesPending: "",
+	v1alpha1.ReasonQuotaUnsupported:   "The share is served, and may fill what the storage has. See docs/kinds/fileshare.md#quota.",
+	v1alpha1.ReasonQuotaBelowUse:      "The quota is lowered by itself as soon as the share's files take less. Who wants it as it was sets spec.quota.size back.",
+	v1alpha1.ReasonQuotaAboveCapacity: "Lower spec.quota.size. It is set by itself as soon as the storage has that much.",
+	v1alpha1.ReasonQuotaNearlyUsed:    "Raise spec.quota.size, which counts at once, or remove files.",
 
 	v1alpha1.ReasonSnapshotNotFound: "kubectl get filesharesnapshots. A share's source can't be changed: if the name is wrong make the share again.",
 	v1alpha1.ReasonCloning:          "The storage copies in the background, and hours may pass. Nothing of the share can be used before; its claim comes when it can.",

@@ -50,6 +50,10 @@ type FileShareSpecApplyConfiguration struct {
 	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
 	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
+	// acceptedLosses are losses of directories that are given up: those that the condition JunctionsResolved names while directories are missing
+	// on their data servers. Of those directories the declared ones are made again, empty, and the others leave the share. Each loss has an
+	// ID of its own, so an entry accepts no later one. It can be removed afterwards.
+	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
 	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
 	// and is not served.
 	Source *ShareSourceApplyConfiguration `json:"source,omitempty"`
@@ -173,6 +177,16 @@ func (b *FileShareSpecApplyConfiguration) WithReclaimPolicy(value apiv1alpha1.Re
 func (b *FileShareSpecApplyConfiguration) WithIgnoreDataOn(values ...string) *FileShareSpecApplyConfiguration {
 	for i := range values {
 		b.IgnoreDataOn = append(b.IgnoreDataOn, values[i])
+	}
+	return b
+}
+
+// WithAcceptedLosses adds the given value to the AcceptedLosses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AcceptedLosses field.
+func (b *FileShareSpecApplyConfiguration) WithAcceptedLosses(values ...string) *FileShareSpecApplyConfiguration {
+	for i := range values {
+		b.AcceptedLosses = append(b.AcceptedLosses, values[i])
 	}
 	return b
 }

@@ -266,6 +266,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachmentSpec
   map:
     fields:
+    - name: acceptedLosses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: access
       type:
         list:
@@ -395,6 +401,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: changedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: lossID
+      type:
+        scalar: string
+    - name: missingTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: modifiedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -404,6 +416,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: removalRefusedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: rootID
+      type:
+        scalar: string
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
@@ -478,6 +493,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: rootIDs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareInventory
   map:
     fields:

@@ -27,6 +27,14 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	ChangedTime *v1.MicroTime `json:"changedTime,omitempty"`
 	// accessedTime is what a client set it to. Unset: as modifiedTime.
 	AccessedTime *v1.MicroTime `json:"accessedTime,omitempty"`
+	// missingTime is since when a directory with state Missing is known not to be on its owner. Unset: it was not looked for yet.
+	MissingTime *v1.Time `json:"missingTime,omitempty"`
+	// lossID names the look at the owner's volume that missed the directory. All that it missed have the same, and what is missed later has
+	// another. A FileShare whose spec.acceptedLosses has it gives the directory up.
+	LossID *string `json:"lossID,omitempty"`
+	// rootID is, of the root of a share of layout Single, the identity that its owner's copy has (ShareExport, status.rootIDs): another one is
+	// not this root, but an empty directory in its place.
+	RootID *string `json:"rootID,omitempty"`
 	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
 	RemovalRefusedTime *v1.Time `json:"removalRefusedTime,omitempty"`
 }
@@ -74,6 +82,30 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value v1.MicroT
 // If called multiple times, the AccessedTime field is set to the value of the last call.
 func (b *ShareDirectoryStatusApplyConfiguration) WithAccessedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
 	b.AccessedTime = &value
+	return b
+}
+
+// WithMissingTime sets the MissingTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MissingTime field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithMissingTime(value v1.Time) *ShareDirectoryStatusApplyConfiguration {
+	b.MissingTime = &value
+	return b
+}
+
+// WithLossID sets the LossID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LossID field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithLossID(value string) *ShareDirectoryStatusApplyConfiguration {
+	b.LossID = &value
+	return b
+}
+
+// WithRootID sets the RootID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RootID field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithRootID(value string) *ShareDirectoryStatusApplyConfiguration {
+	b.RootID = &value
 	return b
 }
 

@@ -20,6 +20,9 @@ type ShareExportStatusApplyConfiguration struct {
 	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
 	// clients' file handles; their durable copy is beside the data.
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
+	// rootIDs are the identities of the directories in which the volumes have the share, one for each volume in order; "" is not known. A
+	// directory that is made again, because the volume has none, has another.
+	RootIDs []string `json:"rootIDs,omitempty"`
 	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
 	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
 	Inventory *ShareInventoryApplyConfiguration `json:"inventory,omitempty"`
@@ -58,6 +61,16 @@ func (b *ShareExportStatusApplyConfiguration) WithObservedGeneration(value int64
 func (b *ShareExportStatusApplyConfiguration) WithExportIDs(values ...int32) *ShareExportStatusApplyConfiguration {
 	for i := range values {
 		b.ExportIDs = append(b.ExportIDs, values[i])
+	}
+	return b
+}
+
+// WithRootIDs adds the given value to the RootIDs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RootIDs field.
+func (b *ShareExportStatusApplyConfiguration) WithRootIDs(values ...string) *ShareExportStatusApplyConfiguration {
+	for i := range values {
+		b.RootIDs = append(b.RootIDs, values[i])
 	}
 	return b
 }

@@ -1,0 +1,57 @@
+package fileshare
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func missed(loss string) func(*internalv1.ShareDirectory) {
+	return func(d *internalv1.ShareDirectory) {
+		if d.Status.LossID = loss; loss != "" {
+			d.Status.MissingTime = ptr.To(metav1.NewTime(decideTime))
+		}
+	}
+}
+
+// A share with a directory that is not on its data server is not Ready, and says which, since when, and what to do.
+func TestAShareWithMissingDirectoriesSaysSo(t *testing.T) {
+	const ready, missing = internalv1.DirectoryReady, internalv1.DirectoryMissing
+	const one, two = "00000000000000aa", "00000000000000bb"
+	for name, tc := range map[string]struct {
+		change func(*observed)
+		reason string
+		parts  []string
+	}{
+		"all there": {func(o *observed) { o.put("a", "fs-0", ready) }, v1alpha1.ReasonReady, nil},
+		"not looked for yet": {func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed("")) }, v1alpha1.ReasonDirectoriesPending,
+			[]string{`1 of 2 directories`, `"b" on fs-1`}},
+		"one is missing": {func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{`1 of 2 directories`, `"b" on fs-1, since ` + decideTime.UTC().Format("2006-01-02T"), "spec.acceptedLosses " + one}},
+		"two losses": {func(o *observed) { o.put("a", "fs-0", missing, missed(two)); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{`2 of 2 directories`, "spec.acceptedLosses " + one + ", " + two}},
+		"the root": {func(o *observed) { o.put(tree.RootPath, "fs-0", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{"the share's root on fs-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := passOf(builders.FileShare("ns", "s", "fs").Created(decideTime).Build())
+			tc.change(o)
+			c := junctionsCondition(o, directoryPlan{})
+			if c.Reason != tc.reason {
+				t.Errorf("reason %s: %s", c.Reason, c.Message)
+			}
+			for _, part := range tc.parts {
+				if !strings.Contains(c.Message, part) {
+					t.Errorf("%q does not say %q", c.Message, part)
+				}
+			}
+		})
+	}
+}
