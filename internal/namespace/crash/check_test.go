@@ -32,12 +32,15 @@ func (w *world) onServerOf(path string, change func(dirs map[string]string)) {
 	}
 }
 
-func TestAShareDirectoryOfWhatIsNotThereAnyMoreGoes(t *testing.T) {
+func TestAShareDirectoryOfWhatIsNotThereAnyMoreIsMissing(t *testing.T) {
 	got, faults := left(t, func(w *world) {
 		w.onServerOf("p/a", func(dirs map[string]string) { delete(dirs, "/s/0/p/a") })
 	})
-	if want := with(tree1, func(l layout) { delete(l, "p/a") }); !maps.Equal(got, want) || len(faults) > 0 {
-		t.Errorf("there is %v, want %v; %v", got, want, faults)
+	if want := with(tree1, func(l layout) { l["p/a"] = "" }); !maps.Equal(got, want) {
+		t.Errorf("there is %v, want %v", got, want)
+	}
+	if said := strings.Join(faults, ", "); len(faults) != 2 || !strings.Contains(said, "p/a is left Missing") {
+		t.Errorf("faults: %s", said)
 	}
 }
 
