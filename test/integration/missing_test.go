@@ -65,7 +65,7 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 		before := found.DeepCopy()
 		found.Status.State, found.Status.LossID, found.Status.MissingTime = internalv1.DirectoryReady, "", nil
 		Expect(admin.Status().Patch(ctx, &found, client.MergeFrom(before))).To(Succeed())
-		readyShare(namespace, "data")
+		expectShare(namespace, "data", v1alpha1.FileShareJunctionsResolved, metav1.ConditionTrue, v1alpha1.ReasonReady)
 	})
 
 	It("is given up by its loss, which data servers' side of a share of another namespace hears of, too", func() {
