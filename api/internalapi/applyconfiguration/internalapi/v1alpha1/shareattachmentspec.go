@@ -40,6 +40,8 @@ type ShareAttachmentSpecApplyConfiguration struct {
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 	// namespaceUID is the UID of the share's Kubernetes namespace: what the share leaves is that one's, and not that of a later namespace of the name.
 	NamespaceUID *string `json:"namespaceUID,omitempty"`
+	// acceptedLosses are those of the FileShare.
+	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
 	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// inventory is Complete once no data server can have a directory of the share that has no ShareDirectory: the FileShare's
@@ -158,6 +160,16 @@ func (b *ShareAttachmentSpecApplyConfiguration) WithIgnoreDataOn(values ...strin
 // If called multiple times, the NamespaceUID field is set to the value of the last call.
 func (b *ShareAttachmentSpecApplyConfiguration) WithNamespaceUID(value string) *ShareAttachmentSpecApplyConfiguration {
 	b.NamespaceUID = &value
+	return b
+}
+
+// WithAcceptedLosses adds the given value to the AcceptedLosses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AcceptedLosses field.
+func (b *ShareAttachmentSpecApplyConfiguration) WithAcceptedLosses(values ...string) *ShareAttachmentSpecApplyConfiguration {
+	for i := range values {
+		b.AcceptedLosses = append(b.AcceptedLosses, values[i])
+	}
 	return b
 }
 
