@@ -31,14 +31,22 @@ func TestAShareWithMissingDirectoriesSaysSo(t *testing.T) {
 		parts  []string
 	}{
 		"all there": {func(o *observed) { o.put("a", "fs-0", ready) }, v1alpha1.ReasonReady, nil},
-		"not looked for yet": {func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed("")) }, v1alpha1.ReasonDirectoriesPending,
-			[]string{`1 of 2 directories`, `"b" on fs-1`}},
-		"one is missing": {func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
-			[]string{`1 of 2 directories`, `"b" on fs-1, since ` + decideTime.UTC().Format("2006-01-02T"), "spec.acceptedLosses " + one}},
-		"two losses": {func(o *observed) { o.put("a", "fs-0", missing, missed(two)); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
-			[]string{`2 of 2 directories`, "spec.acceptedLosses " + one + ", " + two}},
-		"the root": {func(o *observed) { o.put(tree.RootPath, "fs-0", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
-			[]string{"the share's root on fs-0"}},
+		"not looked for yet": {
+			func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed("")) }, v1alpha1.ReasonDirectoriesPending,
+			[]string{`1 of 2 directories`, `"b" on fs-1`},
+		},
+		"one is missing": {
+			func(o *observed) { o.put("a", "fs-0", ready); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{`1 of 2 directories`, `"b" on fs-1, since ` + decideTime.UTC().Format("2006-01-02T"), "spec.acceptedLosses " + one},
+		},
+		"two losses": {
+			func(o *observed) { o.put("a", "fs-0", missing, missed(two)); o.put("b", "fs-1", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{`2 of 2 directories`, "spec.acceptedLosses " + one + ", " + two},
+		},
+		"the root": {
+			func(o *observed) { o.put(tree.RootPath, "fs-0", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
+			[]string{"the share's root on fs-0"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := passOf(builders.FileShare("ns", "s", "fs").Created(decideTime).Build())
