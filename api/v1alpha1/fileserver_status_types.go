@@ -19,6 +19,13 @@ type FileServerStatus struct {
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
+	// storageIdentity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from; unset where Howdah makes
+	// none. Keep it with the specification (spec.storage.ceph.identity): with it another cluster finds the data.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	StorageIdentity string `json:"storageIdentity,omitempty"`
+
 	// replicas is the effective number of data servers wanted.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

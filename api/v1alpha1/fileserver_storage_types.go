@@ -1,8 +1,16 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 )
+
+// StorageIdentity is what names in Ceph are made from: that of the specification, or else of the status. While neither is there it is the
+// FileServer's UID, as it was before there were identities.
+func StorageIdentity(fs *FileServer) string {
+	return cmp.Or(fs.Spec.Storage.Ceph.Identity, fs.Status.StorageIdentity, string(fs.UID))
+}
 
 // FileServerStorage is a union of the storage back ends; exactly one is set, and it can't be exchanged later.
 // +kubebuilder:validation:ExactlyOneOf=volumes;ceph
@@ -19,6 +27,7 @@ type FileServerStorage struct {
 
 // CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
 // +kubebuilder:validation:ExactlyOneOf=external;rook
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.identity) || has(self.identity) && self.identity == oldSelf.identity",message="identity can't be changed: the data has it in its names; make another FileServer"
 // +kubebuilder:validation:XValidation:rule="has(self.rook) == has(oldSelf.rook)",message="storage.ceph can't change from external to rook or back: the shares' directories are where they are; make another FileServer and copy"
 type CephStorage struct {
 	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
@@ -29,6 +38,15 @@ type CephStorage struct {
 	// group, follows its monitors, and makes a directory and a user for each share.
 	// +optional
 	Rook RookCeph `json:"rook,omitempty,omitzero"`
+
+	// identity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from. Unset, status.storageIdentity
+	// has it: a FileServer that is made again under its name in the same Kubernetes namespace has the same, and finds its data. Set it to have
+	// the data of a FileServer of another name, namespace or cluster, which must not run any more. It can't be changed.
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="identity is a UUID, as status.storageIdentity of the FileServer that had the data shows it"
+	// +optional
+	Identity string `json:"identity,omitempty"`
 }
 
 // RookCeph names a Ceph cluster of Rook's and what of it to use.

@@ -21,7 +21,7 @@ func ShareSnapshot(snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileSha
 		},
 		Spec: internalv1.ShareSnapshotSpec{
 			FileServerRef: internalv1.FileServerReference{Name: fs.Name},
-			FileServerUID: string(fs.UID),
+			FileServerUID: v1alpha1.StorageIdentity(fs),
 			FileShareRef:  internalv1.FileShareReference{Name: naming.KeyOf(share)},
 			SnapshotName:  snapshot.Name,
 		},

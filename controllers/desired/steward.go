@@ -29,7 +29,7 @@ func stewardChildren(in FileServerInput) []runtime.ApplyConfiguration {
 func stewardObject(in FileServerInput) *internalv1ac.StewardApplyConfiguration {
 	spec := internalv1ac.StewardSpec().
 		WithFileServerRef(internalv1ac.FileServerReference().WithName(in.name())).
-		WithFileServerUID(string(in.FileServer.UID))
+		WithFileServerUID(v1alpha1.StorageIdentity(in.FileServer))
 	in.Storage.Steward.Describe(spec)
 	return internalv1ac.Steward(in.name(), in.namespace()).WithLabels(labels(naming.SelectSteward(in.name()))).WithSpec(spec)
 }

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -40,6 +41,8 @@ type observed struct {
 	door *doorUse
 	// steward is the FileServer's Steward, nil if there is none.
 	steward *internalv1.Steward
+	// holder is another FileServer with this one's storage identity, which has it first; "" if none has.
+	holder string
 	// storage is what the back end knows.
 	storage contract.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
@@ -75,9 +78,10 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
+		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
-				contract.Seen{FileServer: fs, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward})
+				contract.Seen{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
@@ -145,7 +149,7 @@ func (o *observed) readSteward(ctx context.Context, c client.Client) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err == nil && steward.Spec.FileServerUID == string(o.fileServer.UID) {
+	if err == nil && metav1.IsControlledBy(&steward, o.fileServer) { // Not one that an earlier FileServer of the name has left.
 		o.steward = &steward
 	}
 	return err

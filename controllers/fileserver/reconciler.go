@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d := decide(o, r.Images)
 	d.input.NetworkPolicies = r.NetworkPolicies
 	var applied error
-	if !paused {
+	if applied = o.identityFault(); !paused && applied == nil {
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
 			// After the DataServers say which of them take nothing new.
 			d.moved, applied = r.moveDirectories(ctx, o, d.moves)

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -58,7 +57,7 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 		findings = append(findings, *inUse)
 	}
 	if applied != nil {
-		findings = append(findings, conditions.False(v1alpha1.ConditionReady, apply.Reason(applied), applied.Error()))
+		findings = append(findings, conditions.False(v1alpha1.ConditionReady, reasonOf(applied), applied.Error()))
 	}
 	if d.refused != nil {
 		findings = append(findings, *d.refused)

@@ -103,7 +103,7 @@ func findSourceFault(o *observed) *finding {
 	case stored.Namespace != o.namespace() || stored.Spec.FileServerRef.Name != o.fileServer.Name:
 		return say(v1alpha1.ReasonCloneRefused, "FileShareSnapshot %s is of a share on FileServer %s of namespace %s, and the storage copies within one FileServer only: delete this share and make it with that fileServerRef",
 			name, stored.Spec.FileServerRef.Name, stored.Namespace)
-	case stored.Spec.FileServerUID != string(o.fileServer.UID):
+	case stored.Spec.FileServerUID != v1alpha1.StorageIdentity(o.fileServer):
 		return say(v1alpha1.ReasonCloneRefused, "FileShareSnapshot %s is of a share on an earlier FileServer %s, whose directories in Ceph this one does not touch: delete this share and make one that names another", name, o.fileServer.Name)
 	}
 	if isLive(o.storage) {

@@ -75,8 +75,8 @@ func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) e
 func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, stored *internalv1.ShareSnapshot) (bool, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}
 	fileServer := &v1alpha1.FileServer{}
-	if found, err := get(ctx, r.Live, key, fileServer); err != nil || found && string(fileServer.UID) == stored.Spec.FileServerUID {
-		return false, err // One of the same name and another UID has nothing to do with what this one had in the storage.
+	if found, err := get(ctx, r.Live, key, fileServer); err != nil || found && v1alpha1.StorageIdentity(fileServer) == stored.Spec.FileServerUID {
+		return false, err // One of the same name and another identity has nothing to do with what this one had in the storage.
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, stored.DeepCopy(), v1alpha1.StoredSnapshotFinalizer)
 	if removed {

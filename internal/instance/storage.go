@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -24,7 +25,7 @@ func (m *manager) storageOf(server *internalv1.DataServer) backend.Backend {
 	}
 	return ceph.New(ceph.Options{
 		Monitors: in.Monitors, FSID: in.FSID, FileSystem: in.FileSystem, RecoveryPool: in.RecoveryPool, RecoveryUser: in.RecoveryUser,
-		Node:       naming.DataServerOwner(server.Spec.ServerScope, ordinal),
+		Node:       naming.DataServerOwner(cmp.Or(server.Spec.Ceph.Identity, server.Spec.ServerScope), ordinal),
 		ConfigFile: serverpod.CephConfig, Secrets: serverpod.CephSecrets, SecretName: in.SecretName, Steward: in.StewardName,
 		Fence: fence, Log: m.log,
 	})

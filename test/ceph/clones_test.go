@@ -90,7 +90,7 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		}, NodeTimeout(limit))
 		fs := &v1alpha1.FileServer{}
 		Expect(c.Get(ctx, name, fs)).To(Succeed())
-		uid = string(fs.UID)
+		uid = v1alpha1.StorageIdentity(fs)
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
 			ObjectMeta: metav1.ObjectMeta{Name: original, Namespace: c.Namespace},
 			Spec: v1alpha1.FileShareSpec{

@@ -133,7 +133,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 			Expect(err).NotTo(HaveOccurred(), output)
 			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, string(fs.UID), share)
+			removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
 		}, NodeTimeout(limit))
 		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
 		Eventually(ctx, fileServerReady(name)).Should(Succeed())

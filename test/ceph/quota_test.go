@@ -30,14 +30,16 @@ func stewarded(ctx context.Context, name string, replicas int32) {
 		external.ProvisioningSecretRef = v1alpha1.SecretReference{Name: name + "-ceph"}
 	})
 	DeferCleanup(func(ctx SpecContext) { // Before newFileServer's own.
+		identity := v1alpha1.StorageIdentity(fs)
 		output, err := c.Kubectl(ctx, "delete", "fileserver", name, "--ignore-not-found", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		for ordinal := range replicas {
-			admin.ask(ctx, toMon("auth rm", request{"entity": "client." + ceph.RecoveryUser(string(fs.UID), ordinal)}))
+			admin.ask(ctx, toMon("auth rm", request{"entity": "client." + ceph.RecoveryUser(identity, ordinal)}))
 		}
-		admin.ask(ctx, toMgr("fs subvolumegroup rm", request{"vol_name": filesystem, "group_name": ceph.Group(string(fs.UID))}))
+		admin.ask(ctx, toMgr("fs subvolumegroup rm", request{"vol_name": filesystem, "group_name": ceph.Group(identity)}))
 	}, NodeTimeout(limit))
 	Eventually(ctx, fileServerReady(name)).Should(Succeed())
+	Expect(c.Get(ctx, name, fs)).To(Succeed())
 }
 
 // What a quota of a share is worth where Howdah makes the shares' places: to clients, and to who sets it.

@@ -72,12 +72,12 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		DeferCleanup(func(ctx SpecContext) {
 			output, err := c.Kubectl(ctx, "delete", "fileserver", name, "--namespace", rookNamespace, "--ignore-not-found", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
-			output, err = c.Kubectl(ctx, "delete", "cephfilesystemsubvolumegroup", ceph.Group(string(fs.UID)), "--namespace", rookNamespace, "--ignore-not-found", "--timeout=2m")
+			output, err = c.Kubectl(ctx, "delete", "cephfilesystemsubvolumegroup", ceph.Group(v1alpha1.StorageIdentity(fs)), "--namespace", rookNamespace, "--ignore-not-found", "--timeout=2m")
 			Expect(err).NotTo(HaveOccurred(), output)
 			for ordinal := range int32(2) {
-				admin.ask(ctx, toMon("auth rm", request{"entity": "client." + ceph.RecoveryUser(string(fs.UID), ordinal)}))
+				admin.ask(ctx, toMon("auth rm", request{"entity": "client." + ceph.RecoveryUser(v1alpha1.StorageIdentity(fs), ordinal)}))
 			}
-			admin.ask(ctx, toMgr("fs subvolumegroup rm", request{"vol_name": filesystem, "group_name": ceph.Group(string(fs.UID))}))
+			admin.ask(ctx, toMgr("fs subvolumegroup rm", request{"vol_name": filesystem, "group_name": ceph.Group(v1alpha1.StorageIdentity(fs))}))
 		}, NodeTimeout(limit))
 		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
 			for _, args := range [][]string{
@@ -94,16 +94,17 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		began := time.Now()
 		Eventually(ctx, ready).Should(Succeed(), func() string { return storage(ctx) })
 		took("from the FileServer to one that is ready", began)
+		Expect(c.Client.Get(ctx, client.ObjectKeyFromObject(fs), fs)).To(Succeed())
 		Expect(storage(ctx)).To(Equal("True Ready 2 of 2 data servers use Ceph file system " + filesystem))
 		output, err := c.Kubectl(ctx, "get", "cephclients,cephfilesystemsubvolumegroups", "--namespace", rookNamespace, "--output", "wide")
 		Expect(err).NotTo(HaveOccurred())
 		AddReportEntry("Rook's objects", output, ReportEntryVisibilityAlways)
-		output, err = inCeph(ctx, "auth", "get", "client."+ceph.Account(string(fs.UID)), "--format", "json")
+		output, err = inCeph(ctx, "auth", "get", "client."+ceph.Account(v1alpha1.StorageIdentity(fs)), "--format", "json")
 		Expect(err).NotTo(HaveOccurred(), output)
 		var accounts []struct{ Caps map[string]string }
 		Expect(json.Unmarshal([]byte(output), &accounts)).To(Succeed(), output)
 		Expect(accounts).To(HaveLen(1))
-		Expect(accounts[0].Caps).To(Equal(ceph.AccountCaps(string(fs.UID), filesystem, "howdah")))
+		Expect(accounts[0].Caps).To(Equal(ceph.AccountCaps(v1alpha1.StorageIdentity(fs), filesystem, "howdah")))
 	}, SpecTimeout(limit))
 
 	It("serves a share of another namespace, with its quota, and through the loss of a data server", func(ctx SpecContext) {
@@ -154,11 +155,11 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 	}, SpecTimeout(limit))
 
 	It("has its account made again when somebody deletes it, and goes on meanwhile", func(ctx SpecContext) {
-		output, err := c.Kubectl(ctx, "delete", "cephclient", ceph.Account(string(fs.UID)), "--namespace", rookNamespace, "--timeout=2m")
+		output, err := c.Kubectl(ctx, "delete", "cephclient", ceph.Account(v1alpha1.StorageIdentity(fs)), "--namespace", rookNamespace, "--timeout=2m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		began := time.Now()
 		Eventually(ctx, func(ctx context.Context) string {
-			output, _ := c.Kubectl(ctx, "get", "cephclient", ceph.Account(string(fs.UID)), "--namespace", rookNamespace, "--output", "jsonpath={.status.phase}")
+			output, _ := c.Kubectl(ctx, "get", "cephclient", ceph.Account(v1alpha1.StorageIdentity(fs)), "--namespace", rookNamespace, "--output", "jsonpath={.status.phase}")
 			return output
 		}).Should(Equal("Ready"))
 		took("an account that was deleted is there again, with another key", began)
@@ -184,11 +185,11 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 			Expect(err).NotTo(HaveOccurred(), output)
 		}
 		Eventually(ctx, func(ctx context.Context) error {
-			_, err := inCeph(ctx, "auth", "get", "client."+ceph.Account(string(fs.UID)))
+			_, err := inCeph(ctx, "auth", "get", "client."+ceph.Account(v1alpha1.StorageIdentity(fs)))
 			return err
 		}).Should(MatchError(ContainSubstring("ENOENT")))
 		Eventually(ctx, func(ctx context.Context) bool {
-			return apierrors.IsNotFound(c.Client.Get(ctx, key("rook-ceph-client-"+ceph.Account(string(fs.UID))), &corev1.Secret{}))
+			return apierrors.IsNotFound(c.Client.Get(ctx, key("rook-ceph-client-"+ceph.Account(v1alpha1.StorageIdentity(fs))), &corev1.Secret{}))
 		}).Should(BeTrue())
 	}, SpecTimeout(limit))
 })

@@ -229,7 +229,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 	}, SpecTimeout(limit))
 
 	It("keep the share's data until they are deleted, and go for good then", func(ctx SpecContext) {
-		stored := request{"vol_name": filesystem, "group_name": ceph.Group(string(fs.UID)), "sub_name": ceph.Subvolume(string(fs.UID), share)}
+		stored := request{"vol_name": filesystem, "group_name": ceph.Group(v1alpha1.StorageIdentity(fs)), "sub_name": ceph.Subvolume(v1alpha1.StorageIdentity(fs), share)}
 		Expect(admin.must(ctx, toMgr("fs subvolume snapshot ls", stored))).To(ContainSubstring(`"before"`))
 		path := pathOf(ctx, "before")
 		output, err := c.Kubectl(ctx, "delete", "fsnap", "before", "--timeout=5m")

@@ -117,7 +117,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 			Expect(err).NotTo(HaveOccurred(), output)
 			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, string(fs.UID), share)
+			removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
 		}, NodeTimeout(limit))
 	}, NodeTimeout(limit))
 
@@ -203,7 +203,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 	}, SpecTimeout(limit))
 
 	It("brings a share back whose clients Ceph has shut out", func(ctx SpecContext) {
-		uid := string(fs.UID)
+		uid := v1alpha1.StorageIdentity(fs)
 		admin.must(ctx, toMgr("fs subvolume evict", request{
 			"vol_name": filesystem, "group_name": ceph.Group(uid), "sub_name": ceph.Subvolume(uid, share), "auth_id": ceph.ShareUser(uid, share),
 		}))

@@ -76,14 +76,17 @@ var _ = Describe("A FileServer with a steward", func() {
 		Expect(made.Data).To(BeEmpty())
 		Expect(metav1.GetControllerOf(made).UID).To(Equal(fs.UID))
 		told := exists(&internalv1.Steward{}, namespace, "training")
-		Expect(told.Spec.FileServerUID).To(Equal(string(fs.UID)))
+		identity := exists(&v1alpha1.FileServer{}, namespace, "training").Status.StorageIdentity
+		Expect(identity).To(HaveLen(36))
+		Expect(told.Spec.FileServerUID).To(Equal(identity))
 		Expect(told.Spec.Ceph.SharesSecretName).To(Equal(secret))
 		Expect(told.Spec.Ceph.ProvisioningSecretName).To(Equal("ceph"))
 		pod := exists(&appsv1.Deployment{}, namespace, "training-steward").Spec.Template.Spec
 		Expect(pod.Containers[0].Args).To(Equal([]string{"steward", "--file-server=training"}))
 		for _, server := range dataServersOf(namespace, "training") {
 			ordinal, _ := naming.DataServerOrdinal("training", server.Name)
-			Expect(server.Spec.Ceph.RecoveryUser).To(Equal(ceph.RecoveryUser(string(fs.UID), ordinal)))
+			Expect(server.Spec.Ceph.RecoveryUser).To(Equal(ceph.RecoveryUser(identity, ordinal)))
+			Expect(server.Spec.Ceph.Identity).To(Equal(identity))
 			Expect(server.Spec.Ceph.SecretName).To(Equal(secret))
 			Expect(server.Spec.Ceph.StewardName).To(Equal("training"))
 		}
@@ -98,6 +101,39 @@ var _ = Describe("A FileServer with a steward", func() {
 			again := &corev1.Secret{}
 			return admin.Get(ctx, client.ObjectKeyFromObject(made), again) == nil && again.UID != made.UID
 		}, patience, "100ms").Should(BeTrue())
+	})
+
+	It("has the same storage identity when it is made again, and one that another has is refused", func() {
+		namespace := newNamespace()
+		first := provisioned(namespace, "training", 1)
+		identity := exists(&v1alpha1.FileServer{}, namespace, "training").Status.StorageIdentity
+
+		By("asking for it with another FileServer")
+		second := builders.FileServer(namespace, "second").Replicas(1).Provisioned().Build()
+		second.Spec.Storage.Ceph.Identity = identity
+		create(second)
+		Eventually(func() string {
+			return fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Message
+		}, patience, "100ms").Should(ContainSubstring("FileServer " + namespace + "/training has " + identity))
+		Expect(fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonInvalidSpec))
+		settled(namespace)
+		isNoMore(&internalv1.Steward{}, namespace, "second")
+
+		By("deleting the one that has it")
+		Expect(admin.Delete(ctx, first)).To(Succeed())
+		isNoMore(&v1alpha1.FileServer{}, namespace, "training")
+		Eventually(func() string {
+			steward := &internalv1.Steward{}
+			_ = admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "second"}, steward)
+			return steward.Spec.FileServerUID
+		}, patience, "100ms").Should(Equal(identity))
+
+		By("changing what it has")
+		change(exists(&v1alpha1.FileServer{}, namespace, "second"), func(fs *v1alpha1.FileServer) { fs.Labels = map[string]string{"a": "b"} })
+		changed := exists(&v1alpha1.FileServer{}, namespace, "second")
+		before := changed.DeepCopy()
+		changed.Spec.Storage.Ceph.Identity = "99999999-9999-9999-9999-999999999999"
+		Expect(admin.Patch(ctx, changed, client.MergeFrom(before))).To(MatchError(ContainSubstring("identity can't be changed")))
 	})
 
 	It("brings a new Secret to the pods at once, and follows monitors without another pod", func() {

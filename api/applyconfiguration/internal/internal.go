@@ -139,6 +139,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: external
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ExternalCeph
+    - name: identity
+      type:
+        scalar: string
     - name: rook
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.RookCeph
@@ -423,6 +426,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: storageIdentity
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerStorage
   map:
     fields:

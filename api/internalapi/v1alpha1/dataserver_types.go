@@ -170,6 +170,12 @@ type CephFileSystem struct {
 	// +required
 	RecoveryUser string `json:"recoveryUser,omitempty"`
 
+	// identity is the FileServer's storage identity: the RADOS namespace of the records is made from it. Unset: from serverScope.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Identity string `json:"identity,omitempty"`
+
 	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

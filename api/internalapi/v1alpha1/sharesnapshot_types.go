@@ -38,7 +38,7 @@ type ShareSnapshotSpec struct {
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// fileServerUID is its UID: names in the storage are made from it.
+	// fileServerUID is its storage identity (v1alpha1.StorageIdentity): names in the storage are made from it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required

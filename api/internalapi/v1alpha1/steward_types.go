@@ -35,7 +35,8 @@ type StewardSpec struct {
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// fileServerUID is the UID of the FileServer: what the steward makes has it in its name.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which was its UID before there were identities: what the
+	// steward makes has it in its name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required

@@ -142,7 +142,11 @@ func serversAt(fs *v1alpha1.FileServer, at place) contract.ServerStorage {
 				WithMonitors(at.monitors...).WithFSID(at.fsid).WithFileSystem(at.fileSystem).
 				WithRecoveryPool(at.recoveryPool).WithRecoveryUser(at.recoveryUser).WithSecretName(at.secret)
 			if at.credential != "" {
-				described.WithRecoveryUser(ceph.RecoveryUser(string(fs.UID), ordinal)).WithStewardName(fs.Name)
+				identity := v1alpha1.StorageIdentity(fs)
+				described.WithRecoveryUser(ceph.RecoveryUser(identity, ordinal)).WithStewardName(fs.Name)
+				if identity != string(fs.UID) { // It is the scope otherwise, and to be told so would be a new configuration.
+					described.WithIdentity(identity)
+				}
 			}
 			spec.WithVolumes(1).WithCeph(described)
 		},

@@ -63,7 +63,7 @@ func told(seen contract.Seen) rook.Place {
 // observeRook reads what there is of Rook's objects for a FileServer.
 func observeRook(ctx context.Context, from contract.Foreign, fs *v1alpha1.FileServer) (rook.Objects, error) {
 	var o rook.Objects
-	spec, uid := fs.Spec.Storage.Ceph.Rook, string(fs.UID)
+	spec, identity := fs.Spec.Storage.Ceph.Rook, v1alpha1.StorageIdentity(fs)
 	for _, one := range []struct {
 		kind schema.GroupVersionKind
 		name string
@@ -71,8 +71,8 @@ func observeRook(ctx context.Context, from contract.Foreign, fs *v1alpha1.FileSe
 	}{
 		{rook.ClusterKind, spec.ClusterRef.Name, into(&o.Cluster)},
 		{rook.FileSystemKind, spec.FileSystem, into(&o.FileSystem)},
-		{rook.GroupKind, ceph.Group(uid), into(&o.Group)},
-		{rook.ClientKind, ceph.Account(uid), into(&o.Client)},
+		{rook.GroupKind, ceph.Group(identity), into(&o.Group)},
+		{rook.ClientKind, ceph.Account(identity), into(&o.Client)},
 		{monitorsKind, rook.MonitorsConfigMap, func(object *unstructured.Unstructured) error {
 			if object == nil {
 				return nil
@@ -114,12 +114,12 @@ func into[T any](target **T) func(*unstructured.Unstructured) error {
 
 // decideRook asks Rook for what is Howdah's own, and has data servers and a steward as with an account that somebody gave.
 func (s *Storage) decideRook() contract.Decision {
-	fs, spec, uid := s.FileServer, s.FileServer.Spec.Storage.Ceph.Rook, string(s.FileServer.UID)
+	fs, spec := s.FileServer, s.FileServer.Spec.Storage.Ceph.Rook
 	d := contract.Decision{Servers: contract.ServerStorage{Missing: true, LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds}}
 	if at := s.rook.Place; at.IsKnown() {
 		d.Servers = serversAt(fs, place{
 			monitors: at.Monitors, fsid: at.FSID, fileSystem: spec.FileSystem, recoveryPool: spec.RecoveryPool,
-			credential: rook.Secret(uid), secret: naming.StewardSecret(fs.Name, uid),
+			credential: rook.Secret(v1alpha1.StorageIdentity(fs)), secret: naming.StewardSecret(fs.Name, string(fs.UID)),
 		})
 	}
 	labels := naming.SelectSteward(fs.Name)

@@ -14,6 +14,10 @@ type CephStorageApplyConfiguration struct {
 	// rook is a Ceph cluster that Rook runs, in the FileServer's Kubernetes namespace. Howdah asks Rook for an account and a subvolume
 	// group, follows its monitors, and makes a directory and a user for each share.
 	Rook *RookCephApplyConfiguration `json:"rook,omitempty"`
+	// identity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from. Unset, status.storageIdentity
+	// has it: a FileServer that is made again under its name in the same Kubernetes namespace has the same, and finds its data. Set it to have
+	// the data of a FileServer of another name, namespace or cluster, which must not run any more. It can't be changed.
+	Identity *string `json:"identity,omitempty"`
 }
 
 // CephStorageApplyConfiguration constructs a declarative configuration of the CephStorage type for use with
@@ -35,5 +39,13 @@ func (b *CephStorageApplyConfiguration) WithExternal(value *ExternalCephApplyCon
 // If called multiple times, the Rook field is set to the value of the last call.
 func (b *CephStorageApplyConfiguration) WithRook(value *RookCephApplyConfiguration) *CephStorageApplyConfiguration {
 	b.Rook = value
+	return b
+}
+
+// WithIdentity sets the Identity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Identity field is set to the value of the last call.
+func (b *CephStorageApplyConfiguration) WithIdentity(value string) *CephStorageApplyConfiguration {
+	b.Identity = &value
 	return b
 }

@@ -17,6 +17,9 @@ type FileServerStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// storageIdentity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from; unset where Howdah makes
+	// none. Keep it with the specification (spec.storage.ceph.identity): with it another cluster finds the data.
+	StorageIdentity *string `json:"storageIdentity,omitempty"`
 	// replicas is the effective number of data servers wanted.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector finds the pods of the data servers, for the scale subresource.
@@ -62,6 +65,14 @@ func (b *FileServerStatusApplyConfiguration) WithConditions(values ...*v1.Condit
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *FileServerStatusApplyConfiguration) WithObservedGeneration(value int64) *FileServerStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithStorageIdentity sets the StorageIdentity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StorageIdentity field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithStorageIdentity(value string) *FileServerStatusApplyConfiguration {
+	b.StorageIdentity = &value
 	return b
 }
 

@@ -34,6 +34,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fsid
       type:
         scalar: string
+    - name: identity
+      type:
+        scalar: string
     - name: monitors
       type:
         list:

@@ -10,22 +10,22 @@ import (
 )
 
 // Secret is where Rook puts userID and userKey of the account that it makes for a CephClient (pkg/operator/ceph/client).
-func Secret(fileServerUID string) string { return "rook-ceph-client-" + ceph.Account(fileServerUID) }
+func Secret(identity string) string { return "rook-ceph-client-" + ceph.Account(identity) }
 
 // Client is the CephClient of a FileServer: the account of its steward. It goes with the FileServer. Its name is that of the cephx user,
 // because Rook writes the object's name, and not spec.name, into the Secret.
 func Client(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Unstructured {
 	caps := map[string]any{}
-	for daemon, granted := range ceph.AccountCaps(string(fs.UID), fs.Spec.Storage.Ceph.Rook.FileSystem, fs.Spec.Storage.Ceph.Rook.RecoveryPool) {
+	for daemon, granted := range ceph.AccountCaps(v1alpha1.StorageIdentity(fs), fs.Spec.Storage.Ceph.Rook.FileSystem, fs.Spec.Storage.Ceph.Rook.RecoveryPool) {
 		caps[daemon] = granted
 	}
-	return object("CephClient", ceph.Account(string(fs.UID)), fs.Namespace, labels, map[string]any{"caps": caps})
+	return object("CephClient", ceph.Account(v1alpha1.StorageIdentity(fs)), fs.Namespace, labels, map[string]any{"caps": caps})
 }
 
 // Group is the subvolume group of a FileServer. It stays when the FileServer goes: Rook would not remove one with directories in it, and
 // would try for ever. Pinning is named, because Rook spreads groups over the ranks where it is not, and there quotas overshoot.
 func Group(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Unstructured {
-	name := ceph.Group(string(fs.UID))
+	name := ceph.Group(v1alpha1.StorageIdentity(fs))
 	return object("CephFilesystemSubVolumeGroup", name, fs.Namespace, labels, map[string]any{
 		"name":           name,
 		"filesystemName": fs.Spec.Storage.Ceph.Rook.FileSystem,

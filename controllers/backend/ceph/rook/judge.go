@@ -81,12 +81,12 @@ func (j *judge) fault() (fault string, transient, mayAsk bool) {
 			return fault, transient, false
 		}
 	}
-	if fault, transient := j.ofMade("CephFilesystemSubVolumeGroup", ceph.Group(string(j.fs.UID)), j.objects.Group,
+	if fault, transient := j.ofMade("CephFilesystemSubVolumeGroup", ceph.Group(v1alpha1.StorageIdentity(j.fs)), j.objects.Group,
 		"Rook removes it only when there are no subvolumes in it; what is served goes on. Delete the FileServer's shares, or leave it so"); fault != "" {
 		return fault, transient, true
 	}
 	advice := "a steward that is started anew has no account until Rook has removed it, and it is made again"
-	fault, transient = j.ofMade("CephClient", ceph.Account(string(j.fs.UID)), j.objects.Client, advice)
+	fault, transient = j.ofMade("CephClient", ceph.Account(v1alpha1.StorageIdentity(j.fs)), j.objects.Client, advice)
 	return fault, transient, true
 }
 

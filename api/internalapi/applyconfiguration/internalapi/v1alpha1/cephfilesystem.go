@@ -19,6 +19,8 @@ type CephFileSystemApplyConfiguration struct {
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
 	// recoveryUser may write them.
 	RecoveryUser *string `json:"recoveryUser,omitempty"`
+	// identity is the FileServer's storage identity: the RADOS namespace of the records is made from it. Unset: from serverScope.
+	Identity *string `json:"identity,omitempty"`
 	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
 	SecretName *string `json:"secretName,omitempty"`
 	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences. Unset: somebody made
@@ -71,6 +73,14 @@ func (b *CephFileSystemApplyConfiguration) WithRecoveryPool(value string) *CephF
 // If called multiple times, the RecoveryUser field is set to the value of the last call.
 func (b *CephFileSystemApplyConfiguration) WithRecoveryUser(value string) *CephFileSystemApplyConfiguration {
 	b.RecoveryUser = &value
+	return b
+}
+
+// WithIdentity sets the Identity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Identity field is set to the value of the last call.
+func (b *CephFileSystemApplyConfiguration) WithIdentity(value string) *CephFileSystemApplyConfiguration {
+	b.Identity = &value
 	return b
 }
 

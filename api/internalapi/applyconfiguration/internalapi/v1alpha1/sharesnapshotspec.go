@@ -11,7 +11,7 @@ package v1alpha1
 type ShareSnapshotSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// fileServerUID is its UID: names in the storage are made from it.
+	// fileServerUID is its storage identity (v1alpha1.StorageIdentity): names in the storage are made from it.
 	FileServerUID *string `json:"fileServerUID,omitempty"`
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`

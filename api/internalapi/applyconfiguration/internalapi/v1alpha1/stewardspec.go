@@ -11,7 +11,8 @@ package v1alpha1
 type StewardSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// fileServerUID is the UID of the FileServer: what the steward makes has it in its name.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which was its UID before there were identities: what the
+	// steward makes has it in its name.
 	FileServerUID *string `json:"fileServerUID,omitempty"`
 	// ceph is the Ceph file system that places are made in.
 	Ceph *StewardCephApplyConfiguration `json:"ceph,omitempty"`
