@@ -84,10 +84,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileShareSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareStatus"):
 		return &apiv1alpha1.FileShareStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoor"):
-		return &apiv1alpha1.FrontDoorApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("FrontDoorStatus"):
-		return &apiv1alpha1.FrontDoorStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostVolume"):
 		return &apiv1alpha1.LostVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJob"):
@@ -96,6 +92,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MLPerfStorageJobSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobStatus"):
 		return &apiv1alpha1.MLPerfStorageJobStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServers"):
+		return &apiv1alpha1.NamespaceServersApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServersStatus"):
+		return &apiv1alpha1.NamespaceServersStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NFSOptions"):
 		return &apiv1alpha1.NFSOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Placement"):

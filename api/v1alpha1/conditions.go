@@ -18,8 +18,8 @@ const (
 const (
 	// FileServerServersAvailable: every data server serves with its present configuration.
 	FileServerServersAvailable = "ServersAvailable"
-	// FileServerFrontDoorAvailable: at least one namespace server answers at the front door.
-	FileServerFrontDoorAvailable = "FrontDoorAvailable"
+	// FileServerNamespaceServersAvailable: at least one namespace server answers at the front door.
+	FileServerNamespaceServersAvailable = "NamespaceServersAvailable"
 	// FileServerStorageAvailable: every claim of every data server is bound, large enough, and not refused; or every data server uses the
 	// Ceph file system.
 	FileServerStorageAvailable = "StorageAvailable"
@@ -84,8 +84,8 @@ const (
 const (
 	// ReasonServersNotReady: some data servers do not serve; the message lists them with what each waits for.
 	ReasonServersNotReady = "ServersNotReady"
-	// ReasonFrontDoorNotReady: no namespace server is ready.
-	ReasonFrontDoorNotReady = "FrontDoorNotReady"
+	// ReasonNamespaceServersNotReady: no namespace server is ready.
+	ReasonNamespaceServersNotReady = "NamespaceServersNotReady"
 	// ReasonStorageClassNotFound: spec.storage.volumes.storageClassName names no StorageClass.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	// ReasonClaimsPending: some claims are not bound.

@@ -7,7 +7,7 @@ import (
 // FileServerStatus is what the operator sees of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
-	// conditions are Ready, ServersAvailable, FrontDoorAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -65,9 +65,9 @@ type FileServerStatus struct {
 	// +optional
 	Moves DirectoryMoves `json:"moves,omitempty,omitzero"`
 
-	// frontDoor is what the namespace servers say of themselves.
+	// namespaceServers is what the namespace servers say of themselves.
 	// +optional
-	FrontDoor FrontDoorStatus `json:"frontDoor,omitempty,omitzero"`
+	NamespaceServers NamespaceServersStatus `json:"namespaceServers,omitempty,omitzero"`
 
 	// capacity sums up the volumes of all data servers.
 	// +optional
@@ -157,11 +157,11 @@ const (
 	DrainDone DrainState = "Drained"
 )
 
-// FrontDoorStatus is what the namespace servers say of themselves, all of them together.
+// NamespaceServersStatus is what the namespace servers say of themselves, all of them together.
 // +kubebuilder:validation:MinProperties=1
-type FrontDoorStatus struct {
+type NamespaceServersStatus struct {
 	// connections are those of NFS clients, at most a minute ago. There may be as many as follows from the memory of
-	// spec.frontDoor.resources, on each namespace server.
+	// spec.namespaceServers.resources, on each namespace server.
 	// +optional
 	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
 }

@@ -72,10 +72,10 @@ type FileServerSpec struct {
 	// +optional
 	Pods *PodSettings `json:"pods,omitempty"`
 
-	// frontDoor configures the namespace servers, which answer at the address that clients mount.
+	// namespaceServers configures the namespace servers, which answer at the address that clients mount.
 	// +kubebuilder:default={}
 	// +optional
-	FrontDoor *FrontDoor `json:"frontDoor,omitempty"`
+	NamespaceServers *NamespaceServers `json:"namespaceServers,omitempty"`
 
 	// nfs tunes the NFS protocol.
 	// +kubebuilder:default={}
@@ -222,9 +222,9 @@ const (
 	NamespacesFromSelector NamespacesFrom = "Selector"
 )
 
-// FrontDoor configures the namespace servers: small stateless NFSv4.1
+// NamespaceServers configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.
-type FrontDoor struct {
+type NamespaceServers struct {
 	// placement says which nodes namespace servers run on.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`

@@ -61,7 +61,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	children := dataServerAccess(in)
 	children = append(children, namespaceServerAccess(in)...)
 	children = append(children, stewardChildren(in)...)
-	children = append(children, FrontDoorService(in))
+	children = append(children, NamespaceService(in))
 	for ordinal := range in.Replicas {
 		children = append(children, DataServerService(in, ordinal))
 		if slice := waitingRoomSlice(in, ordinal); slice != nil {
@@ -107,7 +107,7 @@ func DataServerLabels(fs *v1alpha1.FileServer) map[string]string {
 }
 
 // NamespaceReplicas is the number of namespace servers.
-func NamespaceReplicas(fs *v1alpha1.FileServer) int32 { return fs.Spec.FrontDoor.Replicas }
+func NamespaceReplicas(fs *v1alpha1.FileServer) int32 { return fs.Spec.NamespaceServers.Replicas }
 
 func (in FileServerInput) dataServerNames() []string {
 	names := make([]string, 0, in.Replicas)

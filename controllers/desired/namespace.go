@@ -70,7 +70,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 	withNamespaceServerCertificates(in, pod, container)
 	pod.WithContainers(container)
 	var placement *v1alpha1.Placement
-	if door := in.FileServer.Spec.FrontDoor; door != nil {
+	if door := in.FileServer.Spec.NamespaceServers; door != nil {
 		placement = door.Placement
 	}
 	place(pod, selector, placement)
@@ -80,7 +80,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 // namespaceResources are those of a namespace server. Its limits on what clients may make it hold follow the memory: a
 // quarter of it is theirs. The rest of the default is enough for some 100,000 directories (31 MB for 10,000).
 func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyConfiguration {
-	if door := in.FileServer.Spec.FrontDoor; door != nil && door.Resources != nil {
+	if door := in.FileServer.Spec.NamespaceServers; door != nil && door.Resources != nil {
 		return applied[corev1ac.ResourceRequirementsApplyConfiguration](door.Resources)
 	}
 	return corev1ac.ResourceRequirements().
@@ -97,7 +97,7 @@ func namespaceArgs(in FileServerInput) []string {
 		"namespace", "--file-server=" + in.name(),
 		"--identity=" + naming.NamespaceServerIdentity(string(in.FileServer.UID)),
 	}
-	if door := in.FileServer.Spec.FrontDoor; door != nil && door.MaxWaitSeconds != 0 {
+	if door := in.FileServer.Spec.NamespaceServers; door != nil && door.MaxWaitSeconds != 0 {
 		args = append(args, fmt.Sprintf("--max-wait=%ds", door.MaxWaitSeconds))
 	}
 	return args

@@ -12,9 +12,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// frontDoorAffinitySeconds is how long a client's connections go to one namespace
+// namespaceAffinitySeconds is how long a client's connections go to one namespace
 // server after the last was made: longer than a client that was cut off takes to come back.
-const frontDoorAffinitySeconds = 10800
+const namespaceAffinitySeconds = 10800
 
 // Names of ports.
 const (
@@ -25,19 +25,19 @@ const (
 	portWaiting = "waiting-room"
 )
 
-// FrontDoorService is the address that clients mount. All connections of a
+// NamespaceService is the address that clients mount. All connections of a
 // client (nconnect) must reach the same namespace server, because a session's
 // connections belong to one server (RFC 8881 section 2.10.3); so it has affinity.
-func FrontDoorService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
+func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 	selector := naming.SelectNamespaceServers(in.name())
-	return corev1ac.Service(naming.FrontDoor(in.name()), in.namespace()).
+	return corev1ac.Service(naming.NamespaceService(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
 			WithSessionAffinity(corev1.ServiceAffinityClientIP).
 			WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().
-				WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(frontDoorAffinitySeconds))).
+				WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(namespaceAffinitySeconds))).
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort)))
 }
 

@@ -47,7 +47,7 @@ func (o *observed) firstIdentity(namespaceUID string) string {
 		return fs.Spec.Storage.Ceph.Identity
 	case o.steward != nil:
 		return o.steward.Spec.FileServerUID
-	case fs.Status.ObservedGeneration != nil:
+	case len(fs.Status.Conditions) > 0:
 		return string(fs.UID)
 	}
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("howdah.io/FileServer/"+namespaceUID+"/"+fs.Name)).String()

@@ -41,11 +41,14 @@ func TestTheFirstStorageIdentity(t *testing.T) {
 		change    func(*observed)
 		want      string
 	}{
-		"made again under its name":             {begin("fs", "second"), "namespace", func(*observed) {}, derived},
-		"in a later namespace of the same name": {begin("fs", "second"), "another", func(*observed) {}, "not " + derived},
-		"under another name":                    {begin("other", "second"), "namespace", func(*observed) {}, "not " + derived},
-		"asked for":                             {begin("fs", "second"), "namespace", func(o *observed) { o.fileServer.Spec.Storage.Ceph.Identity = oneIdentity }, oneIdentity},
-		"of an earlier version":                 {begin("fs", "first"), "namespace", func(o *observed) { o.fileServer.Status.ObservedGeneration = ptr.To[int64](1) }, "first"},
+		"made again under its name":                           {begin("fs", "second"), "namespace", func(*observed) {}, derived},
+		"with the status that the API server gives a new one": {begin("fs", "second"), "namespace", func(o *observed) { o.fileServer.Status.ObservedGeneration = ptr.To[int64](0) }, derived},
+		"in a later namespace of the same name":               {begin("fs", "second"), "another", func(*observed) {}, "not " + derived},
+		"under another name":                                  {begin("other", "second"), "namespace", func(*observed) {}, "not " + derived},
+		"asked for":                                           {begin("fs", "second"), "namespace", func(o *observed) { o.fileServer.Spec.Storage.Ceph.Identity = oneIdentity }, oneIdentity},
+		"of an earlier version": {begin("fs", "first"), "namespace", func(o *observed) {
+			o.fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady}}
+		}, "first"},
 		"of an earlier version, with a Steward and without a status": {begin("fs", "first"), "namespace", func(o *observed) {
 			o.steward = &internalv1.Steward{Spec: internalv1.StewardSpec{FileServerUID: "first"}}
 		}, "first"},

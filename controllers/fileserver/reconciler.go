@@ -75,7 +75,7 @@ type Reconciler struct {
 	WatchNamespaces []string
 
 	keys    keys
-	doors   *frontDoors
+	doors   *namespaceServers
 	foreign *foreign.Objects
 }
 

@@ -22,11 +22,11 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status.Replicas, status.ReadyReplicas = &replicas, &ready
 	nodeAddresses := d.nodeAddresses
 	status.NodeAddresses = &nodeAddresses
-	status.Address = o.addresses()[naming.FrontDoor(fs.Name)]
+	status.Address = o.addresses()[naming.NamespaceService(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
 	status.Moves = countMoves(o, d.moves, d.moved)
 	if o.door != nil {
-		status.FrontDoor.Connections = doorConnections(status.FrontDoor.Connections, o.door)
+		status.NamespaceServers.Connections = doorConnections(status.NamespaceServers.Connections, o.door)
 	}
 	status.Servers = nil
 	for _, s := range servers {
@@ -66,7 +66,7 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 		findings = append(findings, *d.crowded)
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
-		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerFrontDoorAvailable))
+		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable))
 	if d.draining != nil { // It lasts, and to be told of it is a new configuration for a data server.
 		findings = append(findings, *d.draining)
 	}
@@ -134,7 +134,7 @@ func doorConnections(earlier v1alpha1.FileServerConnections, use *doorUse) v1alp
 }
 
 func namespaceCondition(o *observed) metav1.Condition {
-	const conditionType = v1alpha1.FileServerFrontDoorAvailable
+	const conditionType = v1alpha1.FileServerNamespaceServersAvailable
 	ready, wanted, waits := namespaceReady(o)
 	message := fmt.Sprintf("%d of %d namespace servers are ready", ready, wanted)
 	if len(waits) > 0 {
@@ -142,7 +142,7 @@ func namespaceCondition(o *observed) metav1.Condition {
 		message += ": " + conditions.List(slices.Compact(waits), maxPaths)
 	}
 	if ready == 0 {
-		return conditions.False(conditionType, v1alpha1.ReasonFrontDoorNotReady, message)
+		return conditions.False(conditionType, v1alpha1.ReasonNamespaceServersNotReady, message)
 	}
 	if o.door == nil {
 		// An operator that has just started repeats a warning until it has asked, or each of its starts would be news.
@@ -151,7 +151,7 @@ func namespaceCondition(o *observed) metav1.Condition {
 		}
 	} else if len(o.door.full) > 0 {
 		return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, fmt.Sprintf(
-			"%s; more than 80 %% of the connections that there may be are used of %s: raise the memory limit in spec.frontDoor.resources, or spec.frontDoor.replicas",
+			"%s; more than 80 %% of the connections that there may be are used of %s: raise the memory limit in spec.namespaceServers.resources, or spec.namespaceServers.replicas",
 			message, conditions.List(o.door.full, maxPaths)))
 	}
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)

@@ -180,27 +180,27 @@ func TestReady(t *testing.T) {
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
 		"the front door is nearly full": {
 			func(o *observed, _ *decision) {
-				o.door = &doorUse{used: 90, limit: 200, full: []string{"fs-front-door-a (100)"}}
+				o.door = &doorUse{used: 90, limit: 200, full: []string{"fs-namespace-a (100)"}}
 			}, nil,
 			v1alpha1.ReasonConnectionsNearLimit,
-			"2 of 2 namespace servers are ready; more than 80 % of the connections that there may be are used of fs-front-door-a (100): raise the memory",
+			"2 of 2 namespace servers are ready; more than 80 % of the connections that there may be are used of fs-namespace-a (100): raise the memory",
 		},
 		"the front door was nearly full before the operator started": {
 			func(o *observed, _ *decision) {
-				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerFrontDoorAvailable,
+				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerNamespaceServersAvailable,
 					v1alpha1.ReasonConnectionsNearLimit, "as before"))
 			}, nil, v1alpha1.ReasonConnectionsNearLimit, "as before",
 		},
 		"the front door was nearly full once": {
 			func(o *observed, _ *decision) {
-				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerFrontDoorAvailable,
+				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerNamespaceServersAvailable,
 					v1alpha1.ReasonConnectionsNearLimit, "as before"))
 				o.door = &doorUse{used: 90, limit: 200}
 			}, nil, v1alpha1.ReasonReady, "everything",
 		},
 		"no namespace server": {
-			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonFrontDoorNotReady,
-			"FrontDoorAvailable: 0 of 2 namespace servers are ready",
+			func(o *observed, _ *decision) { o.namespacePods = nil }, nil, v1alpha1.ReasonNamespaceServersNotReady,
+			"NamespaceServersAvailable: 0 of 2 namespace servers are ready",
 		},
 		"exports are not loaded": {
 			func(o *observed, _ *decision) { o.dataServers["fs-0"] = dataServer(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,

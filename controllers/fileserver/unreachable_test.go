@@ -20,7 +20,7 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		}}
 	}
 	dataServer := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: "fs-1"}}
-	dataServer.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "fs-front-door-x"}
+	dataServer.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "fs-namespace-x"}
 	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}
 		p.Status.Phase = corev1.PodRunning

@@ -47,7 +47,7 @@ const (
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.doors = newFrontDoors(mgr.GetClient(), clock.RealClock{})
+	r.doors = newNamespaceServers(mgr.GetClient(), clock.RealClock{})
 	if err := mgr.Add(r.doors); err != nil {
 		return err
 	}

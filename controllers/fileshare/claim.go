@@ -80,7 +80,7 @@ func planBinding(o *observed, claim, volume apply.Object) claimPlan {
 	case o.claim != nil:
 		// The claim goes first: if its name is taken there must be no volume that waits for it.
 		return claimPlan{objects: []apply.Object{claim, volume}}
-	case !conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable):
+	case !conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return claimPlan{waiting: &finding{
 			v1alpha1.ReasonFileServerNotReady,
 			fmt.Sprintf("waiting for a namespace server of FileServer %s to be ready before pods may mount", o.fileServer.Name),

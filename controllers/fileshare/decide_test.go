@@ -214,7 +214,7 @@ func TestDirectoriesGoToDataServersThatServeOrAreAboutTo(t *testing.T) {
 			server.Status.ObservedGeneration = ptr.To(int64(1))
 		}
 		if tc.silent {
-			server.Status.Unreachable.SeenBy = "fs-front-door-1"
+			server.Status.Unreachable.SeenBy = "fs-namespace-1"
 		}
 		if tc.ready != "" {
 			server.Status.Conditions = []metav1.Condition{{

@@ -303,7 +303,7 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 		}, v1alpha1.ReasonExportsPending, "fs-0 (has not loaded the newest state of the export)"},
 		"the server restarts and does not answer": {func(o *observed) {
 			notReady(4 * time.Second)(o)
-			o.dataServers[0].Status.Unreachable.SeenBy = "fs-front-door-0"
+			o.dataServers[0].Status.Unreachable.SeenBy = "fs-namespace-0"
 			since := metav1.NewTime(noon)
 			o.dataServers[0].Status.Unreachable.SinceTime = &since
 		}, v1alpha1.ReasonDataServersUnavailable, "fs-0 (no answer since 2026-11-22T12:00:00Z)"},

@@ -93,15 +93,15 @@ var fileServerChanged = predicate.Funcs{
 func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	status := fileServer.Status.DeepCopy()
 	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
-	status.FrontDoor, status.Moves = v1alpha1.FrontDoorStatus{}, v1alpha1.DirectoryMoves{}
+	status.NamespaceServers, status.Moves = v1alpha1.NamespaceServersStatus{}, v1alpha1.DirectoryMoves{}
 	for i := range status.Servers {
 		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
 		status.Servers[i].Connections, status.Servers[i].Drain = v1alpha1.FileServerConnections{}, v1alpha1.ServerDrain{}
 	}
-	available, failing := conditions.IsTrue(status.Conditions, v1alpha1.FileServerFrontDoorAvailable), storageFailing(fileServer)
+	available, failing := conditions.IsTrue(status.Conditions, v1alpha1.FileServerNamespaceServersAvailable), storageFailing(fileServer)
 	status.Conditions = nil
 	if available {
-		status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+		status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue}}
 	}
 	if failing != nil {
 		status.Conditions = append(status.Conditions, *failing)

@@ -19,7 +19,7 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 		"a directory more on a server": {func(f *v1alpha1.FileServer) { f.Status.Servers[0].Directories = &number }, false},
 		"connections": {func(f *v1alpha1.FileServer) {
 			f.Status.Servers[0].Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
-			f.Status.FrontDoor.Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
+			f.Status.NamespaceServers.Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
 		}, false},
 		"a fuller volume": {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
 		"a condition's message": {func(f *v1alpha1.FileServer) {
@@ -36,7 +36,7 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStorageDegraded}}
 		}, false},
 		"the front door opens": {func(f *v1alpha1.FileServer) {
-			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue}}
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func parts() []client.Object {
 		Spec:       internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "training"}},
 		Status: internalv1.DataServerStatus{
 			NodeName: "node-b", Conditions: []metav1.Condition{condition("Ready", metav1.ConditionTrue)},
-			Unreachable: internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(epoch)), SeenBy: "training-front-door-x"},
+			Unreachable: internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(epoch)), SeenBy: "training-namespace-x"},
 		},
 	}
 	waiting := builders.ShareExport("storage", "training", "own", "training-1")

@@ -144,7 +144,7 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 		return decision{refusal: describeStalled(o)}
 	case !conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady), o.share.Status.Mount.Address == "",
 		// A pod that mounts before anyone listens loses seconds to mount.nfs, which doubles its pauses.
-		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable):
+		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return decision{}
 	}
 	if o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {

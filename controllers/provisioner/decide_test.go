@@ -24,7 +24,7 @@ func world(change func(*observed)) *observed {
 	p, _ := parametersOf(class)
 	fileServer := builders.FileServer("storage", "fs").Build()
 	fileServer.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
-	fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerFrontDoorAvailable, Status: metav1.ConditionTrue}}
+	fileServer.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue}}
 	share := shareFor(claim, p, false)
 	share.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}

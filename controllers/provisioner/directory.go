@@ -42,7 +42,7 @@ func decideDirectory(o *observed, p parameters) decision {
 	case directory.Annotations[v1alpha1.ClaimAnnotation] != claimMark(o.claim):
 		return decision{refusal: fmt.Sprintf("the directory %s of FileShare %s is there already and none of this claim's; use a StorageClass with {id} in its path", path, p.fileShare)}
 	case directory.State() != internalv1.DirectoryReady, o.share.Status.Mount.Address == "",
-		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable):
+		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return decision{}
 	}
 	size := o.claim.Spec.Resources.Requests[corev1.ResourceStorage]

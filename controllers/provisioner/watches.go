@@ -117,7 +117,7 @@ var allowsOrServes = predicate.Funcs{
 		before, ok := e.ObjectOld.(*v1alpha1.FileServer)
 		after, alsoOK := e.ObjectNew.(*v1alpha1.FileServer)
 		return !ok || !alsoOK || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-			conditions.IsTrue(before.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable) != conditions.IsTrue(after.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable)
+			conditions.IsTrue(before.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable) != conditions.IsTrue(after.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable)
 	},
 }
 

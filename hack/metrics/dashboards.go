@@ -48,7 +48,7 @@ var overview = dashboard{
 			graph("Used", ratio, "", query{`howdah:file_server_used:ratio{` + fileServers + `}`, "{{namespace}}/{{file_server}}"}),
 			graph("Directories by data server", count, "Where directories were placed.", query{`howdah_file_server_directories{` + fileServers + `}`, "{{namespace}} {{data_server}}"}),
 		}},
-		{"Front doors", []panel{
+		{"Namespace servers", []panel{
 			graph("Operations", perSec, "", query{`sum by (operation) (rate(howdah_namespace_operations_total{` + fileServers + `}[$__rate_interval]))`, "{{operation}}"}),
 			graph("mkdir, slowest hundredth", seconds, "", query{`howdah:namespace_mkdir_duration_seconds:p99_5m{` + fileServers + `}`, "{{namespace}}/{{file_server}}"}),
 			graph("Connections used of those allowed", ratio, "", query{`howdah:namespace_connections:ratio{` + fileServers + `}`, "{{namespace}}/{{file_server}} {{pod}}"}),

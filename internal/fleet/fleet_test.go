@@ -50,7 +50,7 @@ func TestWhatADataServerIsLike(t *testing.T) {
 		"it is out":        {change: edits(ready(metav1.ConditionFalse, RestartAllowance)), want: Server{}},
 		"by another clock": {change: edits(ready(metav1.ConditionFalse, -time.Hour)), want: Server{}},
 		"nobody reaches it": {change: edits(func(s *internalv1.DataServer, _ *v1alpha1.FileServer) {
-			s.Status.Unreachable.SeenBy = "fs-front-door-1"
+			s.Status.Unreachable.SeenBy = "fs-namespace-1"
 		}), want: Server{}},
 		"its pod is not ready": {change: edits(unavailable), want: Server{}},
 		"its pod is not ready yet": {

@@ -32,7 +32,7 @@ func (w *world) readyDirectory(share string, i int) *internalv1.ShareDirectory {
 			Labels: map[string]string{
 				v1alpha1.FileServerLabel: fileServer, v1alpha1.FileShareLabel: share, v1alpha1.DataServerLabel: server,
 			},
-			Annotations: map[string]string{tree.MadeByAnnotation: "fs-front-door-7d9f8b6c5-abcde"},
+			Annotations: map[string]string{tree.MadeByAnnotation: "fs-namespace-7d9f8b6c5-abcde"},
 		},
 		Spec: internalv1.ShareDirectorySpec{
 			FileServerRef: internalv1.FileServerReference{Name: fileServer}, FileShareRef: internalv1.FileShareReference{Name: share}, Path: path, DataServerRef: internalv1.DataServerReference{Name: server}, Volume: &volume,

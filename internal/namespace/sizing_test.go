@@ -13,7 +13,7 @@ import (
 
 // What docs/sizing.md says of a namespace server's limits are those that it has.
 func TestThePageOfSizesHasTheLimitsOfNamespaceServers(t *testing.T) {
-	rows, err := docs.Table("../../docs/sizing.md", "memory of `spec.frontDoor.resources`")
+	rows, err := docs.Table("../../docs/sizing.md", "memory of `spec.namespaceServers.resources`")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,12 +29,12 @@ const tlsDomain = "internal.howdah.io"
 // VolumesRoot is where a data server's pod has its volumes: VolumesRoot/0, VolumesRoot/1, and so on.
 const VolumesRoot = "/volumes"
 
-// FrontDoor is the Service of the namespace servers of a FileServer: the address that clients mount.
-func FrontDoor(fileServer string) string { return fileServer }
+// NamespaceService is the Service of the namespace servers of a FileServer: the address that clients mount.
+func NamespaceService(fileServer string) string { return fileServer }
 
 // NamespaceServers is the Deployment, the PodDisruptionBudget, the ServiceAccount,
 // the Role, the RoleBinding and the Lease of a FileServer's namespace servers.
-func NamespaceServers(fileServer string) string { return fileServer + "-front-door" }
+func NamespaceServers(fileServer string) string { return fileServer + "-namespace" }
 
 // DataServers is the StatefulSet of a FileServer's data servers. Its pods are the data servers.
 func DataServers(fileServer string) string { return fileServer }

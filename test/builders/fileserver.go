@@ -99,7 +99,7 @@ func (b *FileServerBuilder) placement() *v1alpha1.Placement {
 
 // NamespaceReplicas sets the number of namespace servers.
 func (b *FileServerBuilder) NamespaceReplicas(n int32) *FileServerBuilder {
-	b.object.Spec.FrontDoor = &v1alpha1.FrontDoor{Replicas: n}
+	b.object.Spec.NamespaceServers = &v1alpha1.NamespaceServers{Replicas: n}
 	return b
 }
 
@@ -118,7 +118,7 @@ func (b *FileServerBuilder) Pods(settings v1alpha1.PodSettings) *FileServerBuild
 // Place says which nodes data servers and namespace servers run on.
 func (b *FileServerBuilder) Place(dataServers, namespaceServers v1alpha1.Placement) *FileServerBuilder {
 	b.object.Spec.Placement = &dataServers
-	b.object.Spec.FrontDoor = &v1alpha1.FrontDoor{Replicas: 2, Placement: &namespaceServers}
+	b.object.Spec.NamespaceServers = &v1alpha1.NamespaceServers{Replicas: 2, Placement: &namespaceServers}
 	return b
 }
 

@@ -52,7 +52,7 @@ var _ = Describe("A share without access rules", Label("access"), func() {
 		_, err = c.ShellInput(ctx, pod.Name, "cat > /tmp/nfsclient && chmod 755 /tmp/nfsclient", program)
 		Expect(err).NotTo(HaveOccurred())
 
-		door, targets := frontDoor(ctx), []string{}
+		door, targets := namespaceServers(ctx), []string{}
 		for _, object := range []string{share, everybody.Name} {
 			targets = append(targets, door+"/"+object)
 		}

@@ -93,7 +93,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(c.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first-byte", Namespace: c.Namespace}})).To(Succeed())
 
 	Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, share) }).Should(Succeed())
-	Expect(c.NFSClaim(ctx, treeClaim, frontDoor(ctx), "/", options...)).To(Succeed())
+	Expect(c.NFSClaim(ctx, treeClaim, namespaceServers(ctx), "/", options...)).To(Succeed())
 	Expect(c.WaitGone(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first-byte", Namespace: c.Namespace}})).To(Succeed())
 	for _, name := range []string{clientA, clientB} {
 		Expect(c.RunClient(ctx, cluster.ClientPod{Name: name, Claims: map[string]string{shareMount: share, treeMount: treeClaim}})).To(Succeed())
@@ -188,7 +188,7 @@ func shareClaimBound(ctx context.Context, name string) error {
 	return nil
 }
 
-func frontDoor(ctx context.Context) string {
+func namespaceServers(ctx context.Context) string {
 	GinkgoHelper()
 	object := &v1alpha1.FileServer{}
 	Expect(c.Get(ctx, fileServer, object)).To(Succeed())

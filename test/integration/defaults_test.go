@@ -20,7 +20,7 @@ var _ = Describe("What a specification leaves unset", func() {
 		want := builders.Defaulted(server)
 		create(server)
 		Expect(server.Spec).To(Equal(want.Spec))
-		Expect(server.Spec.FrontDoor.Replicas).To(Equal(int32(2)))
+		Expect(server.Spec.NamespaceServers.Replicas).To(Equal(int32(2)))
 
 		share := &v1alpha1.FileShare{ObjectMeta: meta}
 		share.Spec.FileServerRef.Name, share.Spec.Path = "least", "/least"

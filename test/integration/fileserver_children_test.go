@@ -35,7 +35,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Expect(set.Spec.VolumeClaimTemplates).To(HaveLen(2))
 		Expect(*set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName).To(Equal(standardClass), "the default class is written down")
 		Expect(set.Spec.Template.Spec.Containers[0].Image).To(Equal(serverImage))
-		deployment := exists(&appsv1.Deployment{}, namespace, "training-front-door")
+		deployment := exists(&appsv1.Deployment{}, namespace, "training-namespace")
 		Expect(*deployment.Spec.Replicas).To(Equal(int32(2)))
 		Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal(howdahImage))
 		Expect(exists(&corev1.Service{}, namespace, "training").Spec.SessionAffinity).To(Equal(corev1.ServiceAffinityClientIP))
@@ -45,7 +45,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 				return exists(&internalv1.DataServer{}, namespace, service.Name).Spec.Address
 			}, patience).Should(Equal(service.Spec.ClusterIP), "referrals carry the Service's address")
 		}
-		for _, name := range []string{"training-data", "training-front-door"} {
+		for _, name := range []string{"training-data", "training-namespace"} {
 			exists(&policyv1.PodDisruptionBudget{}, namespace, name)
 			exists(&corev1.ServiceAccount{}, namespace, name)
 			exists(&rbacv1.Role{}, namespace, name)
@@ -94,14 +94,14 @@ var _ = Describe("A FileServer becomes its children", func() {
 
 		template := exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers("calm")).Spec.Template
 		for i := range 2 {
-			old := exists(&corev1.Pod{}, namespace, fmt.Sprintf("calm-front-door-%d", i))
+			old := exists(&corev1.Pod{}, namespace, fmt.Sprintf("calm-namespace-%d", i))
 			Expect(admin.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
 			Eventually(func() string {
-				return fileServerCondition(namespace, "calm", v1alpha1.FileServerFrontDoorAvailable).Message
+				return fileServerCondition(namespace, "calm", v1alpha1.FileServerNamespaceServersAvailable).Message
 			}, patience).Should(ContainSubstring("1 of 2"), "the operator has heard of it")
-			runPod(namespace, fmt.Sprintf("calm-front-door-new-%d", i), template, nil, "node-a", fmt.Sprintf("10.2.9.%d", i+1))
+			runPod(namespace, fmt.Sprintf("calm-namespace-new-%d", i), template, nil, "node-a", fmt.Sprintf("10.2.9.%d", i+1))
 			Eventually(func() string {
-				return fileServerCondition(namespace, "calm", v1alpha1.FileServerFrontDoorAvailable).Message
+				return fileServerCondition(namespace, "calm", v1alpha1.FileServerNamespaceServersAvailable).Message
 			}, patience).Should(ContainSubstring("2 of 2"))
 		}
 		settled(namespace)
@@ -133,7 +133,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		mounted := func() map[string]string {
 			found := map[string]string{}
 			set := exists(&appsv1.StatefulSet{}, namespace, "training").Spec.Template.Spec
-			front := exists(&appsv1.Deployment{}, namespace, "training-front-door").Spec.Template.Spec
+			front := exists(&appsv1.Deployment{}, namespace, "training-namespace").Spec.Template.Spec
 			for who, pod := range map[string]corev1.PodSpec{"data": set, "namespace": front} {
 				for _, volume := range pod.Volumes {
 					for _, mount := range pod.Containers[0].VolumeMounts {
@@ -262,7 +262,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		before := settled(namespace)
 		for i := range 5 {
 			for _, object := range []client.Object{
-				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-front-door"}},
+				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-namespace"}},
 				&internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-0"}},
 				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-1"}},
 			} {
@@ -281,7 +281,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 			&corev1.Service{}, &internalv1.DataServer{}, &appsv1.StatefulSet{}, &appsv1.Deployment{},
 			&policyv1.PodDisruptionBudget{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
 		} {
-			name := map[bool]string{true: "healing-0", false: "healing-front-door"}[isNumbered(object)]
+			name := map[bool]string{true: "healing-0", false: "healing-namespace"}[isNumbered(object)]
 			if _, ok := object.(*appsv1.StatefulSet); ok {
 				name = "healing"
 			}
@@ -292,10 +292,10 @@ var _ = Describe("A FileServer becomes its children", func() {
 				return err == nil && object.GetUID() != uid
 			}, patience, "50ms").Should(BeTrue(), "%T %s comes back", object, name)
 		}
-		deployment := exists(&appsv1.Deployment{}, namespace, "healing-front-door")
+		deployment := exists(&appsv1.Deployment{}, namespace, "healing-namespace")
 		change(deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other.invalid/image" })
 		Eventually(func() string {
-			return exists(&appsv1.Deployment{}, namespace, "healing-front-door").Spec.Template.Spec.Containers[0].Image
+			return exists(&appsv1.Deployment{}, namespace, "healing-namespace").Spec.Template.Spec.Containers[0].Image
 		}, patience).Should(Equal(howdahImage))
 		service := exists(&corev1.Service{}, namespace, "healing-1")
 		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })

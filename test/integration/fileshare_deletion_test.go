@@ -68,7 +68,7 @@ var _ = Describe("Deleting a share", func() {
 		shareIsGone(namespace, "s", "fs")
 		late := &internalv1.ShareDirectory{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "late", Labels: maps.Clone(made.Labels), Annotations: map[string]string{tree.MadeByAnnotation: "fs-front-door-x"},
+				Namespace: namespace, Name: "late", Labels: maps.Clone(made.Labels), Annotations: map[string]string{tree.MadeByAnnotation: "fs-namespace-x"},
 			},
 			Spec: made.Spec,
 		}
@@ -326,7 +326,7 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		readyShare(namespace, "s")
 		create(builders.FileShare(namespace, "kept", "fs").Path("/kept").Directories("d{0..3}").Build())
 		readyShare(namespace, "kept")
-		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		setUnreachable(namespace, "fs-1", "fs-namespace-x")
 		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
 
 		fileServer := exists(&v1alpha1.FileServer{}, namespace, "fs")
@@ -349,7 +349,7 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		readyShare(namespace, "s")
-		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		setUnreachable(namespace, "fs-1", "fs-namespace-x")
 		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		Eventually(func() string {
@@ -402,7 +402,7 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		readyShare(namespace, "s")
-		setUnreachable(namespace, "fs-1", "fs-front-door-x")
+		setUnreachable(namespace, "fs-1", "fs-namespace-x")
 		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		Eventually(func() bool {

@@ -23,7 +23,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 		before := object.DeepCopy()
 		object.Status.Unreachable = internalv1.Unreachable{}
 		if !yes {
-			object.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "front-door-x"}
+			object.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "namespace-x"}
 		}
 		Expect(admin.Status().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
 	}

@@ -33,7 +33,7 @@ func waits() []mistake {
 		GinkgoHelper()
 		object := exists(&internalv1.DataServer{}, namespace, name)
 		before := object.DeepCopy()
-		object.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-front-door-x"}
+		object.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-namespace-x"}
 		Expect(admin.Status().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
 	}
 	// shared makes a share Ready on two data servers.
@@ -81,7 +81,7 @@ func waits() []mistake {
 			create(builders.FileServer(namespace, "training").Replicas(2).NodeSelector("kubernetes.io/hostname", "node-a").Build())
 			runEverything(namespace, "training")
 		})},
-		{"FileServer: no namespace server runs yet", told(server, "training", v1alpha1.ReasonFrontDoorNotReady, func(namespace string) {
+		{"FileServer: no namespace server runs yet", told(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
 		})},

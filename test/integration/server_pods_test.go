@@ -59,7 +59,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		foreignExport               *internalv1.ShareExport
 		dataServer, namespaceServer client.Client
 	)
-	const door = "training-front-door-5d8f-x7"
+	const door = "training-namespace-5d8f-x7"
 
 	BeforeAll(func() {
 		namespace = newNamespace()
@@ -106,7 +106,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		Expect(dataServer.Patch(ctx, ownExport.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dataPolicy":"Delete"}}`)))).To(beRefused(byRole))
 		Expect(dataServer.Delete(ctx, ownExport.DeepCopy())).To(beRefused(byRole))
 		Expect(dataServer.Create(ctx, builders.ShareDirectory(namespace, "training", "training-share", "d", "training-0"))).To(beRefused(byRole))
-		Expect(dataServer.Create(ctx, lease(namespace, "training-front-door"))).To(beRefused(byRole))
+		Expect(dataServer.Create(ctx, lease(namespace, "training-namespace"))).To(beRefused(byRole))
 	})
 
 	It("have tokens of their own: an account's without a pod writes nothing", func() {
@@ -114,18 +114,18 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		Expect(patchStatus(unbound, own, `{"nodeName":"node-b"}`)).To(beRefused("token must have been made for its pod"))
 		unbound = clientOf(tokens.Account(ctx, admin, config, namespace, naming.NamespaceServers("training")))
 		Expect(unbound.Create(ctx, made("training", "training-share", "unbound", door, namespace))).To(beRefused("token must have been made for its pod"))
-		Expect(unbound.Create(ctx, lease(namespace, "training-front-door"))).To(beRefused("token must have been made for its pod"))
+		Expect(unbound.Create(ctx, lease(namespace, "training-namespace"))).To(beRefused("token must have been made for its pod"))
 	})
 
 	It("of namespace servers say of a DataServer only that it does not answer, and in their own name", func() {
 		seen := func(by string) string {
 			return `{"unreachable":{"sinceTime":"2026-11-22T00:00:00Z","seenBy":"` + by + `"}}`
 		}
-		Expect(patchStatus(namespaceServer, own, seen("training-front-door-5d8f-y8"))).To(beRefused("status.unreachable.seenBy must be the pod that says so: " + door))
+		Expect(patchStatus(namespaceServer, own, seen("training-namespace-5d8f-y8"))).To(beRefused("status.unreachable.seenBy must be the pod that says so: " + door))
 		Expect(patchStatus(namespaceServer, own, seen(door))).To(Succeed())
 		Expect(patchStatus(dataServer, own, `{"unreachable":null}`)).To(beRefused("status.unreachable, status.fenced is not for data servers to write"))
 		Expect(patchStatus(dataServer, own, `{"nodeName":"node-a"}`)).To(Succeed(), "it reports while it counts as unreachable")
-		another := asPod(namespace, naming.NamespaceServers("training"), "training-front-door-5d8f-z9")
+		another := asPod(namespace, naming.NamespaceServers("training"), "training-namespace-5d8f-z9")
 		Expect(patchStatus(another, own, `{"unreachable":null}`)).To(Succeed(), "the next keeper takes it back")
 		Expect(patchStatus(namespaceServer, foreign, seen(door))).To(beRefused(byRole))
 		for _, status := range []string{`{"nodeName":"node-x"}`, `{"conditions":[]}`, `{"nodeName":null}`, `{"observedGeneration":99}`, `{"volumes":[]}`} {
@@ -145,7 +145,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		Expect(patchStatus(namespaceServer, directory, `{"changedTime":"2026-11-22T00:00:00.000000Z"}`)).To(Succeed())
 
 		By("not those of another")
-		theirs := made("archive", "archive-share", "theirs", "archive-front-door-1", namespace)
+		theirs := made("archive", "archive-share", "theirs", "archive-namespace-1", namespace)
 		create(theirs)
 		own := "namespace servers of FileServer training write its objects only"
 		Expect(namespaceServer.Create(ctx, made("archive", "archive-share", "new", door, namespace))).To(beRefused(own))
@@ -169,7 +169,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 				d.Spec.DataServerRef.Name, d.Labels[v1alpha1.DataServerLabel] = "archive-0", "archive-0"
 			},
 			"howdah.io/made-by must name the pod": func(d *internalv1.ShareDirectory) {
-				d.Annotations[tree.MadeByAnnotation] = "training-front-door-5d8f-y8"
+				d.Annotations[tree.MadeByAnnotation] = "training-namespace-5d8f-y8"
 			},
 		} {
 			d := made("training", "training-share", "other", door, namespace)
@@ -184,7 +184,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		moved.Labels[v1alpha1.FileShareLabel] = "archive-share"
 		Expect(namespaceServer.Update(ctx, moved)).To(beRefused("the labels of a ShareDirectory name"))
 		elsewhere := directory.DeepCopy()
-		elsewhere.Spec.DataServerRef.Name, elsewhere.Labels[v1alpha1.DataServerLabel] = "training-front-door-0", "training-front-door-0"
+		elsewhere.Spec.DataServerRef.Name, elsewhere.Labels[v1alpha1.DataServerLabel] = "training-namespace-0", "training-namespace-0"
 		Expect(namespaceServer.Update(ctx, elsewhere)).To(beRefused("is no data server of FileServer training"))
 
 		By("an operator's directory, which no pod made")
@@ -201,13 +201,13 @@ var _ = Describe("The pods of servers", Ordered, func() {
 	})
 
 	It("of namespace servers hold one Lease, by its name", func() {
-		Expect(namespaceServer.Create(ctx, lease(namespace, "archive-front-door"))).To(beRefused("hold the Lease training-front-door only"))
-		Expect(namespaceServer.Create(ctx, lease(namespace, "howdah-operator"))).To(beRefused("hold the Lease training-front-door only"))
-		held := lease(namespace, "training-front-door")
+		Expect(namespaceServer.Create(ctx, lease(namespace, "archive-namespace"))).To(beRefused("hold the Lease training-namespace only"))
+		Expect(namespaceServer.Create(ctx, lease(namespace, "howdah-operator"))).To(beRefused("hold the Lease training-namespace only"))
+		held := lease(namespace, "training-namespace")
 		Expect(namespaceServer.Create(ctx, held)).To(Succeed())
 		held.Spec.HolderIdentity = ptr.To(door)
 		Expect(namespaceServer.Update(ctx, held)).To(Succeed())
-		theirs := lease(namespace, "archive-front-door")
+		theirs := lease(namespace, "archive-namespace")
 		create(theirs)
 		Expect(namespaceServer.Update(ctx, theirs)).To(beRefused(byRole))
 		Expect(namespaceServer.Delete(ctx, held)).To(beRefused(byRole))
@@ -261,7 +261,7 @@ func lease(namespace, name string) *coordinationv1.Lease {
 func policiesWork() {
 	GinkgoHelper()
 	const namespace = metav1.NamespaceDefault
-	for _, account := range []string{"none-data", "none-front-door"} {
+	for _, account := range []string{"none-data", "none-namespace"} {
 		Expect(admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}})).To(Succeed())
 		impersonated := rest.CopyConfig(config)
 		impersonated.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account), Groups: []string{"system:masters"}}

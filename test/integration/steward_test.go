@@ -75,12 +75,14 @@ var _ = Describe("A FileServer with a steward", func() {
 		made := exists(&corev1.Secret{}, namespace, secret)
 		Expect(made.Data).To(BeEmpty())
 		Expect(metav1.GetControllerOf(made).UID).To(Equal(fs.UID))
-		told := exists(&internalv1.Steward{}, namespace, "training")
-		identity := exists(&v1alpha1.FileServer{}, namespace, "training").Status.StorageIdentity
+		steward := exists(&internalv1.Steward{}, namespace, "training")
+		identity := steward.Spec.FileServerUID
 		Expect(identity).To(HaveLen(36))
-		Expect(told.Spec.FileServerUID).To(Equal(identity))
-		Expect(told.Spec.Ceph.SharesSecretName).To(Equal(secret))
-		Expect(told.Spec.Ceph.ProvisioningSecretName).To(Equal("ceph"))
+		Eventually(func() string {
+			return exists(&v1alpha1.FileServer{}, namespace, "training").Status.StorageIdentity
+		}).Should(Equal(identity))
+		Expect(steward.Spec.Ceph.SharesSecretName).To(Equal(secret))
+		Expect(steward.Spec.Ceph.ProvisioningSecretName).To(Equal("ceph"))
 		pod := exists(&appsv1.Deployment{}, namespace, "training-steward").Spec.Template.Spec
 		Expect(pod.Containers[0].Args).To(Equal([]string{"steward", "--file-server=training"}))
 		for _, server := range dataServersOf(namespace, "training") {

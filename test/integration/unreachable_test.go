@@ -23,7 +23,7 @@ var _ = Describe("A data server that does not answer", func() {
 		By("a namespace server saying so")
 		silent := exists(&internalv1.DataServer{}, namespace, "training-1")
 		before := silent.DeepCopy()
-		silent.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-front-door-x"}
+		silent.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)}, SeenBy: "training-namespace-x"}
 		silent.Status.NodeName = "node-b"
 		Expect(admin.Status().Patch(ctx, silent, client.MergeFrom(before))).To(Succeed())
 

@@ -122,7 +122,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has shares made and names a recovery user", without(cephYAML("fs", "provisioningSecretRef: {name: ceph}"), "sharesSecretRef"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
 		Entry("has no recovery user", without(cephYAML("fs"), "recoveryUser"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
 		Entry("names a Secret that there can't be", cephYAML("fs", "sharesSecretRef: {name: Ceph}"), "sharesSecretRef.name", "name must be the name of a Secret"),
-		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "frontDoor: {replicas: 0}"), "spec.frontDoor.replicas", "greater than or equal to 1"),
+		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "namespaceServers: {replicas: 0}"), "spec.namespaceServers.replicas", "greater than or equal to 1"),
 
 		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "path must be /NAME or /NAME/NAME"),
 		Entry("has a share path that ends with a slash", fileShareYAML("s", "/data/"), "spec.path", "path must be /NAME or /NAME/NAME"),
@@ -187,7 +187,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		func(text string) { Expect(admin.Create(ctx, parse(namespace, text), client.DryRunAll)).To(Succeed()) },
 		Entry("says the least", fileServerYAML("fs", "size: 1Gi")),
 		Entry("writes the size as a number", fileServerYAML("fs", "size: 1073741824")),
-		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "frontDoor: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
+		Entry("has spelled out its defaults", fileServerYAML("fs", "size: 1Gi, perServer: 1", "replicas: 1", "namespaceServers: {replicas: 2}", "nfs: {leaseSeconds: 10, graceSeconds: 20}")),
 		Entry("has a lease and leaves the grace period open", fileServerYAML("fs", "size: 1Gi", "nfs: {leaseSeconds: 60}")),
 		Entry("has its data in Ceph", cephYAML("fs")),
 		Entry("has shares made in Ceph", provisioningYAML("fs")),

@@ -53,11 +53,11 @@ var _ = Describe("The Services of data servers", func() {
 
 		By("following them")
 		template := exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers("training")).Spec.Template
-		Expect(admin.Delete(ctx, exists(&corev1.Pod{}, namespace, "training-front-door-0"), client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(admin.Delete(ctx, exists(&corev1.Pod{}, namespace, "training-namespace-0"), client.GracePeriodSeconds(0))).To(Succeed())
 		lead("10.2.0.2")
-		runPod(namespace, "training-front-door-new", template, nil, "node-a", "10.2.9.1")
+		runPod(namespace, "training-namespace-new", template, nil, "node-a", "10.2.9.1")
 		lead("10.2.0.2", "10.2.9.1")
-		pod := exists(&corev1.Pod{}, namespace, "training-front-door-new")
+		pod := exists(&corev1.Pod{}, namespace, "training-namespace-new")
 		pod.Status.PodIPs, pod.Status.PodIP = []corev1.PodIP{{IP: "10.2.9.2"}}, "10.2.9.2"
 		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
 		lead("10.2.0.2", "10.2.9.2")

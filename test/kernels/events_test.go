@@ -304,7 +304,7 @@ func (w *world) testMadeAgain(t *testing.T) {
 	w.expect(t, "there is a share of that name again: list it through the old mount", "ls /mnt/share", stale)
 	w.expect(t, "there is a share of that name again: read through the old mount", read, stale)
 	w.expect(t, "there is a share of that name again: mount it anew", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
-		frontDoor+":/again /mnt/share; "+read, "kept")
+		namespaceServers+":/again /mnt/share; "+read, "kept")
 }
 
 // expect runs a script on every client; all have to say the same.

@@ -9,10 +9,10 @@ import (
 
 // Addresses. All are on one bridge.
 const (
-	bridge       = "kernels"
-	testAddress  = "10.77.0.1" // The test's, its API server's and the namespace server's own.
-	frontDoor    = "10.77.0.2"
-	clientsRange = "10.77.0.0/24"
+	bridge           = "kernels"
+	testAddress      = "10.77.0.1" // The test's, its API server's and the namespace server's own.
+	namespaceServers = "10.77.0.2"
+	clientsRange     = "10.77.0.0/24"
 )
 
 func ownerAddress(i int) string  { return fmt.Sprintf("10.77.0.%d", 11+i) }
@@ -36,7 +36,7 @@ func layNetwork(t testing.TB, owners, clients int) {
 	host(t, "ip link set lo up")
 	host(t, "ip link add %s type bridge forward_delay 0", bridge)
 	host(t, "ip address add %s/24 dev %s", testAddress, bridge)
-	host(t, "ip address add %s/24 dev %s", frontDoor, bridge)
+	host(t, "ip address add %s/24 dev %s", namespaceServers, bridge)
 	host(t, "ip link set %s up", bridge)
 	for i := range owners {
 		ns := ownerNetwork(i)

@@ -85,7 +85,7 @@ func newWorld(t *testing.T) *world {
 		w.makeFolder(i)
 		w.startOwner(i)
 	}
-	w.startFrontDoor()
+	w.startNamespaceServers()
 	for i, version := range versions {
 		w.clients = append(w.clients, bootClient(t, w.root, version, i, scratch))
 	}
@@ -198,16 +198,16 @@ func (w *world) startOwner(i int) {
 		"ip", "netns", "exec", ownerNetwork(i), self, name, w.ganesha, folder)
 }
 
-func (w *world) startFrontDoor() {
+func (w *world) startNamespaceServers() {
 	w.t.Helper()
-	certificate := filepath.Join(w.scratch, "front-door.pem")
+	certificate := filepath.Join(w.scratch, "namespace.pem")
 	w.certify(certificate, w.authority.NamespaceServers)
-	w.program("front-door", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
-		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "front-door",
-		"--listen", frontDoor+":2049", "--manager", frontDoor+":9588", "--lease", "10s",
+	w.program("namespace", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
+		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "namespace",
+		"--listen", namespaceServers+":2049", "--manager", namespaceServers+":9588", "--lease", "10s",
 		"--certificate", certificate)
 	w.eventually("the front door is ready", func() bool {
-		res, err := http.Get("http://" + frontDoor + ":9588/readyz")
+		res, err := http.Get("http://" + namespaceServers + ":9588/readyz")
 		if err != nil {
 			return false
 		}

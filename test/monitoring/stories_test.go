@@ -112,10 +112,10 @@ var stories = map[string]story{
 		labels: map[string]string{"kind": "FileShare", "namespace": "team-a", "name": "data"},
 		silent: []series{{`howdah_object_deletion_timestamp_seconds{kind="FileShare",namespace="team-a",name="data"}`, "60x30 _x149"}},
 	},
-	"HowdahFrontDoorDown": {
-		fires: []series{condition("FileServer", "storage", "training", "FrontDoorAvailable", "false", 20)}, at: "3m",
-		labels: ofCondition("FileServer", "storage", "training", "FrontDoorAvailable", "false"),
-		silent: []series{condition("FileServer", "storage", "training", "FrontDoorAvailable", "false", 1)},
+	"HowdahNamespaceServersDown": {
+		fires: []series{condition("FileServer", "storage", "training", "NamespaceServersAvailable", "false", 20)}, at: "3m",
+		labels: ofCondition("FileServer", "storage", "training", "NamespaceServersAvailable", "false"),
+		silent: []series{condition("FileServer", "storage", "training", "NamespaceServersAvailable", "false", 1)},
 	},
 	"HowdahNoKeeper": {
 		fires: []series{is("howdah_namespace_keeper", inFileServer+`,pod="a"`, 0), is("howdah_namespace_keeper", inFileServer+`,pod="b"`, 0)}, at: "4m", labels: ofFileServer,
@@ -129,7 +129,7 @@ var stories = map[string]story{
 	"HowdahClientsTurnedAway": {
 		fires: turnedAway(0, 6), at: "20m", labels: ofFileServer, silent: turnedAway(0, 0),
 	},
-	"HowdahFrontDoorConnectionsNearLimit": {
+	"HowdahNamespaceConnectionsNearLimit": {
 		fires: connections("namespace", inFileServer, 3700), at: "15m", labels: ofFileServer, silent: connections("namespace", inFileServer, 3200),
 	},
 	"HowdahDataServerUnreachable": {

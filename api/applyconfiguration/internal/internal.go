@@ -342,10 +342,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: drain
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Drain
-    - name: frontDoor
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoor
-      default: {}
     - name: handOver
       type:
         list:
@@ -361,6 +357,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: limits
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerLimits
+    - name: namespaceServers
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
+      default: {}
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions
@@ -397,12 +397,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
-    - name: frontDoor
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
     - name: moves
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.DirectoryMoves
+    - name: namespaceServers
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServersStatus
     - name: nodeAddresses
       type:
         scalar: numeric
@@ -681,28 +681,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quota
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareQuotaStatus
-- name: com.github.howdah.howdah.api.v1alpha1.FrontDoor
-  map:
-    fields:
-    - name: maxWaitSeconds
-      type:
-        scalar: numeric
-    - name: placement
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.Placement
-    - name: replicas
-      type:
-        scalar: numeric
-      default: 2
-    - name: resources
-      type:
-        namedType: io.k8s.api.core.v1.ResourceRequirements
-- name: com.github.howdah.howdah.api.v1alpha1.FrontDoorStatus
-  map:
-    fields:
-    - name: connections
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
 - name: com.github.howdah.howdah.api.v1alpha1.LostVolume
   map:
     fields:
@@ -822,6 +800,28 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
+- name: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
+  map:
+    fields:
+    - name: maxWaitSeconds
+      type:
+        scalar: numeric
+    - name: placement
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Placement
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 2
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+- name: com.github.howdah.howdah.api.v1alpha1.NamespaceServersStatus
+  map:
+    fields:
+    - name: connections
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
 - name: com.github.howdah.howdah.api.v1alpha1.NamespacesFrom
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Placement

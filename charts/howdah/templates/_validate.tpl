@@ -13,8 +13,8 @@ are collected, so that nobody has to find them one after the other.
 {{- $problems = append $problems (printf "fullnameOverride is %q: give at most 50 small letters, digits and '-', such as howdah-team-a" $name) -}}
 {{- end -}}
 {{- $account := include "howdah.serviceAccount" . -}}
-{{- if regexMatch "-(data|front-door)$" $account -}}
-{{- $problems = append $problems (printf "release name %q: a name that ends in -data or -front-door makes the operator's account (%s) look like that of a server's pods; choose another, or serviceAccount.name" .Release.Name $account) -}}
+{{- if regexMatch "-(data|namespace)$" $account -}}
+{{- $problems = append $problems (printf "release name %q: a name that ends in -data or -namespace makes the operator's account (%s) look like that of a server's pods; choose another, or serviceAccount.name" .Release.Name $account) -}}
 {{- end -}}
 {{- if not (regexMatch $subdomain $account) -}}
 {{- $problems = append $problems (printf "serviceAccount.name is %q: that can't be the name of a ServiceAccount; give small letters, digits, '-' and '.'" $account) -}}

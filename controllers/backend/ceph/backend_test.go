@@ -75,7 +75,7 @@ func TestTheConditionSaysHowCephIs(t *testing.T) {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	const failing, degraded = v1alpha1.ReasonStorageFailing, v1alpha1.ReasonStorageDegraded
 	away := healthy("training-1", failing, "no monitor answers")
-	away.Status.Unreachable.SeenBy = "training-front-door-0"
+	away.Status.Unreachable.SeenBy = "training-namespace-0"
 	restarts := healthy("training-1", failing, "no monitor answers")
 	restarts.Status.Conditions[0].Status = no
 	for name, tc := range map[string]struct {

@@ -98,7 +98,7 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 		if component != naming.ComponentDataServer && component != naming.ComponentNamespaceServer {
 			continue
 		}
-		a := view.Asked{Pod: pod.Name, FrontDoor: component == naming.ComponentNamespaceServer}
+		a := view.Asked{Pod: pod.Name, NamespaceServers: component == naming.ComponentNamespaceServer}
 		if pod.Status.Phase != corev1.PodRunning {
 			a.Error = "the pod does not run"
 		}

@@ -50,7 +50,7 @@ func hostileObjects() map[string][]any {
 	fs.Status = v1alpha1.FileServerStatus{
 		Conditions: conditionsOf(v1alpha1.ConditionReady, v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable), Address: "10.0.0.1",
 		Replicas: ptr.To[int32](2), ReadyReplicas: ptr.To[int32](1), Capacity: v1alpha1.FileServerCapacity{UsedBytes: ptr.To[int64](1), TotalBytes: ptr.To[int64](2)},
-		FrontDoor: v1alpha1.FrontDoorStatus{Connections: v1alpha1.FileServerConnections{Used: ptr.To[int32](1), Limit: 9}},
+		NamespaceServers: v1alpha1.NamespaceServersStatus{Connections: v1alpha1.FileServerConnections{Used: ptr.To[int32](1), Limit: 9}},
 	}
 	share := builders.FileShare("team-a", "share", "fs").Path("/share").Depth(2).Build()
 	share.Status = v1alpha1.FileShareStatus{

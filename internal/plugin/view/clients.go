@@ -33,10 +33,10 @@ type Client struct {
 	// Address is the node's; of IPv6 its network of 64 bits.
 	Address string `json:"address,omitempty"`
 	Node    string `json:"node,omitempty"`
-	// FrontDoor and Servers are connections.
-	FrontDoor int            `json:"frontDoor"`
-	Servers   map[string]int `json:"servers,omitempty"`
-	Pods      []PodMount     `json:"pods,omitempty"`
+	// NamespaceServers and Servers are connections.
+	NamespaceServers int            `json:"namespaceServers"`
+	Servers          map[string]int `json:"servers,omitempty"`
+	Pods             []PodMount     `json:"pods,omitempty"`
 }
 
 // PodMount is a pod that has a share.
@@ -61,8 +61,8 @@ type Told struct {
 // Asked is what a server's pod said.
 type Asked struct {
 	Pod string
-	// FrontDoor: it is a namespace server.
-	FrontDoor bool
+	// NamespaceServers: it is a namespace server.
+	NamespaceServers bool
 	// Connections are those of each address; nil if it could not be asked: Error says why.
 	Connections map[string]int
 	More        int
@@ -87,11 +87,11 @@ func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 		if a.Connections == nil {
 			clients.Silent = append(clients.Silent, Silent{a.Pod, a.Error})
 			silent[a.Pod] = true
-			door = door || a.FrontDoor
+			door = door || a.NamespaceServers
 		}
 		for address, n := range a.Connections {
-			if a.FrontDoor {
-				at(address, "").FrontDoor += n
+			if a.NamespaceServers {
+				at(address, "").NamespaceServers += n
 			} else {
 				at(address, "").Servers[a.Pod] += n
 			}
@@ -122,7 +122,7 @@ func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 		return cmp.Or(placement.CompareNatural(a.Node, b.Node), placement.CompareNatural(a.Address, b.Address))
 	})
 	if door {
-		clients.Told = append(clients.Told, Told{"front door", connectionsOf(fs.Status.FrontDoor.Connections)})
+		clients.Told = append(clients.Told, Told{"front door", connectionsOf(fs.Status.NamespaceServers.Connections)})
 	}
 	for _, s := range fs.Status.Servers {
 		if silent[s.Name] {
@@ -172,7 +172,7 @@ func (c Clients) Text(page text.Page) string {
 			servers = append(servers, fmt.Sprintf("%s %d", name, client.Servers[name]))
 			total += client.Servers[name]
 		}
-		door += client.FrontDoor
+		door += client.NamespaceServers
 		for _, share := range sharesOfPods(client.Pods) {
 			of := slices.DeleteFunc(slices.Clone(client.Pods), func(p PodMount) bool { return p.Share != share })
 			if len(of) == 1 {
@@ -181,7 +181,7 @@ func (c Clients) Text(page text.Page) string {
 				pods = append(pods, share+": "+plural(len(of), "pod"))
 			}
 		}
-		atDoor, atServers := fmt.Sprint(client.FrontDoor), cmp.Or(strings.Join(servers, ", "), "-")
+		atDoor, atServers := fmt.Sprint(client.NamespaceServers), cmp.Or(strings.Join(servers, ", "), "-")
 		if len(c.Silent) > 0 {
 			atDoor, atServers = cmp.Or(strings.TrimPrefix(atDoor, "0"), "?"), cmp.Or(strings.TrimPrefix(atServers, "-"), "?")
 		}

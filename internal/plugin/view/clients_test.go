@@ -25,8 +25,8 @@ func TestClientsAreNodesWithTheirPods(t *testing.T) {
 	inline.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.96.0.12", Path: "/home/x"}}}}
 	w.Pods = append(w.Pods, inline)
 	asked := []Asked{
-		{Pod: "training-front-door-0", FrontDoor: true, Connections: map[string]int{"10.0.0.1": 16, "192.168.7.7": 1}},
-		{Pod: "training-front-door-1", FrontDoor: true, Connections: map[string]int{}},
+		{Pod: "training-namespace-0", NamespaceServers: true, Connections: map[string]int{"10.0.0.1": 16, "192.168.7.7": 1}},
+		{Pod: "training-namespace-1", NamespaceServers: true, Connections: map[string]int{}},
 		{Pod: "training-0", Connections: map[string]int{"10.0.0.1": 16}},
 		{Pod: "training-1", Connections: map[string]int{"10.0.0.1": 16, "10.0.0.3": 4}, More: 2},
 	}

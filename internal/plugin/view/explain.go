@@ -202,13 +202,13 @@ func (e *explainer) fileServer(fs *v1alpha1.FileServer) {
 			}
 		}
 	}
-	if !holds(fs.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable) {
+	if !holds(fs.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable) {
 		for _, pod := range e.w.podsOf(fs.Namespace, naming.SelectNamespaceServers(fs.Name)) {
 			e.pod(pod)
 		}
 	}
 	e.conditions("FileServer", &fs.ObjectMeta, fs.Status.Conditions,
-		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerFrontDoorAvailable, v1alpha1.FileServerConfigApplied,
+		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable, v1alpha1.FileServerConfigApplied,
 		v1alpha1.ConditionReady)
 }
 

@@ -23,10 +23,10 @@ func TestExplanationsBeginWithTheFirstCause(t *testing.T) {
 	broken, crashing, pending, unseen, paused := brokenWorld(), wellWorld(), wellWorld(), wellWorld(), wellWorld()
 
 	fs := &crashing.FileServers[0]
-	set(&fs.Status.Conditions, is(v1alpha1.FileServerFrontDoorAvailable, metav1.ConditionFalse, v1alpha1.ReasonFrontDoorNotReady, "0 of 2 namespace servers are ready: CrashLoopBackOff"))
-	set(&fs.Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonFrontDoorNotReady, "FrontDoorAvailable: 0 of 2 namespace servers are ready: CrashLoopBackOff"))
+	set(&fs.Status.Conditions, is(v1alpha1.FileServerNamespaceServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonNamespaceServersNotReady, "0 of 2 namespace servers are ready: CrashLoopBackOff"))
+	set(&fs.Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceServersNotReady, "NamespaceServersAvailable: 0 of 2 namespace servers are ready: CrashLoopBackOff"))
 	for i := range 2 {
-		crashing.pod("default", "training-front-door-"+strconv.Itoa(i)).Status.ContainerStatuses = []corev1.ContainerStatus{{
+		crashing.pod("default", "training-namespace-"+strconv.Itoa(i)).Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name:  "namespace-server",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 40s restarting"}},
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -64,7 +64,7 @@ func TestExplanationsBeginWithTheFirstCause(t *testing.T) {
 		"share":           ExplainFileShare(broken, &broken.FileShares[0]),
 		"path-conflict":   ExplainFileShare(broken, &broken.FileShares[2]),
 		"file-server":     ExplainFileServer(broken, &broken.FileServers[0]),
-		"front-door":      ExplainFileServer(crashing, &crashing.FileServers[0]),
+		"namespace":       ExplainFileServer(crashing, &crashing.FileServers[0]),
 		"claims":          ExplainFileServer(pending, &pending.FileServers[0]),
 		"no-operator":     ExplainFileServer(unseen, &unseen.FileServers[0]),
 		"data-server":     ExplainDataServer(broken, &broken.DataServers[1]),

@@ -27,17 +27,17 @@ type FileServer struct {
 	// Missing: it is not there; only shares that name it are.
 	Missing bool `json:"missing,omitempty"`
 	Condition
-	Address   string       `json:"address,omitempty"`
-	Ready     int32        `json:"readyServers"`
-	Wanted    int32        `json:"wantedServers"`
-	Space     Space        `json:"space"`
-	FrontDoor FrontDoor    `json:"frontDoor"`
-	Servers   []DataServer `json:"servers,omitempty"`
-	Shares    []Share      `json:"shares,omitempty"`
+	Address          string           `json:"address,omitempty"`
+	Ready            int32            `json:"readyServers"`
+	Wanted           int32            `json:"wantedServers"`
+	Space            Space            `json:"space"`
+	NamespaceServers NamespaceServers `json:"namespaceServers"`
+	Servers          []DataServer     `json:"servers,omitempty"`
+	Shares           []Share          `json:"shares,omitempty"`
 }
 
-// FrontDoor is the namespace servers.
-type FrontDoor struct {
+// NamespaceServers is the namespace servers.
+type NamespaceServers struct {
 	Condition
 	Connections *Connections `json:"connections,omitempty"`
 }
@@ -142,8 +142,8 @@ func newFileServer(w *World, fs *v1alpha1.FileServer, byOwner map[owner]map[stri
 		Namespace: fs.Namespace, Name: fs.Name, Condition: summary(fs.Status.Conditions, v1alpha1.ConditionReady), Address: fs.Status.Address,
 		Ready: ptr.Deref(fs.Status.ReadyReplicas, 0), Wanted: ptr.Deref(fs.Status.Replicas, fs.Spec.Replicas),
 		Space: Space{Used: ptr.Deref(fs.Status.Capacity.UsedBytes, 0), Total: ptr.Deref(fs.Status.Capacity.TotalBytes, 0)},
-		FrontDoor: FrontDoor{
-			Condition: summary(fs.Status.Conditions, v1alpha1.FileServerFrontDoorAvailable), Connections: connectionsOf(fs.Status.FrontDoor.Connections),
+		NamespaceServers: NamespaceServers{
+			Condition: summary(fs.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable), Connections: connectionsOf(fs.Status.NamespaceServers.Connections),
 		},
 	}
 	data := w.dataServersOf(fs)

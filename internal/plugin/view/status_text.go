@@ -45,8 +45,8 @@ func (fs *FileServer) line(all bool) *text.Line {
 	facts := some(fmt.Sprintf("%d of %d servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
 	root.Spans = append(root.Spans, slices.Insert(fs.words(), 1, facts...)...)
 	door := root.Add(text.S(text.Strong, "front door"))
-	door.Spans = append(door.Spans, fs.FrontDoor.words()...)
-	door.Spans = append(door.Spans, some(fs.FrontDoor.Connections.words())...)
+	door.Spans = append(door.Spans, fs.NamespaceServers.words()...)
+	door.Spans = append(door.Spans, some(fs.NamespaceServers.Connections.words())...)
 	for i := range fs.Servers {
 		fs.Servers[i].add(root, all)
 	}

@@ -61,11 +61,11 @@ func wellWorld() *World {
 	fs.Status = v1alpha1.FileServerStatus{
 		Conditions: []metav1.Condition{
 			well(v1alpha1.ConditionReady), well(v1alpha1.FileServerStorageAvailable), well(v1alpha1.FileServerServersAvailable),
-			well(v1alpha1.FileServerFrontDoorAvailable), well(v1alpha1.FileServerConfigApplied),
+			well(v1alpha1.FileServerNamespaceServersAvailable), well(v1alpha1.FileServerConfigApplied),
 		},
 		Replicas: ptr.To[int32](3), ReadyReplicas: ptr.To[int32](3), Address: "10.96.0.12",
-		FrontDoor: v1alpha1.FrontDoorStatus{Connections: v1alpha1.FileServerConnections{Used: ptr.To[int32](34), Limit: 4096}},
-		Capacity:  v1alpha1.FileServerCapacity{UsedBytes: ptr.To[int64](33 << 30), TotalBytes: ptr.To[int64](3 << 40)},
+		NamespaceServers: v1alpha1.NamespaceServersStatus{Connections: v1alpha1.FileServerConnections{Used: ptr.To[int32](34), Limit: 4096}},
+		Capacity:         v1alpha1.FileServerCapacity{UsedBytes: ptr.To[int64](33 << 30), TotalBytes: ptr.To[int64](3 << 40)},
 	}
 	w := &World{Now: now, Namespace: "default"}
 	for i := range int32(3) {
@@ -87,7 +87,7 @@ func wellWorld() *World {
 		w.Pods = append(w.Pods, readyPod(name, naming.SelectDataServers("training")))
 	}
 	for i := range 2 {
-		w.Pods = append(w.Pods, readyPod(fmt.Sprintf("training-front-door-%d", i), naming.SelectNamespaceServers("training")))
+		w.Pods = append(w.Pods, readyPod(fmt.Sprintf("training-namespace-%d", i), naming.SelectNamespaceServers("training")))
 	}
 	w.FileServers = append(w.FileServers, *fs)
 	unet3d := builders.FileShare("default", "unet3d", "training").Path("/unet3d").Depth(2).Directories("train/{0..5}").Build()
@@ -169,7 +169,7 @@ func brokenWorld() *World {
 			Reason: "Pulled", Message: "of no interest beside a warning", LastTimestamp: ago(time.Hour), Count: 1,
 		},
 	}
-	w.DataServers[1].Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(ago(5 * time.Minute)), SeenBy: "training-front-door-0"}
+	w.DataServers[1].Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(ago(5 * time.Minute)), SeenBy: "training-namespace-0"}
 	share := &w.FileShares[0]
 	silent := "training-1 (does not answer)"
 	set(&share.Status.Conditions, is(v1alpha1.FileShareExported, metav1.ConditionFalse, v1alpha1.ReasonDataServersUnavailable, silent))

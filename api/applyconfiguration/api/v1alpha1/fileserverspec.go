@@ -29,8 +29,8 @@ type FileServerSpecApplyConfiguration struct {
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
 	// pods is for the pods of data servers and of namespace servers.
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
-	// frontDoor configures the namespace servers, which answer at the address that clients mount.
-	FrontDoor *FrontDoorApplyConfiguration `json:"frontDoor,omitempty"`
+	// namespaceServers configures the namespace servers, which answer at the address that clients mount.
+	NamespaceServers *NamespaceServersApplyConfiguration `json:"namespaceServers,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
 	// keyGeneration counts the secrets of the servers: the keys with which data servers sign file handles, and the certificates
@@ -112,11 +112,11 @@ func (b *FileServerSpecApplyConfiguration) WithPods(value *PodSettingsApplyConfi
 	return b
 }
 
-// WithFrontDoor sets the FrontDoor field in the declarative configuration to the given value
+// WithNamespaceServers sets the NamespaceServers field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FrontDoor field is set to the value of the last call.
-func (b *FileServerSpecApplyConfiguration) WithFrontDoor(value *FrontDoorApplyConfiguration) *FileServerSpecApplyConfiguration {
-	b.FrontDoor = value
+// If called multiple times, the NamespaceServers field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithNamespaceServers(value *NamespaceServersApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.NamespaceServers = value
 	return b
 }
 

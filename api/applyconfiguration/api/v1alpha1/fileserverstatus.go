@@ -13,7 +13,7 @@ import (
 //
 // FileServerStatus is what the operator sees of a FileServer.
 type FileServerStatusApplyConfiguration struct {
-	// conditions are Ready, ServersAvailable, FrontDoorAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the last complete pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
@@ -35,8 +35,8 @@ type FileServerStatusApplyConfiguration struct {
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
 	// moves counts directories that change their data servers, which takes storage that all of them have (storage.ceph).
 	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
-	// frontDoor is what the namespace servers say of themselves.
-	FrontDoor *FrontDoorStatusApplyConfiguration `json:"frontDoor,omitempty"`
+	// namespaceServers is what the namespace servers say of themselves.
+	NamespaceServers *NamespaceServersStatusApplyConfiguration `json:"namespaceServers,omitempty"`
 	// capacity sums up the volumes of all data servers.
 	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
 }
@@ -137,11 +137,11 @@ func (b *FileServerStatusApplyConfiguration) WithMoves(value *DirectoryMovesAppl
 	return b
 }
 
-// WithFrontDoor sets the FrontDoor field in the declarative configuration to the given value
+// WithNamespaceServers sets the NamespaceServers field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FrontDoor field is set to the value of the last call.
-func (b *FileServerStatusApplyConfiguration) WithFrontDoor(value *FrontDoorStatusApplyConfiguration) *FileServerStatusApplyConfiguration {
-	b.FrontDoor = value
+// If called multiple times, the NamespaceServers field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithNamespaceServers(value *NamespaceServersStatusApplyConfiguration) *FileServerStatusApplyConfiguration {
+	b.NamespaceServers = value
 	return b
 }
 

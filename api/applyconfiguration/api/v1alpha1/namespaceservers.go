@@ -4,14 +4,26 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
 // NamespaceServersApplyConfiguration represents a declarative configuration of the NamespaceServers type for use
 // with apply.
 //
 // NamespaceServers configures the namespace servers: small stateless NFSv4.1
 // servers that answer directories and refer clients to the data servers.
 type NamespaceServersApplyConfiguration struct {
+	// placement says which nodes namespace servers run on.
+	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 	// replicas is the number of namespace servers; unset means 2.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
+	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
+	MaxWaitSeconds *int32 `json:"maxWaitSeconds,omitempty"`
+	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and 64Mi
+	// memory, and a limit of 512Mi memory. What clients may make it hold (connections, sessions, replies) follows the limit.
+	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // NamespaceServersApplyConfiguration constructs a declarative configuration of the NamespaceServers type for use with
@@ -20,10 +32,34 @@ func NamespaceServers() *NamespaceServersApplyConfiguration {
 	return &NamespaceServersApplyConfiguration{}
 }
 
+// WithPlacement sets the Placement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Placement field is set to the value of the last call.
+func (b *NamespaceServersApplyConfiguration) WithPlacement(value *PlacementApplyConfiguration) *NamespaceServersApplyConfiguration {
+	b.Placement = value
+	return b
+}
+
 // WithReplicas sets the Replicas field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *NamespaceServersApplyConfiguration) WithReplicas(value int32) *NamespaceServersApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithMaxWaitSeconds sets the MaxWaitSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxWaitSeconds field is set to the value of the last call.
+func (b *NamespaceServersApplyConfiguration) WithMaxWaitSeconds(value int32) *NamespaceServersApplyConfiguration {
+	b.MaxWaitSeconds = &value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *NamespaceServersApplyConfiguration) WithResources(value v1.ResourceRequirements) *NamespaceServersApplyConfiguration {
+	b.Resources = &value
 	return b
 }

@@ -1,0 +1,228 @@
+package fileserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+const (
+	// askEvery is how often namespace servers are asked for their connections, as old as the figures in a status may be.
+	askEvery = time.Minute
+	// askTimeout is for one of them, askAtOnce how many are asked at a time.
+	askTimeout = 2 * time.Second
+	askAtOnce  = 16
+	// maxAnswer bounds an answer: whatever listens there, the operator's memory is its own.
+	maxAnswer = 1 << 10
+)
+
+// namespaceServers knows how many connections namespace servers have. They can't say it in the API, where they may write no
+// object of their own, so they are asked; a FileServer gets a pass only if there is something to report.
+type namespaceServers struct {
+	// pods lists the namespace servers of all FileServers.
+	pods  func(ctx context.Context) ([]corev1.Pod, error)
+	ask   func(ctx context.Context, pod *corev1.Pod) (serverpod.Connections, error)
+	clock clock.WithTicker
+	// changed gets the FileServers whose figures changed.
+	changed chan event.GenericEvent
+	// unasked is a request not to wait for the next round: there is a namespace server that was not asked yet.
+	unasked chan struct{}
+
+	mu sync.Mutex
+	// seen has the last answer of each pod, nil for one that was asked and did not answer yet: it waits for the next round.
+	// told has what the passes of its FileServer were last asked to report.
+	seen map[types.UID]*serverpod.Connections
+	told map[types.NamespacedName]doorUse
+}
+
+// doorUse is how many connections the namespace servers of a FileServer have, together.
+type doorUse struct {
+	used, limit int32
+	// full are those that soon have all that they take, with how many that is. How many they have is not said: a message
+	// would change all the time.
+	full []string
+}
+
+func newNamespaceServers(pods client.Reader, c clock.WithTicker) *namespaceServers {
+	return &namespaceServers{
+		pods: func(ctx context.Context) ([]corev1.Pod, error) {
+			var list corev1.PodList
+			err := pods.List(ctx, &list, client.MatchingLabels{v1alpha1.ComponentLabel: naming.ComponentNamespaceServer}, client.UnsafeDisableDeepCopy)
+			return list.Items, err
+		},
+		ask: askConnections, clock: c, changed: make(chan event.GenericEvent, 1), unasked: make(chan struct{}, 1),
+		seen: map[types.UID]*serverpod.Connections{}, told: map[types.NamespacedName]doorUse{},
+	}
+}
+
+// of sums up what is known of a FileServer's namespace servers that are ready; false: nothing yet.
+func (f *namespaceServers) of(pods []corev1.Pod) (use doorUse, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range pods {
+		pod := &pods[i]
+		if !isAsked(pod) {
+			continue
+		}
+		answer, ok := f.seen[pod.UID]
+		if !ok {
+			select {
+			case f.unasked <- struct{}{}:
+			default: // It is asked for already.
+			}
+			continue
+		}
+		if answer == nil {
+			continue
+		}
+		known = true
+		use.used += answer.Used
+		use.limit += answer.Limit
+		if v1alpha1.ManyConnections(answer.Used, answer.Limit) {
+			use.full = append(use.full, fmt.Sprintf("%s (%d)", pod.Name, answer.Limit))
+		}
+	}
+	return use, known
+}
+
+// Start asks until the context ends.
+func (f *namespaceServers) Start(ctx context.Context) error {
+	ticker := f.clock.NewTicker(askEvery)
+	defer ticker.Stop()
+	for {
+		if err := f.round(ctx); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "asking namespace servers for their connections")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		case <-f.unasked:
+		}
+	}
+}
+
+// round asks every namespace server once.
+func (f *namespaceServers) round(ctx context.Context) error {
+	pods, err := f.pods(ctx)
+	if err != nil {
+		return err
+	}
+	answers := make([]*serverpod.Connections, len(pods))
+	var asking errgroup.Group
+	asking.SetLimit(askAtOnce)
+	for i := range pods {
+		if !isAsked(&pods[i]) {
+			continue
+		}
+		asking.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			defer cancel()
+			// One that does not answer now had what it said last; its readiness tells the rest.
+			if answer, err := f.ask(ctx, &pods[i]); err == nil {
+				answers[i] = &answer
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	for _, name := range f.take(pods, answers) {
+		change := event.GenericEvent{Object: &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}}
+		select {
+		case f.changed <- change:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// take keeps the answers, forgets pods that are gone, and gives the FileServers that have something to report.
+func (f *namespaceServers) take(pods []corev1.Pod, answers []*serverpod.Connections) (changed []types.NamespacedName) {
+	servers := map[types.NamespacedName][]corev1.Pod{}
+	f.mu.Lock()
+	seen := make(map[types.UID]*serverpod.Connections, len(pods))
+	for i := range pods {
+		pod := &pods[i]
+		switch {
+		case answers[i] != nil:
+			seen[pod.UID] = answers[i]
+		case isAsked(pod) || f.seen[pod.UID] != nil:
+			seen[pod.UID] = f.seen[pod.UID]
+		}
+		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.FileServerLabel]}
+		servers[name] = append(servers[name], *pod)
+	}
+	f.seen = seen
+	f.mu.Unlock()
+	told := make(map[types.NamespacedName]doorUse, len(servers))
+	for name, pods := range servers {
+		use, known := f.of(pods)
+		if !known {
+			continue
+		}
+		before, was := f.told[name]
+		if before.limit == use.limit {
+			use.used = v1alpha1.CoarseConnections(before.used, use.used, use.limit)
+		}
+		told[name] = use
+		if !was || before.used != use.used || before.limit != use.limit || len(before.full) != len(use.full) {
+			changed = append(changed, name)
+		}
+	}
+	f.told = told
+	return changed
+}
+
+// isAsked: the pod serves clients, so there is something to ask it for.
+func isAsked(pod *corev1.Pod) bool {
+	return podReady(pod) && pod.DeletionTimestamp == nil && pod.Status.PodIP != ""
+}
+
+// doors is for pods alone: no proxy is asked, and nobody sends the operator elsewhere.
+var doors = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func askConnections(ctx context.Context, pod *corev1.Pod) (answer serverpod.Connections, err error) {
+	address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.ManagerPort))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+serverpod.ConnectionsPath, http.NoBody)
+	if err != nil {
+		return answer, err
+	}
+	response, err := doors.Do(request)
+	if err != nil {
+		return answer, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return answer, fmt.Errorf("%s: %s", request.URL, response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("%s: %w", request.URL, err)
+	}
+	if answer.Used < 0 || answer.Limit < 1 {
+		return answer, fmt.Errorf("%s: %d of %d connections", request.URL, answer.Used, answer.Limit)
+	}
+	return answer, nil
+}
