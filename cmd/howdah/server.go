@@ -11,14 +11,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver"
 	"github.com/howdah/howdah/internal/gateway"
-	"github.com/howdah/howdah/internal/instance"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
 func newServerCommand() *cobra.Command {
-	var options instance.Options
+	var options dataserver.Options
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run a data server: ganesha, configured from its DataServer",
@@ -32,7 +32,7 @@ func newServerCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			options.Gateways = gateway.Addresses()
-			return instance.Run(ctx, config, options)
+			return dataserver.Run(ctx, config, options)
 		},
 	}
 	flags := command.Flags()

@@ -1,4 +1,4 @@
-// Package backend knows which storage back ends there are: each is a folder here, and a folder of internal/instance on the side of
+// Package backend knows which storage back ends there are: each is a folder here, and a folder of internal/dataserver on the side of
 // the data servers. Controllers get theirs from Of, and ask no other question about it than the contract's.
 package backend
 

@@ -81,7 +81,7 @@ hostname training-0
 failed=0
 # As the pod of a data server in Ceph has it: root without any capability.
 bare=(setpriv --no-new-privs --bounding-set -all --inh-caps -all)
-for package in internal/ceph/client internal/instance; do
+for package in internal/ceph/client internal/dataserver; do
   name=$(basename "$package").test
   cp "$scratch/$name" "$scratch/server/root/run/$name"
   # -test.v=test2json is what go test itself says, and lets the converter tell tests from what they print.

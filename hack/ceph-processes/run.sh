@@ -27,7 +27,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
-for package in internal/ceph/client internal/instance; do
+for package in internal/ceph/client internal/dataserver; do
   go test -c -o "$scratch/$(basename "$package").test" "./$package" >&2
 done
 unshare --net --mount --ipc --uts --pid --fork --kill-child --mount-proc hack/ceph-processes/inside.sh "$scratch" "$ceph" "$server" "$@" &

@@ -62,7 +62,7 @@ type Export struct {
 	// Pseudo is the path that clients see.
 	Pseudo string
 	// Clients are looked at in order; the first that has the client's address
-	// counts (measured in TestTheFirstClientBlockCounts of internal/instance). A client in none has no access.
+	// counts (measured in TestTheFirstClientBlockCounts of internal/dataserver). A client in none has no access.
 	Clients []Client
 	// CephFS is set if the directory is in CephFS; nil means a file system that is mounted here.
 	CephFS *CephFS

@@ -14,7 +14,7 @@ import (
 )
 
 // A rule for reserved ports has a kernel's mount in and a program of a user out, at the front door as at data servers
-// (firstClientBlockCounts of internal/instance).
+// (firstClientBlockCounts of internal/dataserver).
 func TestARuleForReservedPortsTakesNoOther(t *testing.T) {
 	w := newWorld(t, 1)
 	share := w.share("data", 1)

@@ -33,7 +33,7 @@ const (
 	Certificate         = "/etc/howdah/certificate.pem"
 	PreviousCertificate = "/etc/howdah/previous-certificate.pem"
 
-	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/instance/ceph): a Secret, or nothing while there
+	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/dataserver/ceph): a Secret, or nothing while there
 	// is none. It is no subPath, so that what the Secret gets later comes here. CephConfig is where the instance manager writes ceph.conf.
 	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"

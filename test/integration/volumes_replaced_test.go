@@ -27,7 +27,7 @@ func sayOfServer(namespace, name string, found metav1.Condition, change func(*in
 	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
 }
 
-// What the data server itself does with its volumes is in internal/instance: "a replaced volume is refused until the lost one is given up".
+// What the data server itself does with its volumes is in internal/dataserver: "a replaced volume is refused until the lost one is given up".
 var _ = Describe("A claim that has another volume than before", func() {
 	It("makes the FileServer say which one is missing, and only the server that had it is told that it is given up", func() {
 		namespace := newNamespace()

@@ -1,5 +1,5 @@
 // Package ceph is the back end of storage.ceph on the side of the operator: no claims; a Secret with users and keys that data servers
-// mount, and which the operator never reads. Every data server has the same storage (internal/instance/ceph).
+// mount, and which the operator never reads. Every data server has the same storage (internal/dataserver/ceph).
 package ceph
 
 import (

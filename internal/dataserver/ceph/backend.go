@@ -1,0 +1,375 @@
+package ceph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/ceph/client"
+	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/ganesha"
+)
+
+// idsObject is the object that has the export ID table.
+const idsObject = "exports"
+
+// Options say where the data is.
+type Options struct {
+	// Monitors are "address:port", FSID is the cluster's identity, FileSystem the name of the file system in it. A DataServer may name
+	// other monitors later.
+	Monitors         []string
+	FSID, FileSystem string
+	// RecoveryPool has the recovery records, RecoveryUser may write them, in the RADOS namespace Node: the data server's name in the cluster.
+	RecoveryPool, RecoveryUser, Node string
+	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and <share>.json
+	// for each share, SecretName the Secret that is mounted there.
+	ConfigFile, Secrets, SecretName string
+	// Steward is who writes that Secret, and makes and removes directories of shares; "" if somebody else did all that.
+	Steward string
+	// Helper is howdah-ceph; unset means client.Binary.
+	Helper string
+	// Fence blocklists clients by their addresses; nil if nobody may.
+	Fence func(ctx context.Context, addresses []string) error
+	Log   *slog.Logger
+}
+
+// lookEvery is how often shares are looked at. Each look is two small writes of recovery records in Ceph.
+const lookEvery = 30 * time.Second
+
+// Backend is the Ceph file system of a data server.
+type Backend struct {
+	options Options
+	secrets secrets
+	// monitors are those in ceph.conf; empty before it is written.
+	monitors monitors
+	// own is the connection of the recovery user, nil if there is none.
+	own *client.Client
+	// ownKey is the key that own was made with.
+	ownKey string
+	// shares are those that can be exported as they were read first, by name.
+	shares map[string]share
+	// exported are the shares of the last configuration; they are read beside passes.
+	exported atomic.Pointer[map[string]share]
+	// users has the share of each user that was seen in this pass, asked the shares that were.
+	users map[string]string
+	asked map[string]bool
+	// joined: the data server is a member of its grace object.
+	joined bool
+	// written is the export ID table as it is in the cluster.
+	written []byte
+	// inUse are the keys that ganesha has; now is a clock.
+	inUse keysInUse
+	now   func() time.Time
+	// watching is who watches the grace object.
+	watching watching
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New is the back end of a file system. It connects when it is first needed.
+func New(options Options) *Backend {
+	return &Backend{
+		options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{},
+		inUse: keysInUse{keys: map[string]string{}, exported: map[string]bool{}, proven: map[string]string{}}, now: time.Now,
+	}
+}
+
+// Refusal is the reason of what Ceph or its Secret is at fault for.
+func (b *Backend) Refusal() string { return internalv1.ReasonCephUnusable }
+
+// LookEvery is there because a client of Ceph that was shut out, by somebody or by five minutes without network, never comes back by
+// itself: libcephfs answers ESHUTDOWN for ever.
+func (b *Backend) LookEvery() time.Duration { return lookEvery }
+
+func (b *Backend) place() client.Place {
+	return client.Place{Pool: b.options.RecoveryPool, Namespace: b.options.Node}
+}
+
+// Parts is one: every share has one directory.
+func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
+
+// Judge refuses another cluster than the one that the data is in. A cluster that does not answer is not refused: what is
+// served goes on, and comes back with the cluster.
+func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
+	b.users, b.asked, b.inUse.refused = map[string]string{}, map[string]bool{}, false
+	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
+		return err
+	}
+	if b.joined {
+		return nil // It can't become another one: ganesha has its monitors.
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil // Claim says it.
+	}
+	fsid, err := own.FSID(ctx)
+	if err != nil {
+		return nil
+	}
+	if fsid != b.options.FSID {
+		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph (external.monitors, or the CephCluster that rook.clusterRef names), or, if the fsid was never right, make another FileServer",
+			b.monitors.String(), fsid, b.options.FSID)
+	}
+	return nil
+}
+
+// Identities are none: all data servers have the same storage.
+func (b *Backend) Identities() map[int32]string { return nil }
+
+// HasRoot is not asked: who makes the directories of shares knows what was there (internal/steward).
+func (b *Backend) HasRoot(string, int32) (bool, error) { return true, nil }
+
+// RootIDs is made from the share's path: a subvolume that is made anew has another, with a UUID that Ceph chooses.
+func (b *Backend) RootIDs(share string) []string {
+	known, ok := b.shares[share]
+	if !ok || known.Path == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(b.options.FSID + "\x00" + b.options.FileSystem + "\x00" + known.Path))
+	return []string{hex.EncodeToString(sum[:16])}
+}
+
+// Claim makes the data server a member of its grace object, without which ganesha does not start. The RADOS namespace has the FileServer's
+// UID in its name, so it is nobody else's.
+func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
+	if b.joined {
+		return nil
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.findPlaces(ctx, own); err != nil {
+		return err
+	}
+	object, err := own.Read(ctx, b.place(), ceph.GraceObject)
+	if err != nil {
+		return b.withCaps(fmt.Errorf("reading the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
+	}
+	change, err := ceph.JoinGrace(object, b.options.Node)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		if err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
+			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
+		}
+	}
+	// The start that follows need not make a connection for it, which takes half a second or more while its clients wait.
+	if found, err := own.Watchers(ctx, b.place(), ceph.GraceObject); err == nil {
+		b.watching.setBeforeFirst(ceph.Dead(found))
+	}
+	b.joined = true
+	return nil
+}
+
+func (b *Backend) idsName(int32) string {
+	return "object " + idsObject + " of RADOS namespace " + b.options.Node + " in pool " + b.options.RecoveryPool
+}
+
+// ReadIDs reads the table from its object.
+func (b *Backend) ReadIDs(ctx context.Context, _ *internalv1.DataServer) (*exportids.Table, error) {
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	object, err := own.Read(ctx, b.place(), idsObject)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Export_Ids: %w", b.renewing(err))
+	}
+	b.written = nil
+	if object != nil {
+		b.written = object.Data
+	}
+	return exportids.Join([][]byte{b.written}, b.idsName, func(name string, _ int32) string { return name })
+}
+
+// WriteIDs writes the table, if it is another than the one that is there.
+func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
+	text, err := table.Part(0)
+	if err != nil || slices.Equal(text, b.written) {
+		return err
+	}
+	own, err := b.connected(ctx)
+	if err != nil {
+		return err
+	}
+	if err := own.Change(ctx, b.place(), idsObject, ceph.Change{Data: text}); err != nil {
+		return fmt.Errorf("keeping the Export_Ids: %w", b.renewing(err))
+	}
+	b.written = text
+	return nil
+}
+
+// PrepareRoot gives the share's directory, which is there already, its attributes, as the share's own user. Shares come in the order of
+// their age: of two with one user the older has it.
+func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
+	b.asked[name] = true
+	found, err := b.secrets.share(name)
+	if err != nil {
+		return err
+	}
+	if other, taken := b.users[found.User]; taken && other != name {
+		return fmt.Errorf("its Ceph user client.%s is that of share %s, too: give each share its own, or clients of one can reach the other", found.User, other)
+	}
+	if known, served := b.shares[name]; served && known != found {
+		b.users[known.User] = name
+		return fmt.Errorf("entry %s.json of Secret %s was changed, and the share is still that of client.%s in %s: "+
+			"restart the data servers' pods, one after the other, if that is meant", name, b.options.SecretName, known.User, known.Path)
+	}
+	b.users[found.User] = name
+	if applied == nil || *applied != wanted {
+		mode, err := strconv.ParseUint(wanted.Mode, 8, 12)
+		if err != nil {
+			return fmt.Errorf("mode %q: %w", wanted.Mode, err)
+		}
+		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
+		err = b.as(ctx, found, "giving the share's directory its owner and mode", func(ctx context.Context, user *client.Client, directory client.Directory) error {
+			return user.SetAttributes(ctx, directory, attributes)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.shares[name] = found
+	return b.tryNewKey(ctx, found)
+}
+
+// Diagnose tries what ganesha does to export a share: ganesha only says that there is none.
+func (b *Backend) Diagnose(ctx context.Context, name string) error {
+	known, ready := b.shares[name]
+	if !ready {
+		return nil // PrepareRoot has said why.
+	}
+	return b.as(ctx, known, "looking at the share's directory", func(ctx context.Context, user *client.Client, directory client.Directory) error {
+		_, err := user.Attributes(ctx, directory)
+		return err
+	})
+}
+
+// Shares are not known: the recovery user sees no file system, and a share's user nothing but its own.
+func (b *Backend) Shares(context.Context, *internalv1.DataServer) ([]string, bool, error) {
+	return nil, false, nil
+}
+
+// Measure tells how full the file system is: it is that of all shares and servers.
+func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]backend.Usage, error) {
+	own, err := b.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	systems, err := own.Command(ctx, ceph.FileSystems())
+	if err != nil {
+		return nil, b.renewing(err)
+	}
+	pools, err := own.Command(ctx, ceph.Usage())
+	if err != nil {
+		return nil, b.renewing(err)
+	}
+	capacity, err := ceph.ParseCapacity(b.options.FileSystem, systems, pools)
+	if err != nil {
+		return nil, err
+	}
+	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
+}
+
+// CompleteConfig has ganesha keep its clients in the data server's RADOS namespace. A share that is not asked for any more is forgotten: a
+// new one of its name may be somewhere else.
+func (b *Backend) CompleteConfig(config *ganesha.Config) {
+	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
+	exported := maps.Clone(b.shares)
+	b.exported.Store(&exported)
+	b.inUse.forget()
+	b.read(b.options.RecoveryUser)
+	config.Ceph = &ganesha.Ceph{
+		ConfigFile: b.options.ConfigFile, RecoveryUser: b.options.RecoveryUser,
+		RecoveryPool: b.options.RecoveryPool, RecoveryNamespace: b.options.Node, NodeID: b.options.Node,
+	}
+}
+
+// CompleteExport names the share's directory and user.
+func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
+	known := b.shares[name]
+	b.read(known.User)
+	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
+}
+
+// BeforeStart has what is left of the start before shut out: each of its watches would make ganesha wait, 3 s for every change of the
+// grace object. Ganesha starts meanwhile, which saves its clients the time that the fence takes: its own watch is none of those that were seen
+// before, a notification ends as soon as the dead one is shut out, and each share's old session is ended by the metadata servers before it is
+// reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
+func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
+	b.readAgain()
+	if b.options.Fence == nil {
+		return nil
+	}
+	// Who was seen is known without asking Ceph, which takes half a second or more.
+	dead, known := b.watching.take()
+	if !known {
+		var err error
+		if dead, err = b.watchers(ctx); err != nil {
+			return err
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	b.options.Log.Info("shutting out what is left of the last start", "addresses", dead)
+	go b.fence(ctx, dead)
+	return nil
+}
+
+// watchers are the addresses that watch the grace object, by a connection of their own: this is called beside everything else.
+func (b *Backend) watchers(ctx context.Context) ([]string, error) {
+	own, err := b.connect(ctx, b.options.RecoveryUser)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
+	if err != nil {
+		return nil, fmt.Errorf("looking who watches the grace object: %w", err)
+	}
+	return ceph.Dead(watchers), nil
+}
+
+func (b *Backend) fence(ctx context.Context, dead []string) {
+	began := b.now()
+	if err := b.options.Fence(ctx, dead); err != nil {
+		b.options.Log.Warn("what is left of the last start is not shut out, so ganesha's start takes seconds longer", "err", err)
+		return
+	}
+	b.options.Log.Info("shut out what was left of the last start", "took", b.now().Sub(began).String())
+}
+
+// HasData tells whether the share has a directory.
+func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name string) bool {
+	_, err := b.secrets.share(name)
+	return err == nil
+}
+
+// errNotOurs tells that the data stays.
+var errNotOurs = errors.New("reclaimPolicy is Delete, and its directory in Ceph was made by somebody else and stays: take the share's entry out of the Secret, " +
+	"and remove the directory in Ceph or keep it, or set reclaimPolicy to Retain")
+
+// Discard removes nothing: the steward does, when no data server exports the share any more; or whoever made the directory.
+func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {
+	if b.options.Steward == "" && b.HasData(ctx, server, name) {
+		return errNotOurs
+	}
+	return nil
+}
+
+// EmptyTrash has nothing to do.
+func (b *Backend) EmptyTrash(context.Context, *internalv1.DataServer) (left bool) { return false }

@@ -1,0 +1,122 @@
+package dataserver
+
+import (
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/test/spare"
+)
+
+// openNew is OPEN of a file in the current directory, which is made if there is none.
+func openNew(file, owner string) operation {
+	return &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
+		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_WRITE,
+		Owner:       nfsv4.OpenOwner4{Owner: []byte(owner)},
+		Openhow:     &nfsv4.Openflag4_OPEN4_CREATE{How: &nfsv4.Createhow4_UNCHECKED4{}},
+		Claim:       &nfsv4.OpenClaim4_CLAIM_NULL{File: file},
+	}}
+}
+
+// writeSynced writes by the open that came before it in the same request (RFC 8881 section 16.2.3.1.2).
+func writeSynced() operation {
+	return &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{
+		Stateid: nfsv4.Stateid4{Seqid: 1}, Stable: nfsv4.FILE_SYNC4, Data: []byte("written and synced\n"),
+	}}
+}
+
+// process has a file open, and is one client: ganesha waits in grace for all that it had.
+const process = "a process"
+
+// openFile is the file of a client that has it open, by its handle.
+func openFile(t *testing.T) operation {
+	t.Helper()
+	w := dialWireAs(t, process, "10.99.0.1:2049", 1)
+	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	made := w.results(user, append(lookUp("alpha", "0"), openNew("kept", process), writeSynced(), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	handle := made[len(made)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	return &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+}
+
+// goesOn has the client come back at once, reclaim, write and open another file, and judges how long that took since its data server went. What a
+// kernel's client waits for on top (a connection that it takes for broken) is measured in the lab.
+func goesOn(t *testing.T, what string, file operation, goes func()) {
+	t.Helper()
+	const ioGoal, openGoal = 4 * time.Second, 7 * time.Second
+	usage, err := spare.Now()
+	mustWork(t, "look at the CPUs", err)
+	began := time.Now()
+	goes()
+	const address = "10.99.0.1:2049"
+	for time.Since(began) < patience { // Between two pods nobody listens; in a cluster clients wait with the namespace servers then.
+		if probe, err := net.Dial("tcp", address); err == nil {
+			_ = probe.Close()
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w := dialWireAs(t, process, address, 1)
+	until := func(doing string, operations ...operation) time.Duration {
+		t.Helper()
+		for {
+			status := w.run(user, operations...)
+			switch {
+			case status == nfsv4.NFS4_OK:
+				return time.Since(began).Round(10 * time.Millisecond)
+			case status != nfsv4.NFS4ERR_GRACE && status != nfsv4.NFS4ERR_DELAY || time.Since(began) > patience:
+				t.Fatalf("%s: %s: %s", what, doing, client.StatusName(status))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	io := until("reclaim and write", file, reclaimBy(process), writeSynced())
+	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	open := until("open", append(lookUp("alpha", "0"), openNew("opened", process), writeSynced())...)
+	now, err := spare.Now()
+	mustWork(t, "look at the CPUs", err)
+	room := spare.Room{Share: 1, Stolen: now.Since(usage).Stolen}
+	for doing, took := range map[string][2]time.Duration{"write": {io, ioGoal}, "open": {open, openGoal}} {
+		verdict, failed := spare.Judge(took[0], took[1], 1, room)
+		t.Logf("FIGURE %s, first %s done: %s", what, doing, verdict)
+		if failed {
+			t.Errorf("%s, first %s: %s", what, doing, verdict)
+		}
+	}
+}
+
+// How long a client waits on a machine's own kernel, whose system calls don't cost what those of the lab's nodes do.
+func TestAClientGoesOnInARealCephCluster(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	wish := func(spec *wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 8, 12
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+	}
+	s := c.boot()
+	s.apply(wish)
+	s.settle()
+	s.await("the first start's grace to end", func(told) bool { return !s.manager.ganesha.state().InGrace })
+	file := openFile(t)
+	for range 5 {
+		time.Sleep(settledAfter + time.Second) // As long as ganesha must have served not to be held back; the health look sees who is to be shut out.
+		goesOn(t, "ganesha killed", file, func() {
+			mustWork(t, "kill", syscall.Kill(s.pid(), syscall.SIGKILL))
+			time.Sleep(50 * time.Millisecond) // Until its connections are closed.
+		})
+		s.settle()
+	}
+	// Howdah's part of a pod that starts on another node: the rest is Kubernetes'.
+	for range 3 {
+		goesOn(t, "stopped, and started in a new pod that is there", file, func() {
+			s.stop()
+			s = c.boot()
+			s.apply(wish)
+		})
+		s.settle()
+	}
+}

@@ -1,0 +1,39 @@
+package dataserver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// lateClientsAreKept: a client that calls a moment after its lease, and nobody wanted what it has, goes on with it. Ganesha alone keeps who is
+// later than its reaper, which comes every half lease, and expires who is earlier. So clients come at different moments between two of its
+// visits: of those the reaper can have seen one.
+func lateClientsAreKept(t *testing.T) {
+	const lease, clients = 6, 3
+	s := boot(t, "late", 1)
+	s.apply(func(spec *wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = lease, lease
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+	})
+	s.settle()
+	late := [clients]*wire{}
+	came := [clients]time.Time{}
+	for i := range late {
+		late[i] = dialWireAs(t, fmt.Sprint("late ", i), "10.99.0.1:2049", 1)
+		late[i].results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+		came[i] = time.Now()
+		time.Sleep(lease * time.Second / 2 / clients)
+	}
+	for i, w := range late {
+		time.Sleep(time.Until(came[i].Add(lease*time.Second + 100*time.Millisecond)))
+		if status := w.run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
+			t.Errorf("client %d, %s after its last call, with a lease of %d s: %s", i, time.Since(came[i]).Round(time.Millisecond), lease, client.StatusName(status))
+		}
+	}
+}

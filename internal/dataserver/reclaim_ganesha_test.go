@@ -1,0 +1,159 @@
+package dataserver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// reclaimOpen is OPEN of what the current handle leads to, by a client that had it open for writing before its server started again.
+func reclaimOpen() operation { return reclaimBy("process") }
+
+// reclaimBy is that of an owner.
+func reclaimBy(owner string) operation {
+	return &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
+		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_WRITE,
+		Owner:       nfsv4.OpenOwner4{Owner: []byte(owner)},
+		Openhow:     &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE},
+		Claim:       &nfsv4.OpenClaim4_CLAIM_PREVIOUS{DelegateType: nfsv4.OPEN_DELEGATE_NONE},
+	}}
+}
+
+// fileBeforeAKill makes a client that has a file open, kills ganesha and returns the process that was and the file's handle.
+func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file operation) {
+	t.Helper()
+	mustWork(t, "make a file", os.WriteFile(folder+"/file", nil, 0o666))
+	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
+	before := dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
+	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	pid = s.pid()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	return pid, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+}
+
+// graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), in which nobody could have
+// reclaimed anything. A lock that is not reclaimed is lost, and who has it gets EIO.
+func graceIsForClients(t *testing.T) {
+	const grace = 4
+	slow := func(name string, tries int, isFar func(pid int) bool) {
+		s := boot(t, name, 1)
+		s.apply(func(spec *wanted) {
+			spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+			spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		})
+		s.settle()
+		s.startsSlowly(name, grace, tries, isFar)
+		s.stop()
+	}
+	// The grace period begins anew, and some microseconds later ganesha looks whether it is over: a stop that falls between the two is not
+	// mended, and is no stop that a node makes. Three in a row are none.
+	slow("slow", 3, func(int) bool { return true })
+	// After that look, and long before there is a port.
+	slow("later", 1, func(int) bool { time.Sleep(10 * time.Millisecond); return true })
+	// On a busy node seconds pass between the port and the first call.
+	slow("bound", 1, hasPort)
+}
+
+// hasPort tells whether ganesha has made the socket that it inherited its own: it has it twice, and this process once.
+func hasPort(pid int) bool {
+	count := map[string]int{}
+	own := socketsOf("self")
+	for _, socket := range socketsOf(strconv.Itoa(pid)) {
+		if count[socket]++; count[socket] > 1 && slices.Contains(own, socket) {
+			return true
+		}
+	}
+	return false
+}
+
+func socketsOf(process string) (sockets []string) {
+	open, _ := filepath.Glob("/proc/" + process + "/fd/*")
+	for _, path := range open {
+		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(target, "socket:") {
+			sockets = append(sockets, target)
+		}
+	}
+	return sockets
+}
+
+func (s *dataServer) startsSlowly(name string, grace time.Duration, tries int, isFar func(pid int) bool) {
+	t := s.t
+	t.Helper()
+	for range 20 {
+		pid, file := fileBeforeAKill(t, s, "/volumes/"+name+"/0/alpha")
+		stopped := stopInGrace(t, s, pid, isFar)
+		time.Sleep(100 * time.Millisecond) // What it said before is read.
+		tookCalls := s.manager.ganesha.state().Initialized
+		if !tookCalls {
+			time.Sleep((grace + 1) * time.Second)
+		}
+		mustWork(t, "continue", syscall.Kill(stopped, syscall.SIGCONT))
+		status := dialWire(t, "10.99.0.1:2049", 1).run(user, file, reclaimOpen())
+		if tookCalls {
+			continue // It was faster than this test.
+		}
+		if status != nfsv4.NFS4_OK {
+			if tries--; tries > 0 {
+				continue
+			}
+			t.Errorf("%s: after a start of more than the %d s of grace a client is refused to reclaim with %s", name, int(grace), client.StatusName(status))
+		}
+		return
+	}
+	t.Error("ganesha took calls each time before it could be stopped")
+}
+
+// stopInGrace stops the next ganesha after one as soon as it says that it is in grace, when it takes no calls yet.
+func stopInGrace(t *testing.T, s *dataServer, after int, isFar func(pid int) bool) int {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(100 * time.Microsecond) {
+		if state := s.manager.ganesha.state(); state.PID != 0 && state.PID != after && state.InGrace && isFar(state.PID) {
+			mustWork(t, "stop", syscall.Kill(state.PID, syscall.SIGSTOP))
+			return state.PID
+		}
+	}
+	t.Fatal("no other ganesha is in grace")
+	return 0
+}
+
+// clientsAreKnownByTheirOwner: networks of pods may change a client's address on the way when its server's pod comes back on another node. Who it is
+// is told by its client owner alone (RFC 8881 section 2.4); another one has nothing to reclaim.
+func clientsAreKnownByTheirOwner(t *testing.T) {
+	s := boot(t, "reclaim", 1)
+	s.apply(func(spec *wanted) {
+		spec.GraceSeconds = 30
+		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+	})
+	s.settle()
+	pid, file := fileBeforeAKill(t, s, "/volumes/reclaim/0/alpha")
+	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid && s.manager.ganesha.state().Initialized })
+
+	after := dialWire(t, "10.99.0.2:2049", 1)
+	if status := after.run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Errorf("it is refused to reclaim with %s", client.StatusName(status))
+	}
+	if status := dialWireAs(t, "somebody else", "10.99.0.1:2049", 1).run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
+		t.Errorf("another client at the address that it had is told %s when it reclaims", client.StatusName(status))
+	}
+
+	// Ganesha looks by itself every half lease, which is 3 s; a client that has reclaimed and goes on with its work waits for no such look.
+	after.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	for began := time.Now(); s.manager.ganesha.state().InGrace; time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > time.Second {
+			t.Fatal("all have reclaimed, and the grace period does not end")
+		}
+		after.run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
+	}
+}

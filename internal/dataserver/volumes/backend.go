@@ -1,0 +1,222 @@
+package volumes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/dataserver/durable"
+	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/mountinfo"
+)
+
+// Backend are the volumes of a data server.
+type Backend struct {
+	where layout
+	log   *slog.Logger
+	// shared tells of each volume what else is on its file system, "" for nothing.
+	shared []string
+	// ids are the identities of the volumes, or of the volumes that are missing in their places, as far as they are known.
+	ids map[int32]string
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New is the back end of the volumes below a directory.
+func New(root string, log *slog.Logger) *Backend {
+	return &Backend{where: layout{root: root}, log: log}
+}
+
+// CallBefore has a function called before each change of a volume: tests end the instance manager there.
+func (b *Backend) CallBefore(before func(change string)) { b.where.before = before }
+
+// Refusal is the reason of what a volume is at fault for.
+func (b *Backend) Refusal() string { return internalv1.ReasonVolumeRefused }
+
+// Diagnose knows no more than ganesha does.
+func (b *Backend) Diagnose(context.Context, string) error { return nil }
+
+// LookEvery is never: what a volume serves it goes on serving.
+func (b *Backend) LookEvery() time.Duration { return 0 }
+
+// Parts are the volumes.
+func (b *Backend) Parts(server *internalv1.DataServer) int32 { return server.Spec.Volumes }
+
+// Judge refuses volumes that are not file systems of their own, unless that is allowed.
+func (b *Backend) Judge(_ context.Context, server *internalv1.DataServer) error {
+	b.shared = nil
+	shared, err := sharedVolumes(b.where, server.Spec.Volumes)
+	if err != nil {
+		return err
+	}
+	b.shared = shared
+	if server.Spec.SharedFileSystemPolicy == v1alpha1.SharedFileSystemAllow {
+		return nil
+	}
+	claims := make([]string, 0, len(shared))
+	for index := range shared {
+		claims = append(claims, claimOf(server, int32(index)))
+	}
+	if refusal := mountinfo.Refusal(claims, shared); refusal != "" {
+		return errors.New(refusal)
+	}
+	return nil
+}
+
+// Claim marks every volume as the data server's. It looks at all of them, so that what is wrong with several is said at once.
+func (b *Backend) Claim(_ context.Context, server *internalv1.DataServer) error {
+	if b.ids == nil {
+		b.ids = map[int32]string{}
+	}
+	var faults []error
+	for index := range server.Spec.Volumes {
+		id, err := claimVolume(b.where, b.withKnown(server), index, b.log)
+		if id != "" {
+			b.ids[index] = id
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// withKnown is the DataServer as its status will be: what was found in an earlier pass may not have been written yet.
+func (b *Backend) withKnown(server *internalv1.DataServer) *internalv1.DataServer {
+	known := server.DeepCopy()
+	for index, id := range b.ids {
+		has := func(v internalv1.VolumeIdentity) bool { return ptr.Deref(v.Index, -1) == index }
+		if !slices.ContainsFunc(known.Status.VolumeIDs, has) {
+			known.Status.VolumeIDs = append(known.Status.VolumeIDs, internalv1.VolumeIdentity{Index: &index, ID: id})
+		}
+	}
+	return known
+}
+
+// Identities are those of the volumes.
+func (b *Backend) Identities() map[int32]string { return b.ids }
+
+// ReadIDs joins what the volumes have of the export ID table.
+func (b *Backend) ReadIDs(_ context.Context, server *internalv1.DataServer) (*exportids.Table, error) {
+	texts := make([][]byte, server.Spec.Volumes)
+	for index := range texts {
+		text, err := os.ReadFile(b.idsFile(int32(index)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reading the Export_Ids: %w", err)
+		}
+		texts[index] = text
+	}
+	return exportids.Join(texts, b.idsFile, b.where.share)
+}
+
+// WriteIDs makes the export ID table durable on every volume whose copy differs.
+func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
+	for index := range table.Parts {
+		text, err := table.Part(int32(index))
+		if err != nil {
+			return err
+		}
+		b.where.about("write " + b.idsFile(int32(index)))
+		if err := durable.Write(b.idsFile(int32(index)), text); err != nil {
+			return fmt.Errorf("keeping the Export_Ids of volume %d: %w", index, err)
+		}
+	}
+	return nil
+}
+
+func (b *Backend) idsFile(index int32) string { return b.where.meta(index, exportIDsFile) }
+
+// HasRoot tells whether the directory of a share is on a volume.
+func (b *Backend) HasRoot(share string, index int32) (bool, error) {
+	_, err := os.Lstat(b.where.share(share, index))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RootIDs are not known here: they are kept with the Export_Ids.
+func (b *Backend) RootIDs(string) []string { return nil }
+
+// PrepareRoot makes the directory of a share on a volume.
+func (b *Backend) PrepareRoot(_ context.Context, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
+	if err := prepareRoot(b.where, share, index, wanted, applied); err != nil {
+		return fmt.Errorf("volume %d: %w", index, err)
+	}
+	return nil
+}
+
+// Shares are the directories on the volumes.
+func (b *Backend) Shares(_ context.Context, server *internalv1.DataServer) (names []string, known bool, err error) {
+	names, err = sharesOnVolumes(b.where, server.Spec.Volumes)
+	return names, err == nil, err
+}
+
+// WatchHealth has nothing to tell: of a volume, the pod and the node say it.
+func (b *Backend) WatchHealth(context.Context, func(backend.Health) error) {}
+
+// Measure tells how full the volumes are.
+func (b *Backend) Measure(_ context.Context, server *internalv1.DataServer) ([]backend.Usage, error) {
+	usage := make([]backend.Usage, 0, server.Spec.Volumes)
+	for index := range server.Spec.Volumes {
+		volume, err := readUsage(b.where.volume(index))
+		if err != nil {
+			return nil, err
+		}
+		if int(index) < len(b.shared) {
+			volume.Shared = b.shared[index]
+		}
+		usage = append(usage, volume)
+	}
+	return usage, nil
+}
+
+// CompleteConfig has ganesha keep its clients on volume 0.
+func (b *Backend) CompleteConfig(config *ganesha.Config) { config.RecoveryRoot = b.where.recovery() }
+
+// CompleteExport names the share's directory on the volume.
+func (b *Backend) CompleteExport(export *ganesha.Export, share string, index int32) {
+	export.Path = b.where.share(share, index)
+}
+
+// Outdated is nothing: ganesha has nothing of the volumes that is ever replaced.
+func (b *Backend) Outdated(context.Context) string { return "" }
+
+// BeforeStart removes recovery records that nobody will use.
+func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
+	return errors.Join(forgetOwnClients(b.where.recovery(), hostname), pruneRecovery(b.where.recovery(), hostname))
+}
+
+// HasData tells whether the share has a directory on a volume.
+func (b *Backend) HasData(_ context.Context, server *internalv1.DataServer, share string) bool {
+	for index := range server.Spec.Volumes {
+		if _, err := os.Lstat(b.where.share(share, index)); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// Discard moves the share's directories to the trash of their volumes.
+func (b *Backend) Discard(_ context.Context, server *internalv1.DataServer, share string, now time.Time) error {
+	for index := range server.Spec.Volumes {
+		if err := discard(b.where, share, index, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EmptyTrash deletes what is in the trash of the volumes.
+func (b *Backend) EmptyTrash(ctx context.Context, server *internalv1.DataServer) (left bool) {
+	return emptyTrash(ctx, b.where, server.Spec.Volumes, b.log)
+}

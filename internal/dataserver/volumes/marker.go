@@ -1,0 +1,128 @@
+package volumes
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/durable"
+)
+
+// markerFile is the part of MetaDir that tells whose the volume is.
+const markerFile = "volume.json"
+
+// marker tells whose volume it is.
+type marker struct {
+	FileServerUID string `json:"fileServerUID"`
+	Namespace     string `json:"namespace"`
+	FileServer    string `json:"fileServer"`
+	DataServer    string `json:"dataServer"`
+	Index         int32  `json:"index"`
+	// ID is the volume's identity; "" in markers of versions that gave none.
+	ID string `json:"id,omitempty"`
+}
+
+func markerOf(server *internalv1.DataServer, index int32) marker {
+	return marker{
+		FileServerUID: server.Spec.ServerScope,
+		Namespace:     server.Namespace,
+		FileServer:    server.Spec.FileServerRef.Name,
+		DataServer:    server.Name,
+		Index:         index,
+	}
+}
+
+// claimVolume marks a volume as this data server's, or refuses one that is another's, or another one than the status says that the
+// server has its data on, before anything is written to it. It returns the volume's identity. With a refusal that is the identity of
+// the volume that is missing: a status of an earlier version has none, and then it gets one, so that the user can give that volume up.
+//
+// A marker that differs in the FileServer's UID alone is taken over: a FileServer
+// that was deleted and made again under the same name gets the claims of the
+// same names, which were kept so that it can. To refuse would make kept data
+// unreachable. Names can't be shared by two living FileServers of a namespace,
+// and a bound claim is of one namespace, so no living server's volume is taken.
+func claimVolume(where layout, server *internalv1.DataServer, index int32, log *slog.Logger) (id string, err error) {
+	if _, err := os.Stat(where.volume(index)); err != nil {
+		return "", fmt.Errorf("volume %d is not mounted: %w", index, err)
+	}
+	path := where.meta(index, markerFile)
+	wanted, expected := markerOf(server, index), expectationOf(server, index)
+	found, err := readMarker(path)
+	if err != nil {
+		return "", err
+	}
+	if found != nil {
+		wanted.ID = found.ID
+		renewed := *found
+		renewed.FileServerUID = wanted.FileServerUID
+		if renewed != wanted {
+			return "", fmt.Errorf("claim %s: volume %d holds data of volume %d of data server %s/%s; nothing was changed on it: "+
+				"give this server its own volume, or remove %s to hand the data over", claimOf(server, index), index, found.Index, found.Namespace,
+				found.DataServer, path)
+		}
+	}
+	if unfit := expected.unfit(found != nil, wanted.ID); unfit != "" {
+		missing := cmp.Or(expected.id, string(uuid.NewUUID()))
+		return missing, differentVolume(server, index, unfit, missing)
+	}
+	if found != nil && found.ID == "" && !expected.lost {
+		wanted.ID = expected.id // The volume is an older copy, of before it had an identity.
+	}
+	wanted.ID = cmp.Or(wanted.ID, string(uuid.NewUUID()))
+	if expected.id != "" && expected.id != wanted.ID {
+		log.Warn("another volume takes the place of one whose data is given up", "volume", index, "lost", expected.id, "now", wanted.ID)
+	}
+	if found != nil && *found == wanted {
+		return wanted.ID, ensureMetaDirs(where, index)
+	}
+	if found != nil && found.FileServerUID != wanted.FileServerUID {
+		log.Info("taking over the volume of an earlier FileServer of the same name",
+			"volume", index, "earlierUID", found.FileServerUID, "uid", wanted.FileServerUID)
+	}
+	if err := ensureMetaDirs(where, index); err != nil {
+		return "", err
+	}
+	where.about("mark volume " + path)
+	text, err := json.MarshalIndent(wanted, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encoding the marker of volume %d: %w", index, err)
+	}
+	return wanted.ID, durable.Write(path, append(text, '\n'))
+}
+
+func readMarker(path string) (*marker, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading whose volume it is: %w", err)
+	}
+	var found marker
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, fmt.Errorf("%s is damaged, so it is not known whose volume it is; restore it from a backup: %w", path, err)
+	}
+	return &found, nil
+}
+
+// ensureMetaDirs makes Howdah's own directories on a volume, closed to everybody but root.
+func ensureMetaDirs(where layout, index int32) error {
+	paths := []string{where.meta(index), where.meta(index, TrashDir)}
+	if index == 0 {
+		paths = append(paths, where.recovery())
+	}
+	for _, path := range paths {
+		where.about("make " + path)
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("preparing volume %d: %w", index, err)
+		}
+	}
+	return nil
+}
