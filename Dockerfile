@@ -102,7 +102,7 @@ ENTRYPOINT ["/usr/local/bin/howdah"]
 
 FROM ganesha AS server
 COPY --from=build /out/howdah /usr/local/bin/howdah
-# Root, because ganesha acts as its clients' users; the pod drops all capabilities but internal/dataserver.Capabilities.
+# Root, because ganesha acts on volumes as its clients' users (with Ceph the pod has another user); the pod drops all capabilities but internal/dataserver.Capabilities.
 USER 0:0
 EXPOSE 2049 9587 9588
 ENTRYPOINT ["/usr/local/bin/howdah"]

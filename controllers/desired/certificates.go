@@ -35,7 +35,7 @@ var (
 func withDataServerCertificates(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
 	for i, generation := range KeyGenerations(in.FileServer) {
 		pod.WithVolumes(corev1ac.Volume().WithName(certificateVolumes[i]).
-			WithSecret(certificateSource(in, generation).WithDefaultMode(rootOnly)))
+			WithSecret(certificateSource(in, generation).WithDefaultMode(keyMode(in))))
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolumes[i]).WithMountPath(certificatePaths[i]).
 			WithSubPathExpr("$(" + serverpod.EnvDataServer + ")").WithReadOnly(true))
 	}

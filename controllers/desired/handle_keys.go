@@ -71,7 +71,7 @@ func withHandleKeys(in FileServerInput, pod *corev1ac.PodSpecApplyConfiguration,
 	for i, generation := range KeyGenerations(in.FileServer) {
 		pod.WithVolumes(corev1ac.Volume().WithName(volumes[i]).WithSecret(corev1ac.SecretVolumeSource().
 			WithSecretName(naming.HandleKeys(in.name(), string(in.FileServer.UID), generation)).
-			WithDefaultMode(rootOnly)))
+			WithDefaultMode(keyMode(in))))
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(volumes[i]).WithMountPath(paths[i]).
 			WithSubPathExpr("$(" + serverpod.EnvDataServer + ")").WithReadOnly(true))
 	}

@@ -43,8 +43,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		WithServiceAccountName(naming.DataServerAccount(in.name())).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(int64((serverpod.StopAllowance + serverpod.LeaveAllowance + 10*time.Second) / time.Second)).
-		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
+		WithSecurityContext(dataServerUser(in))
 	place(pod, selector, in.FileServer.Spec.Placement)
 	for i := range serverpod.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource().
@@ -54,6 +53,24 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	withHandleKeys(in, pod, container)
 	withDataServerCertificates(in, pod, container)
 	return pod.WithContainers(container)
+}
+
+// dataServerUser is root only where the storage needs it.
+func dataServerUser(in FileServerInput) *corev1ac.PodSecurityContextApplyConfiguration {
+	security := corev1ac.PodSecurityContext().
+		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+	if in.Storage.Root {
+		return security.WithRunAsUser(0)
+	}
+	return security.WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).WithFSGroup(nonRoot)
+}
+
+// keyMode is the mode of the files of keys: root's alone, or readable by the group of a pod that is not root (fsGroup).
+func keyMode(in FileServerInput) int32 {
+	if in.Storage.Root {
+		return rootOnly
+	}
+	return groupOnly
 }
 
 func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {
@@ -68,7 +85,6 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 		// One failure counts, for the Service leads to the pod while it is ready, and a pod that ends must be left at once.
 		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 5, 1)).
 		WithSecurityContext(corev1ac.SecurityContext().
-			WithRunAsUser(0).
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL").WithAdd(in.Storage.Capabilities...)))

@@ -79,8 +79,9 @@ root server "$server"
 mkdir -p "$scratch/server/root/volumes" "$scratch/server/root/run/ganesha" "$scratch/server/root/var/lib/nfs/ganesha"
 hostname training-0
 failed=0
-# As the pod of a data server in Ceph has it: root without any capability.
-bare=(setpriv --no-new-privs --bounding-set -all --inh-caps -all)
+# As the pod of a data server in Ceph has it: a user that is not root, without any capability.
+chown -R 65532:65532 "$scratch/server/root/volumes" "$scratch/server/root/run" "$scratch/server/root/var/lib/nfs/ganesha"
+bare=(setpriv --reuid 65532 --regid 65532 --clear-groups --no-new-privs --bounding-set -all --inh-caps -all)
 for package in internal/ceph/client internal/dataserver; do
   name=$(basename "$package").test
   cp "$scratch/$name" "$scratch/server/root/run/$name"

@@ -54,6 +54,9 @@ func Config(fsid string, monitors []string, keyrings string) (string, error) {
 		// The default is 300 s, and a reload of ganesha mounts one share after the other.
 		"client_mount_timeout = 30",
 		"keyring = " + keyrings + "/$name.keyring",
+		// Files are given to their owners as root, as whatever user the process runs. The metadata servers check what the key allows.
+		"client_mount_uid = 0",
+		"client_mount_gid = 0",
 		// The root file system is read-only.
 		"admin_socket =",
 		"log_file =",

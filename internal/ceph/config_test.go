@@ -19,6 +19,8 @@ mon_host = v2:10.0.0.1:3300,v2:[fd00::2]:3300,v1:10.0.0.3:6789
 [client]
 client_mount_timeout = 30
 keyring = /etc/ceph/secrets/$name.keyring
+client_mount_uid = 0
+client_mount_gid = 0
 admin_socket =
 log_file =
 `

@@ -88,4 +88,11 @@ var _ = Describe("A FileServer in Ceph that is made again", Ordered, Label("ceph
 		Expect(cluster.Condition(second.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring("FileServer " + c.Namespace + "/" + name + " has " + before.Status.StorageIdentity))
 		Expect(sh(ctx, pod, "cat %s/made/file | wc -c", mountPoint)).To(Equal("100000\n"))
 	}, SpecTimeout(limit))
+
+	It("has pods that fit the Pod Security level restricted", func(ctx SpecContext) {
+		// The API server checks the pods that exist against a label that is only tried, and warns of those that do not fit.
+		warnings, err := c.Kubectl(ctx, "label", "--dry-run=server", "--overwrite", "namespace", c.Namespace, "pod-security.kubernetes.io/enforce=restricted")
+		Expect(err).NotTo(HaveOccurred(), warnings)
+		Expect(warnings).NotTo(MatchRegexp(name+`-([0-9]|namespace|steward)`), "a pod of FileServer "+name+" does not fit")
+	}, SpecTimeout(limit))
 })

@@ -22,8 +22,9 @@ import (
 )
 
 const (
+	// groupOnly is the mode of files that the pod's group reads (fsGroup), because the data server is not root.
+	groupOnly     = int32(0o440)
 	secretsVolume = "ceph-secrets"
-	rootOnly      = int32(0o400)
 	// maxNamed bounds how many things a message names.
 	maxNamed = 5
 	// Clients that are idle come back when they renew their lease, and grace waits for them: Linux does after two thirds of it, but never before
@@ -133,7 +134,7 @@ func serversAt(fs *v1alpha1.FileServer, at place) contract.ServerStorage {
 	servers := contract.ServerStorage{
 		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
 		Volumes: []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(secretsVolume).WithSecret(
-			corev1ac.SecretVolumeSource().WithSecretName(at.secret).WithDefaultMode(rootOnly).WithOptional(true))},
+			corev1ac.SecretVolumeSource().WithSecretName(at.secret).WithDefaultMode(groupOnly).WithOptional(true))},
 		Mounts: []*corev1ac.VolumeMountApplyConfiguration{
 			corev1ac.VolumeMount().WithName(secretsVolume).WithMountPath(serverpod.CephSecrets).WithReadOnly(true),
 		},

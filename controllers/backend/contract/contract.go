@@ -109,6 +109,9 @@ type ServerStorage struct {
 	// Volumes and Mounts are those of the pod and of its container, besides what every server has.
 	Volumes []*corev1ac.VolumeApplyConfiguration
 	Mounts  []*corev1ac.VolumeMountApplyConfiguration
+	// Root: the container runs as user 0, because ganesha acts on a kernel's file system as its clients' users. Without it the container
+	// runs as a user that owns no file anywhere.
+	Root bool
 	// Capabilities are what the container needs of the kernel to serve the storage.
 	Capabilities []corev1.Capability
 	// LeaseSeconds and GraceSeconds are those of data servers where spec.nfs leaves them unset.

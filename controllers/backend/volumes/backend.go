@@ -92,6 +92,7 @@ func (s *Storage) Decide(labels map[string]string) contract.Decision {
 func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) contract.ServerStorage {
 	servers := contract.ServerStorage{
 		Missing:      className == "",
+		Root:         true,
 		Capabilities: capabilities(),
 		LeaseSeconds: 10, GraceSeconds: 20,
 		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {

@@ -74,6 +74,8 @@ class Cluster {
     // Whatever does not answer must not be waited for: the other side tries again, and says what it waits for.
     for (const char *option : {"rados_mon_op_timeout", "rados_osd_op_timeout", "client_mount_timeout"}) set(option, timeout);
     if (!keyring.empty()) set("keyring", keyring);
+    // Directories are given to their owners as root, though this process is not root.
+    for (const char *option : {"client_mount_uid", "client_mount_gid"}) set(option, "0");
     set("admin_socket", "");
     set("log_file", "");
     set("log_to_stderr", "false");
