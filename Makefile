@@ -188,7 +188,7 @@ build: ## bin/howdah
 	CGO_ENABLED=0 go build -trimpath -o bin/howdah ./cmd/howdah
 
 .PHONY: kubectl-howdah
-kubectl-howdah: ## bin/kubectl-howdah, a plugin of kubectl (docs/plugin.md); put bin/ into PATH
+kubectl-howdah: ## bin/kubectl-howdah, a plugin of kubectl (docs/use/plugin.md); put bin/ into PATH
 	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/kubectl-howdah ./cmd/kubectl-howdah
 	install -m 0755 cmd/kubectl-howdah/kubectl_complete-howdah bin/kubectl_complete-howdah
 
@@ -197,7 +197,7 @@ images: packages ## Both images, as docker-archives in the cache; prints their p
 	hack/lab/lab images
 
 .PHONY: release
-release: packages ## dist/VERSION: programs, images, chart, manifests, SBOM, provenance (docs/releases.md)
+release: packages ## dist/VERSION: programs, images, chart, manifests, SBOM (docs/contribute/releases.md)
 	hack/release.sh
 
 .PHONY: release-twice

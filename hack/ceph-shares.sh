@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes in a Ceph what storage.ceph.external of a FileServer needs, and the Secret with it (docs/operations-ceph.md):
+# Makes in a Ceph what storage.ceph.external of a FileServer needs, and the Secret with it (docs/operate/ceph.md):
 #
 #   hack/ceph-shares.sh -n ml spec training | kubectl apply -f -
 #   hack/ceph-shares.sh -n ml secret training unet3d

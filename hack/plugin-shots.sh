@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs kubectl howdah in a terminal on a cluster with Howdah in it, as a person would, and keeps what it shows: one file for each
-# command in the folder given, for docs/plugin.md. It makes a FileServer, shares, clients and faults of its own in the namespace "plugin".
+# command in the folder given, for docs/use/plugin.md. It makes a FileServer, shares, clients and faults of its own in the namespace "plugin".
 #
 #   make test-plugin
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release of the commit that is checked out, in dist/VERSION: programs, images, chart, manifests, a list of what is in
-# them (SPDX), provenance (in-toto, SLSA) and SHA256SUMS. docs/releases.md says what each is. Two runs on one commit are equal.
+# them (SPDX), provenance (in-toto, SLSA) and SHA256SUMS. docs/contribute/releases.md says what each is. Two runs on one commit are equal.
 #
 #   hack/release.sh                 # everything
 #   hack/release.sh twice           # programs, chart and manifests twice, in clones at different places: are they equal?

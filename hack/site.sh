@@ -41,7 +41,7 @@ echo "site: open site/index.html" >&2
 install_missing chromium fonts-dejavu-core
 into=.test-results/site
 mkdir -p "$into"
-for page in index docs/index docs/quickstart docs/concepts docs/sizing docs/comparison docs/reference/api; do
+for page in index docs/index docs/start/quickstart docs/start/concepts docs/operate/sizing docs/start/comparison docs/reference/api; do
   echo "site: a picture of $page" >&2
   chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1600 \
     --screenshot="$into/${page//\//-}.png" "file://$PWD/site/$page.html" 2>/dev/null

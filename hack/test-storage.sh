@@ -9,7 +9,7 @@ source hack/progress.sh
 name=${HOWDAH_STORAGE_LAB:-howdah-storage}
 # Disruptive ones stop kubelets by ssh, and slow ones are long; those with a feature in their name need what a lab hasn't (CSI snapshots,
 # Windows), and the one of any volume data source an image of a registry. The one of mount options looks for all of them in a pod, where
-# crun, the lab's runtime, drops nosuid and nodev (docs/security.md).
+# crun, the lab's runtime, drops nosuid and nodev (docs/operate/security.md).
 skip=${HOWDAH_STORAGE_SKIP:-'\[Disruptive\]|\[Slow\]|\[Feature:|any volume data source|with mount options'}
 results=${HOWDAH_TEST_RESULTS:-$PWD/.test-results}/storage
 cache=$HOWDAH_CACHE/storagesuite

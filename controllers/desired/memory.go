@@ -7,7 +7,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// The memory of a data server of whose memory spec.resources says nothing, in bytes (docs/sizing.md has the reasons).
+// The memory of a data server of whose memory spec.resources says nothing, in bytes (docs/operate/sizing.md has the reasons).
 const (
 	// defaultMemoryLimit is what all connections and sessions that a data server ever takes need, more than twice over.
 	defaultMemoryLimit = 4 << 30

@@ -11,9 +11,9 @@ import (
 	"github.com/howdah/howdah/test/docs"
 )
 
-// What docs/sizing.md says of a data server's connections is what it gets.
+// What docs/operate/sizing.md says of a data server's connections is what it gets.
 func TestThePageOfSizesSaysHowManyConnectionsThereAre(t *testing.T) {
-	rows, err := docs.Table("../../docs/sizing.md", "memory of `spec.resources`")
+	rows, err := docs.Table("../../docs/operate/sizing.md", "memory of `spec.resources`")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +34,6 @@ func TestThePageOfSizesSaysHowManyConnectionsThereAre(t *testing.T) {
 // And of shares.
 func TestThePageOfSizesSaysHowManySharesThereCanBe(t *testing.T) {
 	if one, sixteen := MaxShares(1), MaxShares(16); one != 4096 || sixteen != 4095 {
-		t.Errorf("docs/sizing.md and docs/kinds/fileshare.md say 4,096 shares, and 4,095 with 16 volumes; they are %d and %d", one, sixteen)
+		t.Errorf("docs/operate/sizing.md and docs/kinds/fileshare.md say 4,096 shares, and 4,095 with 16 volumes; they are %d and %d", one, sixteen)
 	}
 }

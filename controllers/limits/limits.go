@@ -8,7 +8,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Defaults of spec.limits. docs/sizing.md says what they are reckoned by: a namespace server of 512Mi and an operator of 512Mi have 100,000
+// Defaults of spec.limits. docs/operate/sizing.md says what they are reckoned by: a namespace server of 512Mi and an operator of 512Mi have 100,000
 // directories, and a data server reads the access networks of a share once for each of its exports: 131,072 of them in some seconds.
 const (
 	defaultDirectories    = 100_000

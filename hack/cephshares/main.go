@@ -1,4 +1,4 @@
-// Command cephshares makes in a Ceph cluster what storage.ceph.external of a FileServer needs, with the commands that docs/operations-ceph.md
+// Command cephshares makes in a Ceph cluster what storage.ceph.external of a FileServer needs, with the commands that docs/operate/ceph.md
 // describes: an account for recovery records, and for each share a directory and an account that is good for it alone. It ends with the
 // Secret that data servers read.
 package main

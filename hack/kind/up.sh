@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Howdah on kind: a cluster, both images, the chart. Wants docker, kind, kubectl and helm.
-# Where Howdah is built there is no Docker engine: rehearse.sh runs this on a lab; docs/install.md says what that shows.
+# Where Howdah is built there is no Docker engine: rehearse.sh runs this on a lab; docs/operate/install.md says what that shows.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 name=${KIND_CLUSTER:-howdah}
@@ -30,5 +30,5 @@ helm upgrade --install howdah charts/howdah --namespace howdah-system --create-n
 cat <<'END'
 Now: kubectl apply -f config/samples/
      kubectl patch fileserver training --type merge -p '{"spec": {"storage": {"volumes": {"sharedFileSystemPolicy": "Allow"}}}}'
-The patch, because kind's volumes are directories of this machine's disk, which Howdah refuses otherwise (docs/security.md).
+The patch, because kind's volumes are directories of this machine's disk, which Howdah refuses otherwise (docs/operate/security.md).
 END

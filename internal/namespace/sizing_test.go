@@ -11,9 +11,9 @@ import (
 	"github.com/howdah/howdah/test/docs"
 )
 
-// What docs/sizing.md says of a namespace server's limits are those that it has.
+// What docs/operate/sizing.md says of a namespace server's limits are those that it has.
 func TestThePageOfSizesHasTheLimitsOfNamespaceServers(t *testing.T) {
-	rows, err := docs.Table("../../docs/sizing.md", "memory of `spec.namespaceServers.resources`")
+	rows, err := docs.Table("../../docs/operate/sizing.md", "memory of `spec.namespaceServers.resources`")
 	if err != nil {
 		t.Fatal(err)
 	}

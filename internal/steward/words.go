@@ -11,7 +11,7 @@ import (
 )
 
 // rights is where the rights of a provisioning account are written down.
-const rights = "docs/operations-ceph.md#the-account-for-howdah has the rights that it needs"
+const rights = "docs/operate/ceph.md#the-account-for-howdah has the rights that it needs"
 
 // unconnected is what to say of a connection that was not made.
 func unconnected(err error, user, secret string, monitors []string) error {

@@ -142,7 +142,7 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		By("having nothing to do with the other one any more")
 		sh(ctx, reader, "cd %s && echo third >d0/changed && mkdir later && echo x >later/file", mountPoint)
 		Expect(sh(ctx, user, "cat %s/d0/changed", mountPoint)).To(Equal("second\n"))
-		// What its user's key opens besides, past the metadata servers: docs/security.md says so.
+		// What its user's key opens besides, past the metadata servers: docs/operate/security.md says so.
 		info := subvolume(ctx, restored)
 		Expect(info.Type).To(Equal("clone"))
 		Expect(info.Namespace).To(Equal("fsvolumens_" + ceph.Subvolume(uid, original)))

@@ -55,7 +55,7 @@ func Connect(ctx context.Context, prefix string) (*Cluster, error) {
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: prefix + "-",
-		// Data servers need capabilities beyond the baseline level (docs/security.md).
+		// Data servers need capabilities beyond the baseline level (docs/operate/security.md).
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
 	}}
 	if err := c.Create(ctx, namespace); err != nil {

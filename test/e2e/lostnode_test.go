@@ -68,7 +68,7 @@ func operatorNode(ctx context.Context) string {
 	return pods.Items[0].Spec.NodeName
 }
 
-// keepOperatorOff moves the operator to another node: what a lost operator costs is another question (docs/concepts.md).
+// keepOperatorOff moves the operator to another node: what a lost operator costs is another question (docs/start/concepts.md).
 func keepOperatorOff(ctx context.Context, node string) {
 	GinkgoHelper()
 	if operatorNode(ctx) != node {

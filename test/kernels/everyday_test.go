@@ -40,7 +40,7 @@ type tool struct {
 	prepare, command string
 	// times: those of the files and directories are compared, too.
 	times bool
-	// excused are the places where Linux or NFS does not allow it, with the words of docs/everyday.md.
+	// excused are the places where Linux or NFS does not allow it, with the words of docs/use/everyday.md.
 	excused map[string]excuse
 }
 
@@ -95,7 +95,7 @@ func (c *kernelClient) try(t *testing.T, tool *tool, p place, number int) tried 
 func (w *world) testEveryday(t *testing.T) {
 	w.share("flat", 1, nil)
 	w.share("deep", 2, nil)
-	documented, err := os.ReadFile(filepath.Join("..", "..", "docs", "everyday.md"))
+	documented, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "everyday.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ git config --global --add safe.directory '*'; make_source `+diskSource)
 						t.Errorf("%s: is excused with %d and %q, but ended with %d and said\n%s",
 							p.name, excuse.code, excuse.output, got.code, got.said)
 					case excused && !strings.Contains(string(documented), "`"+tool.name+"`"):
-						t.Errorf("docs/everyday.md says nothing of %s", tool.name)
+						t.Errorf("docs/use/everyday.md says nothing of %s", tool.name)
 					case !excused && got.ended != want.ended:
 						t.Errorf("%s: it said\n%s\nand what there is then is (- on a local disk, + here)\n%s",
 							p.name, got.said, difference(want.ended, got.ended))

@@ -9,7 +9,7 @@ func busyInShares(code int) map[string]excuse {
 	return map[string]excuse{"in a share of depth 1": e, "in a share of depth 2": e, "from one to another": e}
 }
 
-// tools are the everyday commands. docs/everyday.md has the same list for users.
+// tools are the everyday commands. docs/use/everyday.md has the same list for users.
 var tools = []tool{
 	{name: "cp -r", command: "cp -r $S $out"},
 	{name: "cp -a", command: "cp -a $S $out", times: true},

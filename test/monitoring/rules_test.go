@@ -141,7 +141,7 @@ func TestAMetricThatNoProcessHasIsFound(t *testing.T) {
 // Whoever is woken finds what to do: a section for each alert, and none for what there isn't.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	_, alerts := rules(t)
-	page := string(read(t, filepath.Join(top, "docs", "runbooks.md")))
+	page := string(read(t, filepath.Join(top, "docs", "operate", "runbooks.md")))
 	var sections []string
 	for line := range strings.Lines(page) {
 		if name, found := strings.CutPrefix(line, "## "); found {
@@ -151,7 +151,7 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	var names []string
 	for _, alert := range alerts {
 		names = append(names, alert.Alert)
-		if want := "docs/runbooks.md#" + strings.ToLower(alert.Alert); !strings.HasSuffix(alert.Annotations["runbook_url"], want) {
+		if want := "docs/operate/runbooks.md#" + strings.ToLower(alert.Alert); !strings.HasSuffix(alert.Annotations["runbook_url"], want) {
 			t.Errorf("the runbook of %s is %s, not …%s", alert.Alert, alert.Annotations["runbook_url"], want)
 		}
 		if alert.Annotations["summary"] == "" || alert.Annotations["description"] == "" {
@@ -162,6 +162,6 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		}
 	}
 	if !slices.Equal(sections, names) {
-		t.Errorf("the sections of docs/runbooks.md are %v, the alerts %v", sections, names)
+		t.Errorf("the sections of docs/operate/runbooks.md are %v, the alerts %v", sections, names)
 	}
 }

@@ -178,7 +178,7 @@ def make(ceph, values):
 
 
 def accounts(ceph, values):
-    """The accounts of docs/operations-ceph.md, as its reader makes them."""
+    """The accounts of docs/operate/ceph.md, as its reader makes them."""
     for name, caps in json.load(open("/scripts/accounts.json")).items():
         flat = [word for daemon, rights in caps.items() for word in (daemon, ", ".join(rights))]
         entity = "client." + name

@@ -163,7 +163,7 @@ func Explain(err error) error {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server does not know you: log in again, or choose another --context (%w)", err)
 	case errors.As(err, &status) && status.Status().Code == http.StatusNotFound && status.Status().Details != nil && status.Status().Details.Name == "":
-		return fmt.Errorf("this cluster does not know Howdah's kinds: install Howdah first (docs/install.md), or choose another --context (%w)", err)
+		return fmt.Errorf("this cluster does not know Howdah's kinds: install Howdah first (docs/operate/install.md), or choose another --context (%w)", err)
 	case !errors.As(err, &status):
 		return fmt.Errorf("the API server can't be reached: look at --context and the kubeconfig (%w)", err)
 	}

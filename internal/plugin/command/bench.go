@@ -41,7 +41,7 @@ func newBenchRun(o *options) *cobra.Command {
 		Long: "Make an MLPerfStorageJob, show how far it is, and end with its verdict: code 0 for Passed, 3 for Invalid, 4 for Failed.\n" +
 			"What is unset has the defaults of the kind. Interrupted, it leaves the job running; it costs the share some files, which stay.",
 		Example: "  # A quick look: small samples\n  kubectl howdah bench run unet3d --accelerators 2 --clients 2 --samples 168 --sample-size 400k --epochs 3\n\n" +
-			"  # What docs/benchmark.md asks for\n  kubectl howdah bench run unet3d --accelerator H100 --accelerators 8 --clients 4 --samples 28000",
+			"  # What docs/use/benchmark.md asks for\n  kubectl howdah bench run unet3d --accelerator H100 --accelerators 8 --clients 4 --samples 28000",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: o.complete(view.ResourceFileShares),
 		RunE: func(command *cobra.Command, arguments []string) error {

@@ -165,7 +165,7 @@ func (j *judge) ofFileSystem() (string, bool) {
 		return fmt.Sprintf("CephFilesystem %s had the shares' data, and is no more in Kubernetes namespace %s: it is not made again, empty. If its data is still in Ceph (preserveFilesystemOnDelete), make the object again as it was",
 			name, j.fs.Namespace), false
 	case fileSystem == nil:
-		return fmt.Sprintf("there is no CephFilesystem %s in Kubernetes namespace %s: make one (docs/operations-ceph.md#a-ceph-of-rooks has an example), or make the FileServer again with the name of one that there is (kubectl -n %s get cephfilesystems)",
+		return fmt.Sprintf("there is no CephFilesystem %s in Kubernetes namespace %s: make one (docs/operate/ceph.md#a-ceph-of-rooks has an example), or make the FileServer again with the name of one that there is (kubectl -n %s get cephfilesystems)",
 			name, j.fs.Namespace, j.fs.Namespace), false
 	case fileSystem.Metadata.isDeleted():
 		return fmt.Sprintf("CephFilesystem %s is being deleted; Rook keeps it as long as there are subvolume groups in it", name), false
