@@ -128,6 +128,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		if err := (&provisioner.Reconciler{
 			Client: mgr.GetClient(),
 			Live:   mgr.GetAPIReader(),
+			Clock:  options.Clock,
 			Events: recorder(provisioner.FieldManager),
 
 			WatchNamespaces: options.WatchNamespaces,

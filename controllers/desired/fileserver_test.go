@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/ceph"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/backend/volumes"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -104,25 +105,25 @@ func TestTimersAreTheUsersAndElseTheBackEnds(t *testing.T) {
 }
 
 func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
-	share := func(clients ...string) v1alpha1.FileShare {
-		return *builders.FileShare("ml", "s", "training").Access("", "", clients...).Build()
+	share := func(clients ...string) fleet.Share {
+		return fleet.ShareOf(builders.FileShare("ml", "s", "training").Access("", "", clients...).Build())
 	}
 	many := share()
 	for i := range maxClientNetworks + 1 {
-		many.Spec.Access[0].Clients = append(many.Spec.Access[0].Clients, fmt.Sprintf("10.%d.%d.1", i/250, i%250))
+		many.Access[0].Clients = append(many.Access[0].Clients, fmt.Sprintf("10.%d.%d.1", i/250, i%250))
 	}
 	for name, tc := range map[string]struct {
-		shares []v1alpha1.FileShare
+		shares []fleet.Share
 		want   []string
 	}{
 		"no share":                              {nil, []string{}},
-		"addresses and networks":                {[]v1alpha1.FileShare{share("10.0.7.9", "192.168.0.0/16", "fd00::1")}, []string{"10.0.7.9/32", "192.168.0.0/16", "fd00::1/128"}},
-		"each once, of two shares":              {[]v1alpha1.FileShare{share("10.0.7.0/24"), share("10.0.7.0/24")}, []string{"10.0.7.0/24"}},
-		"none inside another":                   {[]v1alpha1.FileShare{share("10.0.7.9", "10.0.7.0/24", "10.0.0.1/8")}, []string{"10.0.0.0/8"}},
-		"a share without rules":                 {[]v1alpha1.FileShare{share("10.0.7.9"), *builders.FileShare("ml", "t", "training").Build()}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
-		"nodes by their word":                   {[]v1alpha1.FileShare{share("Nodes", "10.0.7.9")}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
-		"everybody, who is asked for":           {[]v1alpha1.FileShare{share("0.0.0.0/0", "::/0"), share("Nodes")}, []string{"0.0.0.0/0", "::/0"}},
-		"more than a packet filter should have": {[]v1alpha1.FileShare{many}, []string{"0.0.0.0/0", "::/0"}},
+		"addresses and networks":                {[]fleet.Share{share("10.0.7.9", "192.168.0.0/16", "fd00::1")}, []string{"10.0.7.9/32", "192.168.0.0/16", "fd00::1/128"}},
+		"each once, of two shares":              {[]fleet.Share{share("10.0.7.0/24"), share("10.0.7.0/24")}, []string{"10.0.7.0/24"}},
+		"none inside another":                   {[]fleet.Share{share("10.0.7.9", "10.0.7.0/24", "10.0.0.1/8")}, []string{"10.0.0.0/8"}},
+		"a share without rules":                 {[]fleet.Share{share("10.0.7.9"), fleet.ShareOf(builders.FileShare("ml", "t", "training").Build())}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
+		"nodes by their word":                   {[]fleet.Share{share("Nodes", "10.0.7.9")}, []string{"10.0.7.9/32", "192.168.7.2/31"}},
+		"everybody, who is asked for":           {[]fleet.Share{share("0.0.0.0/0", "::/0"), share("Nodes")}, []string{"0.0.0.0/0", "::/0"}},
+		"more than a packet filter should have": {[]fleet.Share{many}, []string{"0.0.0.0/0", "::/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := []string{}
@@ -222,50 +223,6 @@ func TestMaxShares(t *testing.T) {
 		if got := MaxShares(volumes); got != want {
 			t.Errorf("with %d volumes %d, not %d", volumes, got, want)
 		}
-	}
-}
-
-func TestLiveShares(t *testing.T) {
-	share := func(name, path string, hours int) *builders.FileShareBuilder {
-		return builders.FileShare("ml", name, "training").Path(path).Created(day.Add(time.Duration(hours) * time.Hour))
-	}
-	tests := map[string]struct {
-		shares []*builders.FileShareBuilder
-		want   []string
-	}{
-		"none":                                {nil, nil},
-		"are sorted by age":                   {[]*builders.FileShareBuilder{share("b", "/b", 1), share("a", "/a", 2)}, []string{"b", "a"}},
-		"of equal paths the older":            {[]*builders.FileShareBuilder{share("a", "/x", 2), share("b", "/x", 1)}, []string{"b"}},
-		"of nested paths the older":           {[]*builders.FileShareBuilder{share("a", "/x/y", 2), share("b", "/x", 1)}, []string{"b"}},
-		"of equal ages the first by name":     {[]*builders.FileShareBuilder{share("b", "/x", 1), share("a", "/x", 1)}, []string{"a"}},
-		"names that begin alike do not clash": {[]*builders.FileShareBuilder{share("a", "/x", 1), share("b", "/xy", 2)}, []string{"a", "b"}},
-		"a share in the way of an older one waits even if that one lost, or it would be torn out when that one wins": {
-			[]*builders.FileShareBuilder{share("a", "/x/a", 1), share("b", "/x", 2), share("c", "/x/c", 3)}, []string{"a"},
-		},
-		"a share that goes makes room": {[]*builders.FileShareBuilder{share("a", "/x", 1).Deleting(day), share("b", "/x", 2)}, []string{"b"}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			var shares []v1alpha1.FileShare
-			for _, b := range tc.shares {
-				shares = append(shares, *b.Build())
-			}
-			for range 2 {
-				var got []string
-				for _, s := range LiveShares(shares) {
-					got = append(got, s.Name)
-				}
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("live shares (-want +got):\n%s", diff)
-				}
-				for i := range shares {
-					if share := &shares[i]; share.DeletionTimestamp == nil && IsLive(share, shares) != slices.Contains(tc.want, share.Name) {
-						t.Errorf("of %s alone it is said that it is live: %t", share.Name, IsLive(share, shares))
-					}
-				}
-				slices.Reverse(shares) // The order of the input does not count.
-			}
-		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -29,10 +30,10 @@ const maxClientNetworks = 256
 
 // ClientNetworks are the networks that access rules of shares name, each once, none inside another; nodes are those of the cluster's
 // nodes. It is not about which share: the servers judge that.
-func ClientNetworks(shares []v1alpha1.FileShare, nodes []netip.Prefix) []netip.Prefix {
+func ClientNetworks(shares []fleet.Share, nodes []netip.Prefix) []netip.Prefix {
 	var all []netip.Prefix
 	for i := range shares {
-		for _, rule := range accessRules(shares[i].Spec.Access) {
+		for _, rule := range accessRules(shares[i].Access) {
 			for _, client := range rule.Clients {
 				if client == v1alpha1.ClientNodes {
 					all = append(all, nodes...)

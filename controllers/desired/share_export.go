@@ -12,7 +12,6 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -90,45 +89,6 @@ func AccessDigest(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 		panic(err) // Strings can always be encoded, and a hash takes everything.
 	}
 	return []v1alpha1.AccessRule{{Clients: []string{prefix + hex.EncodeToString(hash.Sum(nil))}}}
-}
-
-// IsLive tells of one share that is not being deleted whether LiveShares has it, without looking at more than it must.
-func IsLive(share *v1alpha1.FileShare, shares []v1alpha1.FileShare) bool {
-	for i := range shares {
-		other := &shares[i]
-		if other.DeletionTimestamp == nil && other.Name != share.Name && tree.PathsConflict(other.Spec.Path, share.Spec.Path) && isOlder(other, share) {
-			return false
-		}
-	}
-	return true
-}
-
-// isOlder is the order of tree.Winners.
-func isOlder(a, b *v1alpha1.FileShare) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
-}
-
-// LiveShares are the shares that data servers export: not being deleted, and of
-// those whose paths conflict the oldest, by the rule that the namespace servers use. The oldest come first.
-func LiveShares(shares []v1alpha1.FileShare) []*v1alpha1.FileShare {
-	candidates := make([]*tree.Share, 0, len(shares))
-	byName := make(map[string]*v1alpha1.FileShare, len(shares))
-	for i := range shares {
-		if share := &shares[i]; share.DeletionTimestamp == nil {
-			// Access rules have no say in it, and there can be thousands of them.
-			candidates = append(candidates, &tree.Share{Name: share.Name, Path: share.Spec.Path, Created: share.CreationTimestamp.Time})
-			byName[share.Name] = share
-		}
-	}
-	winners := tree.Winners(candidates)
-	live := make([]*v1alpha1.FileShare, 0, len(winners))
-	for _, winner := range winners {
-		live = append(live, byName[winner.Name])
-	}
-	return live
 }
 
 // MaxShares is how many shares a FileServer may have whose data servers have so many exports of each.

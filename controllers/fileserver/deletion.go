@@ -23,7 +23,7 @@ func inUseCondition(o *observed) *metav1.Condition {
 	}
 	names := make([]string, 0, len(o.shares))
 	for i := range o.shares {
-		name := o.shares[i].Name
+		name := o.shares[i].Key
 		if namespace, share := naming.ShareOfKey("", name); namespace != "" {
 			name = namespace + "/" + share
 		}

@@ -82,13 +82,11 @@ func (o *observed) drainLeft(server string, since time.Time) time.Duration {
 // clients that wait for it; one that never served has none.
 func (o *observed) hasNoClients(server string) bool {
 	dataServer := o.dataServers[server]
-	pod, hasPod := o.pods[server]
 	if dataServer.Status.ObservedGeneration == nil {
 		return true
 	}
-	state, _ := o.serverState(&pod, hasPod, &dataServer)
 	used := dataServer.Status.Connections.Used
-	return state == v1alpha1.ServerServing && used != nil && *used == 0
+	return o.stateOf(server) == fleet.Serving && used != nil && *used == 0
 }
 
 // replicasOfShared is the number of data servers where directories can move: one that goes is kept until it is idle.

@@ -90,8 +90,7 @@ func (o *observed) readExporters(ctx context.Context, c client.Client, in client
 	o.exporters = map[string]map[string]bool{}
 	for name := range o.dataServers {
 		dataServer := o.dataServers[name]
-		pod, hasPod := o.pods[name]
-		if state, _ := o.serverState(&pod, hasPod, &dataServer); state != v1alpha1.ServerServing || o.isToBeIdle(name) || dataServer.DeletionTimestamp != nil {
+		if o.stateOf(name) != fleet.Serving || o.isToBeIdle(name) || dataServer.DeletionTimestamp != nil {
 			continue
 		}
 		var list internalv1.ShareExportList
@@ -140,8 +139,8 @@ func planMoves(o *observed) (plan movePlan) {
 func (o *observed) liveShares() (live, still map[string]bool) {
 	live, still = map[string]bool{}, map[string]bool{}
 	for i := range o.shares {
-		live[o.shares[i].Name] = true
-		still[o.shares[i].Name] = conditions.IsPaused(&o.shares[i])
+		live[o.shares[i].Key] = true
+		still[o.shares[i].Key] = o.shares[i].Paused
 	}
 	return live, still
 }
@@ -156,8 +155,8 @@ func (o *observed) serves(server, share string, live map[string]bool) bool {
 // ignoredBy are the data servers that a share has given up (spec.ignoreDataOn).
 func (o *observed) ignoredBy(share string) []string {
 	for i := range o.shares {
-		if o.shares[i].Name == share {
-			return o.shares[i].Spec.IgnoreDataOn
+		if o.shares[i].Key == share {
+			return o.shares[i].IgnoreDataOn
 		}
 	}
 	return nil

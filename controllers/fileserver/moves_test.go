@@ -12,6 +12,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -22,7 +23,7 @@ func inCeph(directories ...*internalv1.ShareDirectory) *observed {
 		now: noon, fileServer: builders.FileServer("ns", "fs").Replicas(3).Ceph().Build(),
 		dataServers: map[string]internalv1.DataServer{}, pods: map[string]corev1.Pod{}, exporters: map[string]map[string]bool{},
 		directories: map[string]int32{},
-		shares:      []v1alpha1.FileShare{*builders.FileShare("ns", "s", "fs").Build(), *builders.FileShare("ns", "t", "fs").Build()},
+		shares:      []fleet.Share{{Key: "s"}, {Key: "t"}},
 	}
 	for ordinal := range int32(3) {
 		name := naming.DataServer("fs", ordinal)
@@ -153,7 +154,7 @@ func TestPlanMoves(t *testing.T) {
 		"a share that is paused stays as it is": {
 			o: func() *observed {
 				o := inCeph(owned("s", "a", "fs-2")).leave("fs-2")
-				o.shares[0].Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
+				o.shares[0].Paused = true
 				return o
 			}(),
 			pending: 1,

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -26,9 +27,8 @@ import (
 type observed struct {
 	now        time.Time
 	fileServer *v1alpha1.FileServer
-	// shares are the FileShares of the FileServer under their keys, sorted, those being deleted included. A share of another namespace is
-	// among them once it is attached.
-	shares []v1alpha1.FileShare
+	// shares are those of the FileServer, sorted by key, those being deleted included. A share of another namespace is among them once it is attached.
+	shares []fleet.Share
 	nodes  []corev1.Node
 	// statefulSet is nil if there is none.
 	statefulSet *appsv1.StatefulSet
@@ -104,15 +104,17 @@ func (o *observed) readShares(ctx context.Context, c client.Client, in client.In
 	if err := c.List(ctx, &list, in, index.SharesOf(o.fileServer.Namespace, o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	o.shares = list.Items
+	for i := range list.Items {
+		o.shares = append(o.shares, fleet.ShareOf(&list.Items[i]))
+	}
 	var attachments internalv1.ShareAttachmentList
 	if err := c.List(ctx, &attachments, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range attachments.Items {
-		o.shares = append(o.shares, *attachments.Items[i].FileShare())
+		o.shares = append(o.shares, fleet.ShareOfAttachment(&attachments.Items[i]))
 	}
-	slices.SortFunc(o.shares, func(a, b v1alpha1.FileShare) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(o.shares, func(a, b fleet.Share) int { return strings.Compare(a.Key, b.Key) })
 	return nil
 }
 

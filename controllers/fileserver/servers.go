@@ -6,12 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/contract"
-	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -32,8 +33,7 @@ func reportServers(o *observed, d decision) []serverReport {
 }
 
 func reportServer(o *observed, name string) serverReport {
-	pod, hasPod := o.pods[name]
-	dataServer := o.dataServers[name]
+	pod, dataServer := o.pods[name], o.dataServers[name]
 	r := serverReport{status: v1alpha1.FileServerServerStatus{
 		Name:           name,
 		NodeName:       pod.Spec.NodeName,
@@ -45,7 +45,7 @@ func reportServer(o *observed, name string) serverReport {
 	}
 	count := o.directories[name]
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
-	r.status.State, r.waits = o.serverState(&pod, hasPod, &dataServer)
+	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone
 	}
@@ -57,40 +57,45 @@ func reportServer(o *observed, name string) serverReport {
 	return r
 }
 
-// serverState tells how far a data server is, and what it waits for. The pod's
-// readiness counts beside what the server says of itself: of a lost node the last word stays "ready". Before both comes whether
-// it answers, which the namespace servers know within seconds.
-func (o *observed) serverState(pod *corev1.Pod, hasPod bool, dataServer *internalv1.DataServer) (v1alpha1.ServerState, string) {
-	saysReady := conditions.IsTrue(dataServer.Status.Conditions, v1alpha1.ConditionReady)
-	running := hasPod && pod.Status.Phase == corev1.PodRunning
+// stateOf is the state of a data server. Its pod counts beside its own report: on a lost node the last report stays Ready.
+func (o *observed) stateOf(name string) fleet.State {
+	dataServer := o.dataServers[name]
+	return fleet.Observe(&dataServer, fleet.PodOf(o.podOf(name))).State(o.now)
+}
+
+// podOf is the pod of a data server, nil if there is none.
+func (o *observed) podOf(name string) *corev1.Pod {
+	if pod, ok := o.pods[name]; ok {
+		return &pod
+	}
+	return nil
+}
+
+// waitsOf is what keeps a data server from serving; "" if it serves.
+func (o *observed) waitsOf(name string) string {
+	pod, dataServer := o.podOf(name), o.dataServers[name]
+	running := pod != nil && pod.Status.Phase == corev1.PodRunning
 	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" {
-		// A pod on a node that is lost is Running for ever, and one that is to go there never goes.
-		if waits := podWaits(pod, hasPod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
-			return v1alpha1.ServerUnavailable, waits
+		// On a lost node a pod stays Running, and one that is to be stopped there never ends.
+		if waits := podWaits(pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
+			return waits
 		}
-		return v1alpha1.ServerUnavailable, unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(dataServer.Name))
+		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name))
 	}
-	if running && podReady(pod) && pod.DeletionTimestamp == nil && saysReady {
-		return v1alpha1.ServerServing, ""
+	if o.stateOf(name) == fleet.Serving {
+		return ""
 	}
-	waits := podWaits(pod, hasPod)
-	if waits == "" && running {
-		waits = "ganesha does not answer yet"
-		said := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
-		if said != nil && said.Message != "" && (!saysReady || said.Reason == internalv1.ReasonCertificateInvalid) {
-			waits = said.Message
-		}
-		if contract.Refusal(dataServer) != "" {
-			waits = "it can't use its storage: see " + v1alpha1.FileServerStorageAvailable
-		}
+	if waits := podWaits(pod); waits != "" || !running {
+		return waits
 	}
-	switch {
-	case dataServer.Status.ObservedGeneration != nil:
-		return v1alpha1.ServerUnavailable, waits
-	case running:
-		return v1alpha1.ServerStarting, waits
+	if contract.Refusal(&dataServer) != "" {
+		return "it can't use its storage: see " + v1alpha1.FileServerStorageAvailable
 	}
-	return v1alpha1.ServerPending, waits
+	reported := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
+	if reported != nil && reported.Message != "" && (reported.Status != metav1.ConditionTrue || reported.Reason == internalv1.ReasonCertificateInvalid) {
+		return reported.Message
+	}
+	return "ganesha does not answer yet"
 }
 
 func podReady(pod *corev1.Pod) bool {
@@ -107,11 +112,11 @@ func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// podWaits is what keeps a pod from running: the scheduler's words, or the
-// kubelet's reason. Restart counts and times are left out, because they would change the message with every pass.
-func podWaits(pod *corev1.Pod, hasPod bool) string {
+// podWaits is what keeps a pod from running: the scheduler's message, or the kubelet's reason. nil stands for a pod that does not exist. Restart
+// counts and times are left out, because they would change the message with every pass.
+func podWaits(pod *corev1.Pod) string {
 	switch {
-	case !hasPod:
+	case pod == nil:
 		return "its pod is not made yet"
 	case pod.DeletionTimestamp != nil:
 		return "its pod is being stopped"
@@ -176,7 +181,7 @@ func namespaceReady(o *observed) (ready, wanted int32, waits []string) {
 			ready++
 			continue
 		}
-		if w := podWaits(pod, true); w != "" {
+		if w := podWaits(pod); w != "" {
 			waits = append(waits, w)
 		}
 	}

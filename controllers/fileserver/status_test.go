@@ -23,6 +23,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -91,11 +92,11 @@ func TestServerState(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := tc.pod
-			if p == nil {
-				p = &corev1.Pod{}
+			o := &observed{now: noon, dataServers: map[string]internalv1.DataServer{"fs-0": tc.dataServer}, pods: map[string]corev1.Pod{}}
+			if tc.pod != nil {
+				o.pods["fs-0"] = *tc.pod
 			}
-			state, waits := (&observed{}).serverState(p, tc.pod != nil, &tc.dataServer)
+			state, waits := o.stateOf("fs-0").InAPI(), o.waitsOf("fs-0")
 			if state != tc.want || waits != tc.waits {
 				t.Errorf("got %s %q, want %s %q", state, waits, tc.want, tc.waits)
 			}
@@ -218,7 +219,7 @@ func TestReady(t *testing.T) {
 		"the API server does not answer": {nil, errors.New("Role ns/fs-data: timeout"), v1alpha1.ReasonProgressing, "Role ns/fs-data: timeout"},
 		"deletion waits": {func(o *observed, _ *decision) {
 			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
-			o.shares = []v1alpha1.FileShare{*builders.FileShare("ns", "a", "fs").Build(), *builders.FileShare("ns", "b", "fs").Build()}
+			o.shares = []fleet.Share{{Key: "a"}, {Key: "b"}}
 		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, b; nothing is stopped until they are deleted"},
 	}
 	serves := []string{v1alpha1.ReasonReady, v1alpha1.ReasonServersShareNodes, v1alpha1.ReasonConnectionsNearLimit}

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -29,10 +29,7 @@ func (o *observed) readUndone(ctx context.Context, c client.Client, in client.In
 		suspects[server] = true
 	}
 	for name := range o.dataServers {
-		pod, hasPod := o.pods[name]
-		dataServer := o.dataServers[name]
-		state, _ := o.serverState(&pod, hasPod, &dataServer)
-		suspects[name] = state != v1alpha1.ServerServing || o.fileServer.DeletionTimestamp != nil
+		suspects[name] = o.stateOf(name) != fleet.Serving || o.fileServer.DeletionTimestamp != nil
 	}
 	for name, suspect := range suspects {
 		if !suspect {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/volumes"
+	"github.com/howdah/howdah/internal/fleet"
 )
 
 func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *testing.T) {
@@ -61,8 +61,9 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, waits := tc.o.serverState(tc.pod, true, &dataServer)
-			if state != v1alpha1.ServerUnavailable || waits != tc.want {
+			tc.o.pods, tc.o.dataServers = map[string]corev1.Pod{"fs-1": *tc.pod}, map[string]internalv1.DataServer{"fs-1": dataServer}
+			state, waits := tc.o.stateOf("fs-1"), tc.o.waitsOf("fs-1")
+			if state != fleet.Unavailable || waits != tc.want {
 				t.Errorf("got %s %q\nwant Unavailable %q", state, waits, tc.want)
 			}
 		})

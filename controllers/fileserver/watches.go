@@ -172,7 +172,7 @@ func podChanged() predicate.Predicate {
 		if c := podCondition(pod, corev1.PodReady); c != nil {
 			ready = c.Status
 		}
-		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.PodIPs, pod.Status.Phase, ready, pod.DeletionTimestamp != nil, podWaits(pod, true))
+		return fmt.Sprintln(pod.Spec.NodeName, pod.Status.PodIPs, pod.Status.Phase, ready, pod.DeletionTimestamp != nil, podWaits(pod))
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)

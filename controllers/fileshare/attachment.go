@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -73,12 +74,12 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 	return attachmentPlan{}
 }
 
-// asAttached is the share as the FileServer's other shares see it.
-func asAttached(o *observed) *v1alpha1.FileShare {
+// asSeen is the share as the parts of its FileServer see it. One of another namespace must be attached.
+func asSeen(o *observed) fleet.Share {
 	if naming.IsForeign(o.share) {
-		return o.attachment.FileShare()
+		return fleet.ShareOfAttachment(o.attachment)
 	}
-	return o.share
+	return fleet.ShareOf(o.share)
 }
 
 // planWithdrawal ends the exports of a share that is not allowed any more. They keep their data. Allowed again, the share gets its old

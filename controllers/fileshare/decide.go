@@ -2,7 +2,6 @@ package fileshare
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +10,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
-	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/fleet"
-	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -112,56 +109,39 @@ func findBlock(o *observed) *finding {
 		}
 		return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf("attaching the share to FileServer %s of namespace %s", share.Spec.FileServerRef.Name, o.namespace())}
 	}
-	// Every pass comes here, and there can be thousands of shares: they are put in order only if the order counts.
-	if desired.IsLive(asAttached(o), o.shares) {
-		return findLimit(o)
+	if older := olderShare(o); older != nil {
+		return describeConflict(o, older)
 	}
-	other := inTheWay(o, desired.LiveShares(o.shares))
-	if other == nil {
-		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf("the path %s conflicts with that of another share; delete one of them", share.Spec.Path)}
-	}
-	return describeConflict(o, other)
+	return findLimit(o)
 }
 
-// describeConflict names the share in the way, unless it is another namespace's: who that is, is not for this one to know.
-func describeConflict(o *observed, other *v1alpha1.FileShare) *finding {
-	relates := relation(o.share.Spec.Path, other.Spec.Path)
-	namespace, name := naming.ShareOfKey(o.namespace(), other.Name)
+// describeConflict names the other share, unless it is in another namespace: names there are not for this one to know.
+func describeConflict(o *observed, other *fleet.Share) *finding {
+	relates := relation(o.share.Spec.Path, other.Path)
+	namespace, name := naming.ShareOfKey(o.namespace(), other.Key)
 	if namespace != o.share.Namespace {
 		return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf(
 			"the path %s %s that of an older share of another namespace; delete this share and make it with another path", o.share.Spec.Path, relates)}
 	}
 	return &finding{v1alpha1.ReasonPathConflict, fmt.Sprintf(
 		"the path %s %s that of the older share %q, %s; delete this share and make it with another path, or delete the other share",
-		o.share.Spec.Path, relates, name, other.Spec.Path)}
+		o.share.Spec.Path, relates, name, other.Path)}
 }
 
-// takenBy is a share that has the path of one that is not attached yet, nil if there is none. Creation times count seconds, so an attachment must
-// not be made first and compared then: it could win against a share that is served already.
-func takenBy(o *observed) *v1alpha1.FileShare {
-	for i := range o.shares {
-		other := &o.shares[i]
-		if other.Name != o.key() && other.DeletionTimestamp == nil && tree.PathsConflict(other.Spec.Path, o.share.Spec.Path) {
-			return other
-		}
+// takenBy is a share that has the path of one that is not attached yet, nil if there is none. Creation times have seconds: an attachment that was made
+// first and compared then could win against a share that is served already.
+func takenBy(o *observed) *fleet.Share {
+	conflicts := fleet.Conflicts(fleet.Share{Key: o.key(), Path: o.share.Spec.Path}, o.shares)
+	if len(conflicts) == 0 {
+		return nil
 	}
-	return nil
+	return &conflicts[0]
 }
 
-// inTheWay is a share whose path conflicts with this one's, a live one if there is one, nil if there is none.
-func inTheWay(o *observed, live []*v1alpha1.FileShare) *v1alpha1.FileShare {
-	conflicts := func(share *v1alpha1.FileShare) bool {
-		return share.Name != o.key() && tree.PathsConflict(share.Spec.Path, o.share.Spec.Path)
-	}
-	if at := slices.IndexFunc(live, conflicts); at >= 0 {
-		return live[at]
-	}
-	for i := range o.shares {
-		if conflicts(&o.shares[i]) {
-			return &o.shares[i]
-		}
-	}
-	return nil
+// olderShare is an older share with a conflicting path, nil if there is none.
+func olderShare(o *observed) *fleet.Share {
+	self := asSeen(o)
+	return fleet.Older(self, fleet.Conflicts(self, o.shares))
 }
 
 func relation(path, other string) string {
@@ -188,7 +168,7 @@ func placeable(o *observed) ([]placement.Slot, *finding) {
 			continue
 		}
 		present++
-		switch obstacle := fleet.MayTake(fleet.Of(o.fileServer, server, o.now), o.share.Spec.IgnoreDataOn); obstacle {
+		switch obstacle := fleet.MayTake(fleet.Soon(o.fileServer, server, o.now), o.share.Spec.IgnoreDataOn); obstacle {
 		case fleet.None, fleet.NotServing:
 			slots = append(slots, backend.Of(o.fileServer).Slots(server, obstacle == fleet.None)...)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -151,7 +152,7 @@ func waitForExports(o *observed) string {
 	}
 	var waiting []string
 	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
-		if isAway(o, name) {
+		if o.stateOf(name).IsAway() {
 			continue
 		}
 		if why := conditions.Message(o.exports[name].Status.Conditions, internalv1.ExportRemoved); why != "" {
@@ -174,22 +175,16 @@ func awayServers(o *observed) []string {
 	if o.fileServer == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.exports), byNumber), func(name string) bool { return !isAway(o, name) })
+	return slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.exports), byNumber), func(name string) bool { return !o.stateOf(name).IsAway() })
 }
 
-// isAway: the data server does not run at present, or never did. A DataServer's own status does not tell
-// when its node died, so the FileServer's view of its pod counts first.
-func isAway(o *observed, name string) bool {
-	at := slices.IndexFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == name })
-	if at >= 0 && o.dataServers[at].Status.Unreachable.SeenBy != "" {
-		return true
+// stateOf is the state of a data server (internal/fleet).
+func (o *observed) stateOf(name string) fleet.State {
+	var server *internalv1.DataServer
+	if at := slices.IndexFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == name }); at >= 0 {
+		server = &o.dataServers[at]
 	}
-	for _, seen := range o.fileServer.Status.Servers {
-		if seen.Name == name {
-			return seen.State == v1alpha1.ServerUnavailable || seen.State == v1alpha1.ServerPending
-		}
-	}
-	return at < 0 || !conditions.IsTrue(o.dataServers[at].Status.Conditions, v1alpha1.ConditionReady)
+	return fleet.ObserveWith(o.fileServer, name, server).State(o.now)
 }
 
 // finishExports lets go of the exports of a share's name whose data servers are done with them, or are no more, and returns the others.

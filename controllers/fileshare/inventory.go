@@ -66,7 +66,7 @@ func takeInventory(o *observed) inventory {
 		if server.DeletionTimestamp != nil || isIgnored(o, server.Name) || isInventoried(o, server, found.generation) || neverHad(o, server, found.generation) {
 			continue
 		}
-		why, away := whyUnavailable(server), isOut(o, server)
+		why, away := whyUnavailable(server), o.stateOf(server.Name).IsDown()
 		if away && why == "" {
 			why = "is unavailable"
 		}
@@ -105,14 +105,7 @@ func isLosing(o *observed) bool {
 	}
 	return slices.ContainsFunc(o.share.Status.Directories.PerServer, func(before v1alpha1.ServerDirectories) bool {
 		known := slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == before.Name })
-		return known && now[before.Name] < ptr.Deref(before.Count, 0) && isAway(o, before.Name)
-	})
-}
-
-// isOut: a data server that served does not, so it may take long to see what it has.
-func isOut(o *observed, server *internalv1.DataServer) bool {
-	return server.Status.Unreachable.SeenBy != "" || slices.ContainsFunc(o.fileServer.Status.Servers, func(seen v1alpha1.FileServerServerStatus) bool {
-		return seen.Name == server.Name && seen.State == v1alpha1.ServerUnavailable
+		return known && now[before.Name] < ptr.Deref(before.Count, 0) && o.stateOf(before.Name).IsAway()
 	})
 }
 

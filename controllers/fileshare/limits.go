@@ -226,7 +226,7 @@ func asksForRoom(o *observed) bool {
 	case naming.IsForeign(o.share) && !isAttached(o):
 		return o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil
 	}
-	return desired.IsLive(asAttached(o), o.shares)
+	return olderShare(o) == nil
 }
 
 // observeLimits gives the share what its FileServer has room for.

@@ -14,6 +14,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -45,7 +46,7 @@ func (c *crowd) pass(i int, written bool) (*finding, limits.Grant) {
 	o.fileServer.Spec.Limits, o.siblings, o.shares = c.limits, c.shares, nil
 	for i := range c.shares {
 		if c.shares[i].Namespace == "ns" {
-			o.shares = append(o.shares, c.shares[i])
+			o.shares = append(o.shares, fleet.ShareOf(&c.shares[i]))
 		}
 	}
 	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), func(namespace string) bool { return namespace != "stranger" }, func() limits.Taken { return limits.Taken{} })

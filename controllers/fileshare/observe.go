@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -37,7 +38,7 @@ type observed struct {
 	namespaceUID string
 	// shares are all shares of the FileServer, under their keys: those of its namespace, and those of others that are attached. This
 	// one is among them, unless it is yet to be attached.
-	shares []v1alpha1.FileShare
+	shares []fleet.Share
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
 	// directories are those of the share, by path.
@@ -140,10 +141,10 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	if err := r.Client.List(ctx, &shares, index.SharesOf(o.namespace(), o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing FileShares: %w", err)
 	}
-	o.siblings, o.shares = shares.Items, make([]v1alpha1.FileShare, 0, len(shares.Items))
+	o.siblings, o.shares = shares.Items, make([]fleet.Share, 0, len(shares.Items))
 	for i := range shares.Items {
 		if shares.Items[i].Namespace == o.namespace() {
-			o.shares = append(o.shares, shares.Items[i])
+			o.shares = append(o.shares, fleet.ShareOf(&shares.Items[i]))
 		}
 	}
 	var attachments internalv1.ShareAttachmentList
@@ -151,7 +152,7 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 		return fmt.Errorf("listing ShareAttachments: %w", err)
 	}
 	for i := range attachments.Items {
-		o.shares = append(o.shares, *attachments.Items[i].FileShare())
+		o.shares = append(o.shares, fleet.ShareOfAttachment(&attachments.Items[i]))
 	}
 	return r.observeDataServers(ctx, o)
 }

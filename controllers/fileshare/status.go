@@ -201,7 +201,7 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 		return "has to drop the export of an earlier share of this name first"
 	case server.Status.ObservedGeneration == nil:
 		return "has not started yet"
-	case !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) && fleet.RestartsFor(server, o.now) == 0:
+	case !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) && fleet.Observe(server, fleet.PodUnknown).RestartLeft(o.now) == 0:
 		return "is not ready: " + conditions.Reason(server.Status.Conditions, v1alpha1.ConditionReady)
 	case conditions.IsFalse(export.Status.Conditions, internalv1.ExportServing):
 		return conditions.Message(export.Status.Conditions, internalv1.ExportServing)
@@ -218,7 +218,7 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 func restartIn(o *observed) time.Duration {
 	var first time.Duration
 	for i := range o.dataServers {
-		first = soonest(first, fleet.RestartsFor(&o.dataServers[i], o.now))
+		first = soonest(first, fleet.Observe(&o.dataServers[i], fleet.PodUnknown).RestartLeft(o.now))
 	}
 	return first
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
-	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -136,13 +136,13 @@ func (r *Reconciler) siblings(ctx context.Context, object client.Object) []recon
 			return other.UID != share.UID && waitsForRoom(other)
 		})
 	}
-	return r.siblingsOf(ctx, share)
+	return r.siblingsOf(ctx, share.Namespace, fleet.ShareOf(share))
 }
 
 // siblingsOf has the share as its FileServer's parts see it.
-func (r *Reconciler) siblingsOf(ctx context.Context, share *v1alpha1.FileShare) []reconcile.Request {
-	return r.sharesThat(ctx, share.Namespace, share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
-		return naming.KeyOf(other) != share.Name && (tree.PathsConflict(other.Spec.Path, share.Spec.Path) || waitsForRoom(other))
+func (r *Reconciler) siblingsOf(ctx context.Context, namespace string, share fleet.Share) []reconcile.Request {
+	return r.sharesThat(ctx, namespace, share.FileServer, func(other *v1alpha1.FileShare) bool {
+		return naming.KeyOf(other) != share.Key && (fleet.PathsConflict(other.Spec.Path, share.Path) || waitsForRoom(other))
 	})
 }
 
@@ -152,7 +152,7 @@ func (r *Reconciler) ofAttachment(ctx context.Context, object client.Object) []r
 	if !ok {
 		return nil
 	}
-	return append(r.siblingsOf(ctx, attachment.FileShare()), requestOf(attachment.Namespace, attachment.Spec.FileShareRef.Name))
+	return append(r.siblingsOf(ctx, attachment.Namespace, fleet.ShareOfAttachment(attachment)), requestOf(attachment.Namespace, attachment.Spec.FileShareRef.Name))
 }
 
 // sharesOfNamespace are those that its labels may allow or forbid.

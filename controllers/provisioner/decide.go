@@ -3,6 +3,7 @@ package provisioner
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,6 +22,7 @@ import (
 
 // observed is everything there is of one claim. Objects are shared with caches: nothing may change them.
 type observed struct {
+	now time.Time
 	// claim is nil if there is none of that UID.
 	claim *corev1.PersistentVolumeClaim
 	// class is the claim's, nil if it does not exist.

@@ -94,7 +94,7 @@ func placeOf(o *observed, path string) (*placement.Owner, string) {
 	var slots []placement.Slot
 	for i := range o.dataServers {
 		server := &o.dataServers[i]
-		ready := fleet.MayTake(fleet.Now(o.fileServer, server), o.share.Spec.IgnoreDataOn) == fleet.None
+		ready := fleet.MayTake(fleet.Now(o.fileServer, server, o.now), o.share.Spec.IgnoreDataOn) == fleet.None
 		slots = append(slots, backend.Of(o.fileServer).Slots(server, ready)...)
 	}
 	var owned []placement.Directory

@@ -19,7 +19,7 @@ import (
 
 // observe reads all there is of the claim whose volume has a name.
 func (r *Reconciler) observe(ctx context.Context, name string) (*observed, error) {
-	o := &observed{}
+	o := &observed{now: r.Clock.Now()}
 	if err := r.observeVolume(ctx, o, name); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 			return err
 		}
 		if !found || volume.UID != o.volume.UID {
-			*o = observed{} // The cache will tell what there is in its place.
+			*o = observed{now: o.now} // The cache will tell what there is in its place.
 			return nil
 		}
 		o.volume = volume

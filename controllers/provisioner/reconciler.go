@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Claims reads all claims; SetupWithManager makes it.
 	Claims client.Reader
+	// Clock gives the time by which a data server's state is judged.
+	Clock clock.PassiveClock
 	// Events takes what the claim's owner should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.

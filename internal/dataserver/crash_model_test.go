@@ -28,6 +28,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/fileshare"
 	"github.com/howdah/howdah/internal/dataserver/volumes"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/operations"
 	nstree "github.com/howdah/howdah/internal/namespace/tree"
@@ -385,7 +386,7 @@ func (s *namespaceServer) take(e modelEvent) {
 			}
 			return
 		}
-		s.tree.SetShare(o)
+		s.tree.SetShare(fleet.ShareOf(o))
 		s.keeper.ShareChanged(o.Name)
 	case *internalv1.ShareDirectory:
 		if !e.gone {

@@ -1,4 +1,7 @@
-// Package fleet is what a data server is like now, and what it may take: the one answer to "may new directories of this share go to that server", for
-// shares' declared directories, claims of StorageClasses, clients' mkdir, moves, and the plugin's plans. It is pure: objects in, answers out; it knows no client, no
-// clock and no logger. Which of the servers that may take a directory gets it, is internal/placement's to say.
+// Package fleet answers what a FileServer consists of at one moment: the state of each data server (State), which data servers may take new directories
+// of a share (MayTake), and its shares (Share) with their conflicts. Shares' declared directories, claims of StorageClasses, clients' mkdir, moves,
+// deletions and the plugin's plans all ask here.
+//
+// It is pure: objects in, answers out. It must not import a client, a clock or a logger. internal/placement chooses among the data servers that may take
+// a directory.
 package fleet

@@ -16,8 +16,10 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // watcher feeds the tree, and tells the keeper what changed.
@@ -81,10 +83,12 @@ func (w *watcher) run(ctx context.Context) error {
 	}{
 		{&internalv1.DataServer{}, handler(w.setServer, w.deleteServer)},
 		{&internalv1.ShareExport{}, handler(w.setExport, w.deleteExport)},
-		{&v1alpha1.FileShare{}, handler(w.setShare, w.deleteShare)},
+		{&v1alpha1.FileShare{}, handler(
+			func(o *v1alpha1.FileShare) { w.setOwnShare(o, w.setShare) },
+			func(o *v1alpha1.FileShare) { w.setOwnShare(o, w.deleteShare) })},
 		{&internalv1.ShareAttachment{}, handler(
-			func(o *internalv1.ShareAttachment) { w.setShare(o.FileShare()) },
-			func(o *internalv1.ShareAttachment) { w.deleteShare(o.FileShare()) })},
+			func(o *internalv1.ShareAttachment) { w.setShare(fleet.ShareOfAttachment(o)) },
+			func(o *internalv1.ShareAttachment) { w.deleteShare(fleet.ShareOfAttachment(o)) })},
 		{&internalv1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
 	} {
 		// Not blocking: the cache is started below.
@@ -173,15 +177,20 @@ func (w *watcher) deleteExport(o *internalv1.ShareExport) {
 	}
 }
 
-// setShare takes a share of the FileServer's namespace, and one of another in the form of its ShareAttachment. A share of this
-// namespace that names the FileServer of another is none of ours.
-func (w *watcher) setShare(o *v1alpha1.FileShare) {
-	w.tree.SetShare(o)
-	w.keeper.ShareChanged(o.Name)
+// setOwnShare hands on a FileShare of the FileServer's Kubernetes namespace, unless it names the FileServer of another namespace.
+func (w *watcher) setOwnShare(o *v1alpha1.FileShare, set func(fleet.Share)) {
+	if !naming.IsForeign(o) {
+		set(fleet.ShareOf(o))
+	}
 }
 
-func (w *watcher) deleteShare(o *v1alpha1.FileShare) {
-	w.tree.DeleteShare(o.Name)
+func (w *watcher) setShare(o fleet.Share) {
+	w.tree.SetShare(o)
+	w.keeper.ShareChanged(o.Key)
+}
+
+func (w *watcher) deleteShare(o fleet.Share) {
+	w.tree.DeleteShare(o.Key)
 	// A younger share that was hidden by this one may be shown now.
 	for _, s := range w.tree.Shares() {
 		w.keeper.ShareChanged(s.Name)

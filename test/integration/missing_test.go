@@ -83,7 +83,7 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 		}, patience).Should(Succeed())
 		change(exists(&v1alpha1.FileShare{}, tenant, "data"), func(s *v1alpha1.FileShare) { s.Spec.AcceptedLosses = []string{oneLoss} })
 		Eventually(func() []string {
-			return exists(&internalv1.ShareAttachment{}, namespace, tenant+".data").FileShare().Spec.AcceptedLosses
+			return exists(&internalv1.ShareAttachment{}, namespace, tenant+".data").Spec.AcceptedLosses
 		}, patience).Should(Equal([]string{oneLoss}))
 	})
 })

@@ -97,10 +97,15 @@ func (w *world) prepare(ctx context.Context) error {
 	return nil
 }
 
+// maxAccessNetworks is the most that spec.limits allows. The default would admit 64 shares with the longest access lists.
+const maxAccessNetworks = 8388608
+
 // makeFileServers makes the FileServers and their shares.
 func (w *world) makeFileServers(ctx context.Context) error {
 	return each(ctx, w.size.fileServers, func(ctx context.Context, i int) error {
-		if err := w.Create(ctx, builders.FileServer(kubeNamespace, fileServerName(i)).Replicas(int32(w.size.replicas)).Build()); err != nil {
+		server := builders.FileServer(kubeNamespace, fileServerName(i)).Replicas(int32(w.size.replicas)).Build()
+		server.Spec.Limits.Total.AccessNetworks = maxAccessNetworks
+		if err := w.Create(ctx, server); err != nil {
 			return err
 		}
 		for share := range w.size.shares {

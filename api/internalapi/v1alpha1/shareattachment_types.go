@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 )
@@ -143,23 +142,6 @@ const (
 // ShareLayout is the layout of a FileShare: v1alpha1.ShareLayout.
 // +kubebuilder:validation:Enum=Distributed;Single
 type ShareLayout string
-
-// FileShare is the share as the FileServer's parts see it: under its key, and as old as the ShareAttachment.
-func (a *ShareAttachment) FileShare() *v1alpha1.FileShare {
-	spec := &a.Spec
-	share := &v1alpha1.FileShare{Spec: v1alpha1.FileShareSpec{
-		FileServerRef: v1alpha1.FileServerReference{Name: spec.FileServerRef.Name}, Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth,
-		MaxDirectories: spec.MaxDirectories, UID: spec.UID, GID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn,
-		AcceptedLosses: spec.AcceptedLosses,
-	}}
-	share.Namespace, share.Name, share.UID = a.Namespace, spec.FileShareRef.Name, types.UID(spec.FileShareUID)
-	share.Generation, share.CreationTimestamp, share.DeletionTimestamp = a.Generation, a.CreationTimestamp, a.DeletionTimestamp
-	share.Status.InventoryGeneration = spec.InventoryGeneration
-	if spec.Inventory == InventoryComplete {
-		share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileShareInventoried, Status: metav1.ConditionTrue}}
-	}
-	return share
-}
 
 // ShareAttachmentList is a list of ShareAttachments.
 // +kubebuilder:object:root=true

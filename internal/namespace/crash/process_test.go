@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -69,7 +70,7 @@ func (w *world) start(name string) *process {
 	for _, export := range w.exports {
 		p.tree.SetExport(export)
 	}
-	p.tree.SetShare(w.share)
+	p.tree.SetShare(fleet.ShareOf(w.share))
 	p.service = directories.NewService(directories.Config{
 		Tree: p.tree, Client: &apiClient{p: p}, Owners: &nfsClient{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,
 		Clock: clock.RealClock{}, Log: slog.New(&trail{p: p}), Concurrent: 64, Timeout: 10 * time.Second,

@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/test/builders"
@@ -22,7 +23,7 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Depth: 5}
 	share.Status.Conditions = builders.InventoriedConditions()
-	w.keeper.Tree.SetShare(builders.Defaulted(share))
+	w.keeper.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
 	name := strings.Repeat("n", 255)
 	above := strings.Join([]string{name, name, name, "d"}, "/")
 	// The one has 1,024 characters, the other one more.

@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
@@ -80,7 +81,7 @@ func (w *world) giveUp(t *testing.T, layout v1alpha1.ShareLayout, losses ...stri
 	share.Name, share.UID = "s", "s"
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Layout: layout, Depth: 2, AcceptedLosses: losses}
 	share.Status.Conditions = builders.InventoriedConditions()
-	w.keeper.Tree.SetShare(builders.Defaulted(share))
+	w.keeper.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
 	for range 2 { // What is to be made again is made by the second.
 		for _, r := range w.keeper.Tree.Unfinished() {
 			if err := w.keeper.complete(t.Context(), task{share: "s", path: r.Path}); err != nil {

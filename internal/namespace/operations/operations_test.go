@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -338,7 +339,7 @@ func TestInAStickyDirectoryTheDataServerJudgesWhoRemovesADistributedDirectory(t 
 	w.handler.Tree.SetDirectory(sticky)
 	w.handler.Tree.SetDirectory(directory("open", "sticky/given", "fs-0", internalv1.DirectoryReady, 51))
 	deeper := share("deeper", "/deeper", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 3, "1777" })
-	w.handler.Tree.SetShare(deeper)
+	w.handler.Tree.SetShare(fleet.ShareOf(deeper))
 	w.handler.Tree.SetDirectory(directory("deeper", "alices", "", internalv1.DirectoryReady, 52))
 	// Its ShareDirectory says that it is alice's. Its data server may know that she gave it to bob.
 	if _, status := w.do(bob, at("/open/sticky", rmdir("given"))...); status != nfsv4.NFS4_OK {

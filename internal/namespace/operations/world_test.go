@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -126,7 +127,7 @@ func newWorld(t testing.TB) *world {
 			}
 		}),
 	} {
-		tr.SetShare(s)
+		tr.SetShare(fleet.ShareOf(s))
 	}
 	for i, serves := range [][]string{{"open", "open2", "single", "limited"}, {}} {
 		d := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: naming.DataServer("fs", int32(i))}}

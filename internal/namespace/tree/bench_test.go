@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 )
 
 // full is a tree with 10,000 junctions in one directory.
 func full(b *testing.B) *Tree {
 	b.Helper()
 	tr := New("fs")
-	tr.SetShare(newShare("s", "/s", 0, nil))
+	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
 	for i := range 10_000 {
 		tr.SetDirectory(newDirectory("s", fmt.Sprintf("d%05d", i), "fs-0", internalv1.DirectoryReady, i+1))
 	}

@@ -2,19 +2,8 @@ package tree
 
 import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 )
-
-// tenantOf is the Kubernetes namespace that a share counts for (naming.TenantOf), "" if it is the FileServer's own. The share is in the
-// FileServer's namespace, or known by its key as there.
-func tenantOf(o *v1alpha1.FileShare) string {
-	tenant, _ := naming.ShareOfKey("", o.Name)
-	if claim := o.Spec.ClaimRef.Namespace; tenant == "" && claim != o.Namespace {
-		return claim
-	}
-	return tenant
-}
 
 // Full is a limit on directories that leaves no room for another, FullNot if none is reached.
 type Full string

@@ -6,6 +6,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -21,12 +22,13 @@ func TestDirectoriesHaveTheLimitsOfTheFileServer(t *testing.T) {
 		}
 	}
 	add := func(key string, edit ...func(*v1alpha1.FileShare)) *Share {
-		share := builders.FileShare("ns", key, "fs").Path("/" + key).Build()
+		namespace, name := naming.ShareOfKey("ns", key)
+		share := builders.FileShare(namespace, name, "fs").OnNamespace("ns").Path("/" + key).Build()
 		for _, e := range edit {
 			e(share)
 		}
-		limited.SetShare(share)
-		s := NewShare(share)
+		limited.SetShare(fleet.ShareOf(share))
+		s := NewShare(fleet.ShareOf(share))
 		return s
 	}
 	own := add("own")

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 )
 
 // Nobody is the user and group that squashed callers become, as in ganesha.
@@ -66,19 +65,18 @@ type Access struct {
 	Squash   v1alpha1.Squash
 }
 
-// NewShare takes what the tree needs from a FileShare of the API, which has the schema's defaults.
-func NewShare(o *v1alpha1.FileShare) *Share {
+// NewShare takes what the tree needs from a share, which has the schema's defaults.
+func NewShare(o fleet.Share) *Share {
 	s := &Share{
-		Name: o.Name, UID: string(o.UID), Path: o.Spec.Path, Generation: o.Generation, Tenant: tenantOf(o),
-		Single: o.Spec.Layout == v1alpha1.LayoutSingle, Depth: int(o.Spec.Depth), MaxDirectories: int(o.Spec.MaxDirectories), IgnoreDataOn: o.Spec.IgnoreDataOn,
-		Owner: uint32(*o.Spec.UID), Group: uint32(*o.Spec.GID), Mode: ParseMode(o.Spec.Mode), Created: o.CreationTimestamp.Time,
-		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
+		Name: o.Key, UID: o.UID, Path: o.Path, Generation: o.Generation, Tenant: o.Tenant,
+		Single: o.Layout == v1alpha1.LayoutSingle, Depth: int(o.Depth), MaxDirectories: int(o.MaxDirectories), IgnoreDataOn: o.IgnoreDataOn,
+		Owner: uint32(*o.UserID), Group: uint32(*o.GroupID), Mode: ParseMode(o.Mode), Created: o.Created,
+		InventoryGeneration: o.InventoryGeneration, Inventoried: o.Inventoried, AcceptedLosses: o.AcceptedLosses,
 	}
-	s.AcceptedLosses = o.Spec.AcceptedLosses
-	if o.Spec.Access == nil {
+	if o.Access == nil {
 		s.rules = []rule{{nodes: true, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
 	}
-	for _, r := range o.Spec.Access {
+	for _, r := range o.Access {
 		s.rules = append(s.rules, newRule(r))
 	}
 	return s
@@ -141,16 +139,6 @@ func ParseMode(text string) uint32 {
 func FormatMode(mode uint32) string {
 	text := strconv.FormatUint(uint64(mode&0o7777), 8)
 	return strings.Repeat("0", max(0, 4-len(text))) + text
-}
-
-// PathsConflict tells whether two share paths are equal or one lies in the other.
-func PathsConflict(a, b string) bool {
-	return a == b || liesIn(a, b) || liesIn(b, a)
-}
-
-// liesIn tells whether path is below another. No text is made for it: thousands of paths are compared with each other.
-func liesIn(path, other string) bool {
-	return len(path) > len(other) && path[len(other)] == '/' && path[:len(other)] == other
 }
 
 // older orders shares by age, then by name.

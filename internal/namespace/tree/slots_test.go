@@ -5,6 +5,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -21,7 +22,7 @@ func TestAMkdirGoesToNoServerThatTakesNothing(t *testing.T) {
 		"another was given up":      {share: func(s *v1alpha1.FileShareSpec) { s.IgnoreDataOn = []string{"fs-1"} }, ready: true},
 	} {
 		tr := New("fs")
-		tr.SetShare(newShare("s", "/s", 0, tc.share))
+		tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, tc.share)))
 		server := &internalv1.DataServer{Spec: internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: "10.0.0.1:2049", Volumes: 1}}
 		server.Name, server.Status.Conditions = "fs-0", builders.ReadyConditions()
 		if tc.server != nil {

@@ -10,7 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/fleet"
 )
 
 // Tree is the namespace of one FileServer. All methods may be called at any time
@@ -66,22 +66,22 @@ func New(fileServer string) *Tree {
 	return t
 }
 
-// SetShare takes the newest state of a FileShare: it is shown unless it is being
-// deleted, belongs to another FileServer (of another Kubernetes namespace, maybe), or an older share is in its way.
-func (t *Tree) SetShare(o *v1alpha1.FileShare) {
-	if !o.DeletionTimestamp.IsZero() || o.Spec.FileServerRef.Name != t.fileServer || naming.IsForeign(o) {
-		t.DeleteShare(o.Name)
+// SetShare takes the newest state of a share of the FileServer's Kubernetes namespace. It is shown unless it is being
+// deleted, belongs to another FileServer, or its path conflicts with that of an older share.
+func (t *Tree) SetShare(o fleet.Share) {
+	if o.Deleting || o.FileServer != t.fileServer {
+		t.DeleteShare(o.Key)
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	share := NewShare(o)
 	share.nodes = &t.clients
-	t.shares[o.Name] = share
+	t.shares[o.Key] = share
 	t.remount()
 }
 
-// DeleteShare forgets a FileShare. Its ShareDirectories stay known until they are deleted themselves.
+// DeleteShare forgets a share, by its key. Its ShareDirectories stay known until they are deleted themselves.
 func (t *Tree) DeleteShare(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -103,7 +104,7 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 					s.Spec.Mode = "0700"
 				}
 				shares[name] = s
-				live.SetShare(s)
+				live.SetShare(fleet.ShareOf(s))
 			case 1:
 				delete(shares, name)
 				live.DeleteShare(name)
@@ -140,7 +141,7 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 			rebuilt.SetDirectory(r)
 		}
 		for _, s := range shares {
-			rebuilt.SetShare(s)
+			rebuilt.SetShare(fleet.ShareOf(s))
 		}
 		if diff := cmp.Diff(dump(rebuilt), dump(live)); diff != "" {
 			t.Fatalf("round %d (-rebuilt +live):\n%s", round, diff)
@@ -153,7 +154,7 @@ func TestATreeBuiltByEventsIsTheTreeBuiltAtOnce(t *testing.T) {
 
 func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 	tr := New("fs")
-	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
+	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 })))
 	for i := range 20000 {
 		tr.SetDirectory(newDirectory("s", fmt.Sprintf("p%d/d%d", i%10, i), "fs-0", internalv1.DirectoryReady, i+1))
 	}
@@ -191,7 +192,7 @@ func TestEveryNodeHasItsOwnHandleFileIDAndCookie(t *testing.T) {
 
 func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 sections 4.2.2 and 5.8.2.4
 	tr := New("fs")
-	tr.SetShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 }))
+	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 })))
 	tr.SetDirectory(newDirectory("s", "p", "", internalv1.DirectoryReady, 1))
 	before := idOf(tr, "/s/p")
 	tr.DeleteDirectory("s", "p", "uid-sp")
@@ -205,7 +206,7 @@ func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 se
 	tr.DeleteShare("s")
 	other := newShare("s", "/s", 0, nil)
 	other.UID = "another"
-	tr.SetShare(other)
+	tr.SetShare(fleet.ShareOf(other))
 	if idOf(tr, "/s") == root {
 		t.Error("a share that was made again has the handle of the one that is gone")
 	}
@@ -213,7 +214,7 @@ func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 se
 
 func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
 	tr := New("fs")
-	tr.SetShare(newShare("s", "/s", 0, nil))
+	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
 	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 1))
 	id := idOf(tr, "/s/a")
 	for at := range len(id) - 3 {
@@ -231,7 +232,7 @@ func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
 func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 	build := func(events ...func(*Tree)) uint64 {
 		tr := New("fs")
-		tr.SetShare(newShare("s", "/s", 0, nil))
+		tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
 		for _, e := range events {
 			e(tr)
 		}
@@ -267,7 +268,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 	if got := build(add("a", 1), func(tr *Tree) {
 		s := newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Mode = "0700" })
 		s.Generation = 2
-		tr.SetShare(s)
+		tr.SetShare(fleet.ShareOf(s))
 	}); got == a {
 		t.Error("another mode looks like the old one")
 	}
@@ -275,7 +276,7 @@ func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
 
 func TestStatesThatArriveLateAreIgnored(t *testing.T) {
 	tr := New("fs")
-	tr.SetShare(newShare("s", "/s", 0, nil))
+	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
 	shown := func() bool { _, ok := tr.Lookup(idOf(tr, "/s"), "a"); return ok }
 	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 5))
 	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryCreating, 4))
@@ -310,35 +311,35 @@ func TestOfSharesWithConflictingPathsTheOldestExists(t *testing.T) {
 			t.Errorf("%s: %s", what, diff)
 		}
 	}
-	tr.SetShare(newShare("young", "/a/b", time.Hour, nil))
+	tr.SetShare(fleet.ShareOf(newShare("young", "/a/b", time.Hour, nil)))
 	step("alone", "young")
-	tr.SetShare(newShare("old", "/a", 2*time.Hour, nil))
+	tr.SetShare(fleet.ShareOf(newShare("old", "/a", 2*time.Hour, nil)))
 	step("the older is above it", "old")
-	tr.SetShare(newShare("twin", "/a", 2*time.Hour, nil))
+	tr.SetShare(fleet.ShareOf(newShare("twin", "/a", 2*time.Hour, nil)))
 	step("of the same age the first name counts", "old")
-	tr.SetShare(newShare("beside", "/ab", time.Minute, nil))
+	tr.SetShare(fleet.ShareOf(newShare("beside", "/ab", time.Minute, nil)))
 	step("a longer name is no conflict", "beside", "old")
 	tr.DeleteShare("old")
 	step("the next takes its place", "beside", "twin")
 	gone := newShare("twin", "/a", 2*time.Hour, nil)
 	now := metav1.NewTime(born)
 	gone.DeletionTimestamp = &now
-	tr.SetShare(gone)
+	tr.SetShare(fleet.ShareOf(gone))
 	step("one that is being deleted does not count", "beside", "young")
 	other := newShare("beside", "/ab", time.Minute, func(s *v1alpha1.FileShareSpec) { s.FileServerRef.Name = "other" })
-	tr.SetShare(other)
+	tr.SetShare(fleet.ShareOf(other))
 	step("nor one of another FileServer", "young")
 }
 
 func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
-	s := NewShare(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
+	s := NewShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.0.0.7"}, Squash: v1alpha1.SquashAll},
 			{Clients: []string{"10.0.0.9"}, Ports: v1alpha1.PortsReserved},
 			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsAny},
 			{Clients: []string{"12.0.0.1"}, Ports: "Unheard-of"},
 		}
-	}))
+	})))
 	for client, want := range map[string]string{
 		"10.0.0.7": "{ReadOnly:false Squash:All} true", "10.0.0.8": "{ReadOnly:true Squash:} true", "fd00::1": "{ReadOnly:true Squash:} true",
 		"::ffff:10.0.0.7": "{ReadOnly:false Squash:All} true", "11.0.0.1": "{ReadOnly:false Squash:} false", "fd00::1%eth0": "{ReadOnly:true Squash:} true",
@@ -361,14 +362,14 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 
 func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 	tr := New("fs")
-	tr.SetShare(newShare("open", "/open", 0, nil))
-	tr.SetShare(newShare("ruled", "/ruled", 0, func(s *v1alpha1.FileShareSpec) {
+	tr.SetShare(fleet.ShareOf(newShare("open", "/open", 0, nil)))
+	tr.SetShare(fleet.ShareOf(newShare("ruled", "/ruled", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.244.3.5"}, Squash: v1alpha1.SquashAll},
 			{Clients: []string{v1alpha1.ClientNodes, "172.16.0.0/12"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsReserved},
 			{Clients: []string{"0.0.0.0/0"}},
 		}
-	}))
+	})))
 	server := func(name string, networks ...string) *internalv1.DataServer {
 		o := &internalv1.DataServer{Spec: internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, NodeNetworks: networks}}
 		o.Name = name
@@ -420,7 +421,7 @@ func TestARuleThatThisVersionDoesNotKnowLetsNoLaterOneDecide(t *testing.T) {
 			s.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.1"}}, unknown, {Clients: []string{"0.0.0.0/0"}}}
 		})
 		for from, want := range map[string]bool{"10.0.0.1": true, "10.0.0.7": false, "10.0.0.8": false} {
-			if _, ok := NewShare(s).Access(netip.MustParseAddr(from), 50000); ok != want {
+			if _, ok := NewShare(fleet.ShareOf(s)).Access(netip.MustParseAddr(from), 50000); ok != want {
 				t.Errorf("%s: %s is let in: %v", name, from, ok)
 			}
 		}
