@@ -12,7 +12,7 @@ source hack/environment.sh
 name=${HOWDAH_E2E_LAB:-howdah-e2e}
 # The times that the suite holds to are for machines of their own; here three nodes, the control
 # plane and the tests share two cores. The goals are printed beside the figures all the same.
-export HOWDAH_E2E_PATIENCE=${HOWDAH_E2E_PATIENCE:-4}
+export HOWDAH_E2E_TIMEOUT_FACTOR=${HOWDAH_E2E_TIMEOUT_FACTOR:-4}
 # 2,000 directories, and a walk over 640 of them, take five minutes here; internal/namespace makes 2,000 on a real API server in every run.
 export HOWDAH_E2E_DIRECTORIES=${HOWDAH_E2E_DIRECTORIES:-300}
 

@@ -32,7 +32,7 @@ integration_packages() {
     awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/test/(chart|hostile|monitoring)$" {print $1}'
 }
 unit_packages() {
-  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels -e /test/ceph |
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels -e /test/ceph -e /test/argocd -e /test/plugin |
     grep -vxFf <(integration_packages; echo none)
 }
 

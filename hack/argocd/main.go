@@ -1,6 +1,6 @@
-// Command argocd is the part of Argo CD that judges and syncs, in one binary: the controllers of Applications and ApplicationSets, the
-// repository server, the API server and what Git asks for a password, chosen by the name it is called by. Argo CD's own main has the CLI,
-// too, which nobody asks anything here; the module has no web pages.
+// Command argocd is the part of Argo CD that compares and syncs, in one binary: the controllers of Applications and ApplicationSets, the
+// repository server, the API server and Git's password helper. The name that it is called by selects one. Argo CD's own main also has the
+// CLI, which is not needed here; the module has no web pages.
 package main
 
 import (

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the real Argo CD, without its web pages, beside the cluster that KUBECONFIG names, and a command as long as it
-# runs. Everything listens on this machine's loopback addresses, or those of the network namespace that this is started in.
+# Runs a command beside the real Argo CD, without its web pages, for the cluster of KUBECONFIG. Everything listens on the loopback addresses
+# of the network namespace that this is started in.
 #
-#   hack/argocd/run.sh build              builds it, and ends: some 8 minutes on two cores the first time
-#   hack/argocd/run.sh FOLDER COMMAND…    FOLDER has Git repositories: git://127.0.0.1/NAME
+#   hack/argocd/run.sh build              only builds Argo CD: 8 minutes on two cores the first time
+#   hack/argocd/run.sh FOLDER COMMAND…    serves the Git repositories of FOLDER as git://127.0.0.1/NAME, runs the command, stops everything
 #
-# Its logs are in HOWDAH_ARGOCD_LOGS, by default .test-results/argocd.
+# The logs are in HOWDAH_ARGOCD_LOGS, by default .test-results/argocd.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source hack/environment.sh
@@ -19,10 +19,10 @@ build() {
   exec 9>"$bin/.lock"
   flock 9
   if [ ! -x "$bin/argocd" ]; then
-    echo "building Argo CD, some 8 minutes on two cores if nothing of it was compiled before" >&2
+    echo "building Argo CD; this takes 8 minutes on two cores the first time" >&2
     remind "building Argo CD" nice -n 5 go -C hack/argocd build -ldflags='-s -w' -o "$bin/argocd.new" .
     for program in "${programs[@]}"; do ln -sfn argocd "$bin/$program"; done
-    # The repository server calls it by name.
+    # The repository server runs it by its name.
     install -m 0755 "$(go -C hack/argocd list -m -f '{{.Dir}}' github.com/argoproj/argo-cd/v3)/hack/git-verify-wrapper.sh" "$bin"
     ln -sfn "$(hack/tools/build.sh helm)" "$bin/helm"
     ln -sfn "$(hack/tools/build.sh kustomize)" "$bin/kustomize"
@@ -50,12 +50,12 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
-# What an installation has of objects: those of the module's own manifests, and the two things that its API server makes.
+# The objects of an installation: those of the module's own manifests, and two that Argo CD's API server makes otherwise.
 manifests=$(GOFLAGS=-mod=mod GOPROXY=off go -C hack/argocd list -m -f '{{.Dir}}' github.com/argoproj/argo-cd/v3)/manifests
 kubectl apply --server-side --field-manager=argocd -k "$manifests/crds" >/dev/null
 kubectl create namespace argocd --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 kubectl apply --namespace argocd --server-side --field-manager=argocd -k "$manifests/base/config" >/dev/null
-# Of an object that has no conditions yet kubectl does not wait for one: it fails ("conditions accessor error").
+# kubectl wait fails if an object has no conditions yet ("conditions accessor error").
 established() {
   kubectl wait --for=condition=Established crd/applications.argoproj.io crd/appprojects.argoproj.io crd/applicationsets.argoproj.io --timeout=60s
 }
@@ -84,7 +84,7 @@ start() {
 }
 mkdir -p "$scratch"/{tls,ssh,gpg,home,tmp}
 export ARGOCD_TLS_DATA_PATH=$scratch/tls ARGOCD_SSH_DATA_PATH=$scratch/ssh ARGOCD_GPG_DATA_PATH=$scratch/gpg ARGOCD_GPG_ENABLED=false
-# Destinations in Git say https://kubernetes.default.svc, as they would inside of the cluster.
+# Applications name https://kubernetes.default.svc as their destination, as they do inside a cluster.
 export ARGOCD_FAKE_IN_CLUSTER=true
 inside=(env "PATH=$bin:$PATH" "HOME=$scratch/home" "TMPDIR=$scratch/tmp" "ARGOCD_ASK_PASS_SOCK=$scratch/ask-pass.sock")
 start git git daemon --listen=127.0.0.1 --base-path="$repositories" --export-all --reuseaddr
@@ -95,15 +95,15 @@ start application-controller "${inside[@]}" "$bin/argocd-application-controller"
   --repo-server 127.0.0.1:8081 --repo-server-plaintext
 start applicationset-controller "${inside[@]}" "$bin/argocd-applicationset-controller" --logformat text --namespace argocd \
   --argocd-repo-server 127.0.0.1:8081 --repo-server-plaintext --metrics-addr 127.0.0.1:8085 --probe-addr 127.0.0.1:8086 --webhook-addr 127.0.0.1:7000
-# Who reaches this loopback address may do everything, as who can read KUBECONFIG may.
+# Without authentication: who reaches this loopback address can read KUBECONFIG as well.
 start server "${inside[@]}" "$bin/argocd-server" --logformat text --namespace argocd --redis 127.0.0.1:6379 --repo-server 127.0.0.1:8081 \
   --repo-server-plaintext --insecure --disable-auth --address 127.0.0.1 --port 8080 --metrics-address 127.0.0.1 --metrics-port 8087 --dex-server 127.0.0.1:1
 
-# What can't start ends at once.
+# A part that can't start ends at once.
 sleep 5
 for pid in "${running[@]}"; do
   if ! kill -0 "$pid" 2>/dev/null; then
-    echo "argocd: a part of it has ended; see $logs:" >&2
+    echo "argocd: a part of Argo CD has ended; see $logs:" >&2
     tail -n 5 "$logs"/*.log >&2
     exit 1
   fi

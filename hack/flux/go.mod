@@ -1,5 +1,5 @@
-// The engine of Flux's kustomize-controller for hack/argocd/story.sh. A module of its own: it brings kubectl and kustomize along, which must
-// not reach the operator's go.mod.
+// The engine of Flux's kustomize-controller for test/argocd. It is a module of its own because it needs kubectl and kustomize, which must
+// not be in the operator's go.mod.
 module github.com/howdah/howdah/hack/flux
 
 go 1.26.0

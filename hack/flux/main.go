@@ -1,7 +1,6 @@
-// Command flux keeps the manifests of a folder in a cluster as Flux's kustomize-controller does, with the controller's own engine
-// (github.com/fluxcd/pkg/ssa, and kstatus for what is ready), and without its Kustomization objects and sources: the controller itself has
-// the SDKs of four clouds in it, for the keys of secrets. It says what it does, and ends with 1 if an object that nobody
-// edited was not as it is in the folder.
+// Command flux applies the manifests of a folder again and again, as Flux's kustomize-controller does. It uses the controller's own engine
+// (github.com/fluxcd/pkg/ssa, and kstatus for readiness) without Kustomization objects and sources: the controller itself needs the SDKs of
+// four clouds. It prints what it does, and exits with 1 if a later application had to change an object.
 //
 //	flux -namespace team-b -for 2m FOLDER
 package main
@@ -33,10 +32,10 @@ import (
 const interval = 5 * time.Second
 
 func main() {
-	namespace := flag.String("namespace", "default", "where the manifests go")
-	duration := flag.Duration("for", 2*time.Minute, "how long they must stay as they are")
-	timeout := flag.Duration("timeout", 10*time.Minute, "how long they may take to be ready")
-	edited := flag.Bool("edited", false, "somebody edited an object by hand: the first application must undo that")
+	namespace := flag.String("namespace", "default", "namespace of the objects")
+	duration := flag.Duration("for", 2*time.Minute, "how long no application may have to change an object")
+	timeout := flag.Duration("timeout", 10*time.Minute, "how long the objects may take to become ready")
+	edited := flag.Bool("edited", false, "an object was edited by hand: the first application must undo that")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	if flag.NArg() != 1 {
@@ -49,7 +48,7 @@ func main() {
 	}
 }
 
-// keep applies the folder, waits until all is ready, and applies it again for as long as is said.
+// keep applies the folder, waits until everything is ready, and applies it again until the duration is over.
 func keep(ctx context.Context, folder, namespace string, duration, timeout time.Duration, edited bool) error {
 	objects, err := read(folder, namespace)
 	if err != nil {
@@ -72,14 +71,14 @@ func keep(ctx context.Context, folder, namespace string, duration, timeout time.
 	if err != nil {
 		return err
 	}
-	fmt.Println("applied:", said(changes, func(*ssa.ChangeSetEntry) bool { return true }))
-	if undone := said(changes, isChange); edited && undone == "" {
-		return errors.New("an edit by hand was not undone")
+	fmt.Println("applied:", list(changes, func(*ssa.ChangeSetEntry) bool { return true }))
+	if undone := list(changes, isChange); edited && undone == "" {
+		return errors.New("the edit by hand was not undone")
 	}
 	if err := manager.WaitForSetWithContext(ctx, changes.ToObjMetadataSet(), ssa.WaitOptions{Interval: time.Second, Timeout: timeout, FailFast: true}); err != nil {
-		return fmt.Errorf("waiting until all is ready: %w", err)
+		return fmt.Errorf("waiting until everything is ready: %w", err)
 	}
-	fmt.Printf("all is ready (kstatus: Current) after %.1f s\n", time.Since(started).Seconds())
+	fmt.Printf("everything is ready (kstatus: Current) after %.1f s\n", time.Since(started).Seconds())
 
 	rounds := 0
 	for end := time.Now().Add(duration); time.Now().Before(end); rounds++ {
@@ -92,28 +91,28 @@ func keep(ctx context.Context, folder, namespace string, duration, timeout time.
 		if err != nil {
 			return err
 		}
-		if drift := said(changes, isChange); drift != "" {
-			return fmt.Errorf("not as it is in the folder any more, after %d rounds: %s", rounds, drift)
+		if drift := list(changes, isChange); drift != "" {
+			return fmt.Errorf("after %d applications without a change, this one changed objects: %s", rounds, drift)
 		}
 	}
-	fmt.Printf("%d times in %s all was as it is in the folder\n", rounds, duration)
+	fmt.Printf("%d applications in %s changed nothing\n", rounds, duration)
 	return nil
 }
 
 func isChange(entry *ssa.ChangeSetEntry) bool { return entry.Action != ssa.UnchangedAction }
 
-// said are the entries that are wanted, in words.
-func said(changes *ssa.ChangeSet, wanted func(*ssa.ChangeSetEntry) bool) string {
+// list describes the entries that match.
+func list(changes *ssa.ChangeSet, matches func(*ssa.ChangeSetEntry) bool) string {
 	var all []string
 	for i := range changes.Entries {
-		if wanted(&changes.Entries[i]) {
+		if matches(&changes.Entries[i]) {
 			all = append(all, changes.Entries[i].String())
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
-// read reads the manifests of a folder and gives them a namespace.
+// read reads the manifests of a folder and sets their namespace.
 func read(folder, namespace string) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {

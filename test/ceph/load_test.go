@@ -3,7 +3,6 @@ package ceph
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -122,21 +121,17 @@ func parsePauses(output string) pauses {
 	return p
 }
 
-// within reports a time beside its goal, and fails the spec if the goal is missed by more than the suite's patience on a machine that has
-// CPU to spare; on another one, and where much of it was stolen while the time was taken, the measurement is not judged.
+// within reports a time beside its goal. It fails the spec if the time is over the goal by more than HOWDAH_E2E_TIMEOUT_FACTOR. The time is
+// not judged if the machine has no CPU to spare, or if much of its CPU time was stolen meanwhile.
 func within(what string, took, goal time.Duration, stolen float64) {
 	GinkgoHelper()
-	patience := 1.0
-	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
-		var err error
-		patience, err = strconv.ParseFloat(text, 64)
-		Expect(err).NotTo(HaveOccurred(), "HOWDAH_E2E_PATIENCE=%q: want a number of at least 1", text)
-	}
+	factor, err := spare.TimeoutFactor(1)
+	Expect(err).NotTo(HaveOccurred())
 	share, err := spare.Share(500 * time.Millisecond)
 	if err != nil {
 		share = 1
 	}
-	verdict, failed := spare.Judge(took, goal, patience, spare.Room{Share: share, Stolen: stolen})
+	verdict, failed := spare.Judge(took, goal, factor, spare.Room{Share: share, Stolen: stolen})
 	AddReportEntry(what, verdict, ReportEntryVisibilityAlways)
 	Expect(failed).To(BeFalse(), "%s: %s", what, verdict)
 }

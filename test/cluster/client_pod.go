@@ -9,16 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClientLabel marks client pods; they keep off one another's nodes.
+// ClientLabel marks client pods; the scheduler puts them on different nodes.
 const ClientLabel = "howdah.io/test-client"
 
-// ClientPod describes a pod that mounts claims and sleeps.
+// ClientPod describes a pod that mounts claims.
 type ClientPod struct {
 	Name string
 	// Claims maps mount paths to claims.
 	Claims map[string]string
 	// NodeSelector restricts the nodes; nil means any that has no other client pod.
 	NodeSelector map[string]string
+	// Command is what the pod runs, once: it is not restarted. By default it sleeps.
+	Command []string
 }
 
 // RunClient creates a client pod and does not wait for it.
@@ -46,6 +48,10 @@ func (c *Cluster) RunClient(ctx context.Context, want ClientPod) error {
 			}},
 		}}
 	}
+	if want.Command != nil {
+		pod.Spec.Containers[0].Command = want.Command
+		pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
 	for path, claim := range want.Claims {
 		name := fmt.Sprintf("volume-%d", len(pod.Spec.Volumes))
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -56,7 +62,7 @@ func (c *Cluster) RunClient(ctx context.Context, want ClientPod) error {
 	return c.Create(ctx, pod)
 }
 
-// WaitPodReady waits until a pod is Ready; its error tells the pod's state.
+// WaitPodReady waits until a pod is Ready; its error has the pod's state.
 func (c *Cluster) WaitPodReady(ctx context.Context, name string) error {
 	return WaitFor(ctx, "pod "+name, func(ctx context.Context) error {
 		pod := &corev1.Pod{}

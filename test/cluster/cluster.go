@@ -20,8 +20,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// PollInterval is the time between two looks at something that is waited for.
-// Tests with a limit of a few seconds depend on its being short.
+// PollInterval is the time between two polls of a condition. Tests with a timeout of a few seconds need it to be short.
 const PollInterval = 200 * time.Millisecond
 
 // Cluster is a cluster with Howdah installed.
@@ -36,6 +35,15 @@ type Cluster struct {
 // Connect uses KUBECONFIG and makes a new Kubernetes namespace whose name starts with prefix.
 // CLIENT_IMAGE names the image of client pods; it must be present on the nodes.
 func Connect(ctx context.Context, prefix string) (*Cluster, error) {
+	return connect(ctx, metav1.ObjectMeta{GenerateName: prefix + "-"})
+}
+
+// ConnectTo is Connect for a namespace of a given name, which it makes unless it is there.
+func ConnectTo(ctx context.Context, namespace string) (*Cluster, error) {
+	return connect(ctx, metav1.ObjectMeta{Name: namespace})
+}
+
+func connect(ctx context.Context, meta metav1.ObjectMeta) (*Cluster, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster: set KUBECONFIG (make lab-up prints it): %w", err)
@@ -53,12 +61,10 @@ func Connect(ctx context.Context, prefix string) (*Cluster, error) {
 	if image == "" {
 		return nil, errors.New("CLIENT_IMAGE is not set: name an image with a shell that the nodes have, e.g. the server image")
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: prefix + "-",
-		// Data servers need capabilities beyond the baseline level (docs/operate/security.md).
-		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
-	}}
-	if err := c.Create(ctx, namespace); err != nil {
+	// Data servers need capabilities beyond the baseline level (docs/operate/security.md).
+	meta.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
+	namespace := &corev1.Namespace{ObjectMeta: meta}
+	if err := c.Create(ctx, namespace); err != nil && (meta.Name == "" || !apierrors.IsAlreadyExists(err)) {
 		return nil, fmt.Errorf("make a namespace: %w", err)
 	}
 	return &Cluster{Client: c, Namespace: namespace.Name, ClientImage: image}, nil

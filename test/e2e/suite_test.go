@@ -15,6 +15,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/cluster"
+	"github.com/howdah/howdah/test/spare"
 )
 
 const (
@@ -50,10 +51,8 @@ func TestE2E(t *testing.T) {
 	SetDefaultEventuallyTimeout(bound(time.Minute))
 	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
 	var err error
-	if text := os.Getenv("HOWDAH_E2E_PATIENCE"); text != "" {
-		if patience, err = strconv.ParseFloat(text, 64); err != nil || patience < 1 {
-			t.Fatalf("HOWDAH_E2E_PATIENCE=%q: want a number of at least 1", text)
-		}
+	if timeoutFactor, err = spare.TimeoutFactor(1); err != nil {
+		t.Fatal(err)
 	}
 	if text := os.Getenv("HOWDAH_E2E_DIRECTORIES"); text != "" {
 		if total, err = strconv.Atoi(text); err != nil || total < 60 || total%10 != 0 {

@@ -9,16 +9,15 @@ const (
 	// leastShare of a CPU that one more process must get for a time to be judged: beside an idle lab it gets more,
 	// beside eight endless loops on two CPUs a quarter.
 	leastShare = 0.4
-	// mostStolen is how much of all CPUs' time other machines of the same host may have had. Figures for documents are held to less
-	// (test/scale); here a time is only to have failed where the machine is not the reason.
+	// mostStolen is the part of all CPUs' time that other machines of the same host may have had. test/scale, whose figures are published,
+	// has a lower limit.
 	mostStolen = 0.1
-	// mostSlack bounds how long a test that will not pass goes on. Beside eight endless loops on two CPUs, three nodes
-	// and their control plane are some four times slower.
+	// mostSlack limits how long a failing test goes on. Beside eight endless loops on two CPUs, three nodes and their control plane are
+	// about four times slower.
 	mostSlack = 5
 )
 
-// Slack is by how much a bound of a wait is to be longer than what an idle machine needs. Such bounds only end
-// what would never end; they say nothing about speed.
+// Slack is the factor by which a timeout is longer than what an idle machine needs. Such timeouts only end what hangs; they are no goals.
 func Slack(share float64) float64 { return min(2/max(share, 0.01), mostSlack) }
 
 // Room is what a machine has left for one thing more.
@@ -29,7 +28,7 @@ type Room struct {
 	Stolen float64
 }
 
-// Busy tells why times that were taken there are not judged; nothing if they are.
+// Busy is why times measured there are not judged; "" if they are.
 func (r Room) Busy() string {
 	switch {
 	case r.Share < leastShare:
@@ -40,9 +39,9 @@ func (r Room) Busy() string {
 	return ""
 }
 
-// Judge compares a time with its goal. It has failed if it is beyond the goal by more than the factor patience
-// on a machine that has CPU to spare; on another one nothing is judged. Room is of the time when it was taken.
-func Judge(took, goal time.Duration, patience float64, room Room) (verdict string, failed bool) {
+// Judge compares a time with its goal. It has failed if it is over factor times the goal on a machine that has CPU to spare; on a busy
+// machine nothing is judged. Room is what the machine had left while the time was measured.
+func Judge(took, goal time.Duration, factor float64, room Room) (verdict string, failed bool) {
 	shown := took.Round(10 * time.Millisecond)
 	switch {
 	case took <= goal:
@@ -50,5 +49,5 @@ func Judge(took, goal time.Duration, patience float64, room Room) (verdict strin
 	case room.Busy() != "":
 		return fmt.Sprintf("%s (goal %s: NOT JUDGED, %s)", shown, goal, room.Busy()), false
 	}
-	return fmt.Sprintf("%s (goal %s: NOT MET)", shown, goal), float64(took) > float64(goal)*patience
+	return fmt.Sprintf("%s (goal %s: NOT MET)", shown, goal), float64(took) > float64(goal)*factor
 }
