@@ -36,8 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClaimReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientResult"):
 		return &apiv1alpha1.ClientResultApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("DataHandOver"):
-		return &apiv1alpha1.DataHandOverApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DataHandover"):
+		return &apiv1alpha1.DataHandoverApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Dataset"):
 		return &apiv1alpha1.DatasetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryMoves"):

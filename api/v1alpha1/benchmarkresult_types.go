@@ -2,18 +2,18 @@ package v1alpha1
 
 // BenchmarkResult is the outcome of a run. Ratios are decimal strings.
 type BenchmarkResult struct {
-	// verdict is Passed if the mean AU is at or above 90 %, and Invalid if the run says nothing about the
-	// share because clients were short of CPU. Clients must tolerate new values.
+	// verdict is Passed if the mean accelerator utilization (AU) is at least 90 %, Failed if it is less, and Invalid if
+	// clients lacked CPU, so that the result does not measure the share. API clients must tolerate new values.
 	// +required
 	Verdict Verdict `json:"verdict,omitempty"`
 
-	// message tells why the verdict is Invalid.
+	// message is why the verdict is Invalid.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// label tells what the result may be called. It is never an MLPerf result.
+	// label is what the result may be called. It is never an MLPerf result.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
@@ -23,7 +23,7 @@ type BenchmarkResult struct {
 	// +required
 	Engine Engine `json:"engine,omitempty"`
 
-	// accelerators is the number of accelerators emulated.
+	// accelerators is the number of emulated accelerators.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Accelerators int32 `json:"accelerators,omitempty"`
@@ -34,13 +34,13 @@ type BenchmarkResult struct {
 	// +required
 	AUPercent string `json:"auPercent,omitempty"`
 
-	// samplesPerSecond is the mean over the epochs of the sum over the accelerators.
+	// samplesPerSecond is the sum over the accelerators, averaged over the epochs.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +required
 	SamplesPerSecond string `json:"samplesPerSecond,omitempty"`
 
-	// bytesPerSecond is the mean rate of bytes really read, of all clients.
+	// bytesPerSecond is the mean read rate of all clients together.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
@@ -50,21 +50,21 @@ type BenchmarkResult struct {
 	// +required
 	BytesRead *int64 `json:"bytesRead,omitempty"`
 
-	// perClient is the share of each client.
+	// perClient is the result of each client.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	// +optional
 	PerClient []ClientResult `json:"perClient,omitempty"`
 
-	// perServer is the share of each data server, from the servers' own counters.
+	// perServer is the result of each data server, from the servers' own counters.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	PerServer []ServerResult `json:"perServer,omitempty"`
 
-	// rules are the rules of MLPerf Storage that were looked at.
+	// rules are the rules of MLPerf Storage that were checked.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
@@ -78,15 +78,15 @@ type Verdict string
 
 // Verdicts.
 const (
-	// VerdictPassed: AU is at or above the limit.
+	// VerdictPassed: the accelerator utilization (AU) is at or above the limit.
 	VerdictPassed Verdict = "Passed"
-	// VerdictFailed: AU is below the limit.
+	// VerdictFailed: the accelerator utilization (AU) is below the limit.
 	VerdictFailed Verdict = "Failed"
-	// VerdictInvalid: clients were short of CPU, so that the run says nothing about the share.
+	// VerdictInvalid: clients lacked CPU, so the result does not measure the share.
 	VerdictInvalid Verdict = "Invalid"
 )
 
-// ClientResult is the share of one client.
+// ClientResult is the result of one client.
 type ClientResult struct {
 	// name is the name of the client pod.
 	// +kubebuilder:validation:MinLength=1
@@ -106,20 +106,20 @@ type ClientResult struct {
 	// +required
 	AUPercent string `json:"auPercent,omitempty"`
 
-	// cpuLeftPercent is how much of the CPUs of the client's node was left during the run, in the mean:
-	// "63.20"; unset if that is not known.
+	// cpuIdlePercent is the mean idle CPU time of the client's node during the run, in percent: "63.20". Unset if it is
+	// not known.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
-	CPULeftPercent string `json:"cpuLeftPercent,omitempty"`
+	CPUIdlePercent string `json:"cpuIdlePercent,omitempty"`
 
-	// bytesPerSecond is the mean rate of bytes read by the client.
+	// bytesPerSecond is the client's mean read rate.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 }
 
-// ServerResult is the share of one data server.
+// ServerResult is the result of one data server.
 type ServerResult struct {
 	// name is the name of the data server.
 	// +kubebuilder:validation:MinLength=1
@@ -127,18 +127,18 @@ type ServerResult struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// bytesRead is the number of bytes of READ payload that ganesha counted during the run.
+	// bytesRead is the number of bytes in READ replies that ganesha counted during the run.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	BytesRead *int64 `json:"bytesRead,omitempty"`
 
-	// bytesPerSecond is the mean rate of them.
+	// bytesPerSecond is the mean rate of bytesRead.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 }
 
-// RuleResult tells whether a rule of MLPerf Storage was kept.
+// RuleResult is whether the run kept a rule of MLPerf Storage.
 type RuleResult struct {
 	// name is a short name of the rule.
 	// +kubebuilder:validation:MinLength=1
@@ -146,18 +146,18 @@ type RuleResult struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// state is Kept or Broken. Clients must tolerate new values.
+	// state is Kept or Broken. API clients must tolerate new values.
 	// +required
 	State RuleState `json:"state,omitempty"`
 
-	// message gives the figures.
+	// message has the numbers.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Message string `json:"message,omitempty"`
 }
 
-// RuleState tells whether a rule was kept.
+// RuleState is whether a run kept a rule.
 // +kubebuilder:validation:Enum=Kept;Broken
 type RuleState string
 

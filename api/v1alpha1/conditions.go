@@ -1,29 +1,30 @@
 package v1alpha1
 
-// Conditions of every kind that users write. Reconciling and Stalled are there only while they are true, as Flux and
-// kstatus read them.
+// Conditions of every kind that users create. Reconciling and Stalled exist only while they are True, as Flux and
+// kstatus expect.
 const (
-	// ConditionReady sums up the other conditions of an object; every kind but MLPerfStorageJob has it. It is Unknown
-	// while the object is made for the first time or changed, and False when the user is needed or an outage lasts.
+	// ConditionReady sums up the other conditions of an object. Every kind except MLPerfStorageJob has it. It is
+	// Unknown while the object is created or changed, and False when the user must act or an outage lasts.
 	ConditionReady = "Ready"
-	// ConditionReconciling: something is under way, and nobody has to do anything; the message says what is waited for.
+	// ConditionReconciling: work is in progress and the user need not act. The message says what the operator waits
+	// for.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: nothing will happen until somebody does something; the message says what.
+	// ConditionStalled: nothing happens until the user acts. The message says what to do.
 	ConditionStalled = "Stalled"
-	// ConditionPaused: the operator changes nothing of the object, because it has PausedAnnotation.
+	// ConditionPaused: the operator does not change the object, because it has PausedAnnotation.
 	ConditionPaused = "Paused"
 )
 
 // Conditions of a FileServer.
 const (
-	// FileServerServersAvailable: every data server serves with its present configuration.
+	// FileServerServersAvailable: every data server serves with its current configuration.
 	FileServerServersAvailable = "ServersAvailable"
-	// FileServerNamespaceServersAvailable: at least one namespace server answers at the front door.
+	// FileServerNamespaceServersAvailable: at least one namespace server answers at the address that clients mount.
 	FileServerNamespaceServersAvailable = "NamespaceServersAvailable"
-	// FileServerStorageAvailable: every claim of every data server is bound, large enough, and not refused; or every data server uses the
-	// Ceph file system.
+	// FileServerStorageAvailable: every claim of every data server is bound, large enough and not refused. With Ceph:
+	// every data server uses the Ceph file system.
 	FileServerStorageAvailable = "StorageAvailable"
-	// FileServerConfigApplied: every data server has loaded the exports that the shares ask for.
+	// FileServerConfigApplied: every data server has loaded the exports that the shares need.
 	FileServerConfigApplied = "ConfigApplied"
 )
 
@@ -33,28 +34,31 @@ const (
 	FileSharePlaced = "Placed"
 	// FileShareExported: every data server that owns directories of the share exports it.
 	FileShareExported = "Exported"
-	// FileShareInventoried: no data server can have a directory of the share that has no ShareDirectory. Nothing is placed until then.
+	// FileShareInventoried: every directory of the share on every data server has a ShareDirectory. Until then no
+	// directory is placed.
 	FileShareInventoried = "Inventoried"
-	// FileShareJunctionsResolved: every known directory exists on its owner, and the namespace refers to it.
+	// FileShareJunctionsResolved: every known directory exists on its owner, and the namespace refers clients to it.
 	FileShareJunctionsResolved = "JunctionsResolved"
 	// FileShareClaimAvailable: the ready-made PersistentVolume and its claim exist.
 	FileShareClaimAvailable = "ClaimAvailable"
-	// FileShareQuotaEnforced: the storage keeps the share to spec.quota. It is there only while there is a quota, or one is to go.
+	// FileShareQuotaEnforced: the storage enforces spec.quota. The condition exists only while there is a quota, or one
+	// is being removed.
 	FileShareQuotaEnforced = "QuotaEnforced"
-	// FileShareCloned: all that the snapshot of spec.source had in it is in the share. It is there only with a source, and once it holds it stays so.
+	// FileShareCloned: the share has everything that the snapshot of spec.source has. The condition exists only if
+	// spec.source is set. Once True, it stays True.
 	FileShareCloned = "Cloned"
 )
 
 // Conditions of a FileShareSnapshotSchedule.
 const (
-	// ScheduleClocksAgree: the clocks of the API server, of the operator and of the storage are less than a minute apart. While they are not, none of the
-	// schedule's snapshots is deleted for an age that it does not have by all of them.
+	// ScheduleClocksAgree: the clocks of the API server, the operator and the storage differ by less than a minute.
+	// While they differ more, a snapshot is deleted for its age only if it is old enough by all of these clocks.
 	ScheduleClocksAgree = "ClocksAgree"
 )
 
 // Conditions of an MLPerfStorageJob.
 const (
-	// JobSucceeded is Unknown while the job runs; its reason tells the step.
+	// JobSucceeded is Unknown while the job runs. Its reason is the current step.
 	JobSucceeded = "Succeeded"
 	// JobDatasetReady: the whole dataset is on the share.
 	JobDatasetReady = "DatasetReady"
@@ -62,176 +66,202 @@ const (
 
 // Reasons that several kinds use.
 const (
-	// ReasonReady: nothing is missing.
+	// ReasonReady: everything is in place.
 	ReasonReady = "Ready"
-	// ReasonPaused: the object is paused by its annotation.
+	// ReasonPaused: the object has PausedAnnotation.
 	ReasonPaused = "Paused"
-	// ReasonPending: the first pass has not finished.
+	// ReasonPending: the operator has not finished its first pass over the object.
 	ReasonPending = "Pending"
-	// ReasonProgressing: something that was asked for has not happened yet; the message says what.
+	// ReasonProgressing: a requested change is not complete. The message says what is missing.
 	ReasonProgressing = "Progressing"
-	// ReasonDeleting: the object is being deleted; the message says what it waits for.
+	// ReasonDeleting: the object is being deleted. The message says what the deletion waits for.
 	ReasonDeleting = "Deleting"
-	// ReasonApplyFailed: the API server refuses an object; the message quotes it.
+	// ReasonApplyFailed: the API server refuses an object. The message quotes the error.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonNameTaken: an object of the needed name exists and is not Howdah's.
+	// ReasonNameTaken: an object with the required name exists and does not belong to Howdah.
 	ReasonNameTaken = "NameTaken"
-	// ReasonInvalidSpec: the specification has a fault that the schema can't see; the message names the field.
+	// ReasonInvalidSpec: the specification has an error that the schema can't detect. The message names the field.
 	ReasonInvalidSpec = "InvalidSpec"
 )
 
 // Reasons of a FileServer's conditions.
 const (
-	// ReasonServersNotReady: some data servers do not serve; the message lists them with what each waits for.
+	// ReasonServersNotReady: some data servers do not serve. The message lists them, with what each waits for.
 	ReasonServersNotReady = "ServersNotReady"
 	// ReasonNamespaceServersNotReady: no namespace server is ready.
 	ReasonNamespaceServersNotReady = "NamespaceServersNotReady"
-	// ReasonStorageClassNotFound: spec.storage.volumes.storageClassName names no StorageClass.
+	// ReasonStorageClassNotFound: the StorageClass of spec.storage.volumes.storageClassName does not exist.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	// ReasonClaimsPending: some claims are not bound.
 	ReasonClaimsPending = "ClaimsPending"
-	// ReasonExpansionRefused: spec.storage.volumes.size was raised and the StorageClass can't expand volumes.
+	// ReasonExpansionRefused: spec.storage.volumes.size was increased, but the StorageClass does not allow expansion.
 	ReasonExpansionRefused = "ExpansionRefused"
-	// ReasonVolumeRefused: data servers export nothing, because a volume is not a file system of its own, is another data server's, is not
-	// the one that the server has its data on, or can't be used; the message says which and what to do.
+	// ReasonVolumeRefused: data servers export nothing, because a volume has no file system of its own, belongs to
+	// another data server, is not the volume that has the server's data, or is unusable. The message says which and
+	// what to do.
 	ReasonVolumeRefused = "VolumeRefused"
-	// ReasonCephUnusable: data servers export nothing, because they can't use the Ceph file system of spec.storage.ceph: its Secret, its
-	// monitors, its identity or a user is at fault; the message says which and what to do.
+	// ReasonCephUnusable: data servers export nothing, because they can't use the Ceph file system of
+	// spec.storage.ceph. The cause is its Secret, its monitors, its identity or a user. The message says which and what
+	// to do.
 	ReasonCephUnusable = "CephUnusable"
-	// ReasonStewardFailing: data servers use the Ceph file system, but the steward, which makes places for shares and fences, can't work; the
-	// message says why and what to do.
+	// ReasonStewardFailing: data servers use the Ceph file system, but the steward, which makes directories for shares
+	// and fences clients, can't work. The message says why and what to do.
 	ReasonStewardFailing = "StewardFailing"
-	// ReasonRookNotReady: something is missing or not well that Rook runs or makes for spec.storage.ceph.rook: Rook itself, the CephCluster,
-	// the CephFilesystem, the account or the subvolume group; the message names the object and the next step. Where the condition is True
-	// data servers serve all the same.
+	// ReasonRookNotReady: something that Rook runs or makes for spec.storage.ceph.rook is missing or not healthy: Rook
+	// itself, the CephCluster, the CephFilesystem, the account or the subvolume group. The message names the object and
+	// what to do. If the condition is True, data servers still serve.
 	ReasonRookNotReady = "RookNotReady"
-	// ReasonStorageFailing: the storage says that clients wait or get errors; the message names what is at fault and what to do. It is a
-	// FileShare's reason, too, after 10 s.
+	// ReasonStorageFailing: the storage reports that clients wait or get errors. The message says what is wrong and
+	// what to do. FileShares get this reason too, after 10 s.
 	ReasonStorageFailing = "StorageFailing"
-	// ReasonStorageDegraded: the storage serves, and says that something of it is at fault or nearly full; the message names it and says what to do.
+	// ReasonStorageDegraded: the storage serves, but reports that a part of it has failed or is nearly full. The
+	// message names it and says what to do.
 	ReasonStorageDegraded = "StorageDegraded"
-	// ReasonSharedFileSystems: volumes are not file systems of their own, and spec.storage.volumes.sharedFileSystemPolicy allows it.
+	// ReasonSharedFileSystems: volumes have no file systems of their own, and
+	// spec.storage.volumes.sharedFileSystemPolicy allows this.
 	ReasonSharedFileSystems = "SharedFileSystems"
-	// ReasonConfigPending: some data servers have not loaded their newest configuration.
+	// ReasonConfigPending: some data servers have not loaded their latest configuration.
 	ReasonConfigPending = "ConfigPending"
-	// ReasonTooFewNodes: fewer nodes are eligible than spec.replicas asks for.
+	// ReasonTooFewNodes: there are fewer eligible nodes than spec.replicas.
 	ReasonTooFewNodes = "TooFewNodes"
-	// ReasonServersShareNodes: all data servers serve, but some on one node, because fewer nodes are eligible than spec.replicas asks for.
+	// ReasonServersShareNodes: all data servers serve, but some share a node, because there are fewer eligible nodes
+	// than spec.replicas.
 	ReasonServersShareNodes = "ServersShareNodes"
-	// ReasonConnectionsNearLimit: all data servers or namespace servers serve, but some have 80 % of the connections that they
-	// take; the message lists them.
+	// ReasonConnectionsNearLimit: all servers serve, but some data servers or namespace servers use 80 % of their
+	// connections. The message lists them.
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"
-	// ReasonScaleInRefused: spec.replicas was lowered and the servers that would go own directories.
+	// ReasonScaleInRefused: spec.replicas was reduced, but the servers to be removed own directories.
 	ReasonScaleInRefused = "ScaleInRefused"
-	// ReasonDraining: data servers are being emptied, because spec.replicas was lowered or they are in spec.drain.servers; the message says
-	// how far they are.
+	// ReasonDraining: data servers are being drained, because spec.replicas was reduced or they are in
+	// spec.drain.servers. The message says how far each is.
 	ReasonDraining = "Draining"
-	// ReasonTooManyNodeNetworks: the nodes have more addresses than data servers can be told, so that some nodes can't mount; the message
-	// says how to name them by fewer networks.
+	// ReasonTooManyNodeNetworks: the nodes have more addresses than a DataServer can hold, so some nodes can't mount.
+	// The message says how to cover them with fewer networks.
 	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
-	// ReasonInUse: the FileServer is being deleted and shares still use it, or a FileShare with its data and pods still use its claim.
+	// ReasonInUse: the FileServer is being deleted and shares still use it, or a FileShare with reclaimPolicy Delete is
+	// being deleted and pods still use its claim.
 	ReasonInUse = "InUse"
 )
 
 // Reasons of a FileShare's conditions.
 const (
-	// ReasonFileServerNotFound: spec.fileServerRef names no FileServer in the namespace.
+	// ReasonFileServerNotFound: the FileServer of spec.fileServerRef does not exist in the namespace.
 	ReasonFileServerNotFound = "FileServerNotFound"
-	// ReasonNamespaceNotAllowed: the FileServer of another namespace that spec.fileServerRef names does not exist, or does not allow
-	// shares of this one. Which of the two is not said: nobody learns here what is in a namespace that he can't read.
+	// ReasonNamespaceNotAllowed: the FileServer of spec.fileServerRef, in another namespace, does not exist or does not
+	// allow shares of this namespace. The reason is the same for both, so that users can't learn what exists in
+	// namespaces that they can't read.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
-	// ReasonNamespaceNotWatched: spec.fileServerRef names a Kubernetes namespace that the operator was not told to look after.
+	// ReasonNamespaceNotWatched: the operator does not watch the Kubernetes namespace of spec.fileServerRef.
 	ReasonNamespaceNotWatched = "NamespaceNotWatched"
-	// ReasonDataOfEarlierNamespace: the FileServer has data of a share of this name in an earlier Kubernetes namespace of this name; it is that one's until the
-	// FileServer's spec.handOver gives it to this one.
-	ReasonDataOfEarlierNamespace = "DataOfEarlierNamespace"
+	// ReasonDataOfDeletedNamespace: the FileServer has data of a share of this name from a deleted Kubernetes namespace
+	// that had the same name. The data stays inaccessible until spec.dataHandovers of the FileServer gives it to this
+	// namespace.
+	ReasonDataOfDeletedNamespace = "DataOfDeletedNamespace"
 	// ReasonFileServerNotReady: the FileServer has no data server to place directories on.
 	ReasonFileServerNotReady = "FileServerNotReady"
 	// ReasonPathConflict: spec.path equals, contains or lies in the path of an older share.
 	ReasonPathConflict = "PathConflict"
-	// ReasonTooManyShares: the FileServer has as many older shares as it can have; the message names the number.
+	// ReasonTooManyShares: the FileServer already has the maximum number of shares, all older. The message has the
+	// number.
 	ReasonTooManyShares = "TooManyShares"
-	// ReasonLimitReached: spec.limits of the FileServer has no room for the share; the message names the limit, and the field to raise.
+	// ReasonLimitReached: the share exceeds spec.limits of the FileServer and is not served. The message names the
+	// limit and the field to raise.
 	ReasonLimitReached = "LimitReached"
-	// ReasonGrowthRefused: spec.limits of the FileServer has no room for what was added to the share, which is served as it was; the message
-	// names the limit, and the field to raise.
+	// ReasonGrowthRefused: a change to the share exceeds spec.limits of the FileServer. The share is served as before
+	// the change. The message names the limit and the field to raise.
 	ReasonGrowthRefused = "GrowthRefused"
 	// ReasonInvalidDirectories: spec.directories can't be expanded; the message names the pattern.
 	ReasonInvalidDirectories = "InvalidDirectories"
-	// ReasonDirectoryInUse: a directory left spec.directories and holds data, so it stays.
+	// ReasonDirectoryInUse: a directory was removed from spec.directories, but it has data, so it stays.
 	ReasonDirectoryInUse = "DirectoryInUse"
 	// ReasonTooManyDirectories: the share has as many directories as spec.maxDirectories allows.
 	ReasonTooManyDirectories = "TooManyDirectories"
-	// ReasonDataServersUnavailable: data servers that own directories of the share do not answer; those directories wait, others go on.
+	// ReasonDataServersUnavailable: data servers that own directories of the share do not answer. Access to these
+	// directories waits; other directories are not affected.
 	ReasonDataServersUnavailable = "DataServersUnavailable"
-	// ReasonInventoryPending: some data servers were not asked yet which directories of the share they have; nothing is placed before.
+	// ReasonInventoryPending: it is not yet known which directories of the share some data servers have. Until then no
+	// directory is placed.
 	ReasonInventoryPending = "InventoryPending"
-	// ReasonDataMisplaced: directories of the share lie on data servers where clients don't see them; the message names them.
+	// ReasonDataMisplaced: some data servers have directories of the share that they do not own. Clients can't see
+	// them. The message lists them.
 	ReasonDataMisplaced = "DataMisplaced"
-	// ReasonDirectoriesLeftOut: clients don't see some directories of the share, because their paths are too long to be recorded, or not UTF-8; the message
-	// names them.
-	ReasonDirectoriesLeftOut = "DirectoriesLeftOut"
-	// ReasonDataInSeveralPlaces: several volumes have data of a share of layout Single, which can be on one alone.
+	// ReasonDirectoriesSkipped: clients can't see some directories of the share, because their paths are too long to be
+	// recorded or are not UTF-8. The message lists them.
+	ReasonDirectoriesSkipped = "DirectoriesSkipped"
+	// ReasonDataInSeveralPlaces: several volumes have data of a share with layout Single, which can be served from one
+	// volume only.
 	ReasonDataInSeveralPlaces = "DataInSeveralPlaces"
-	// ReasonStoragePending: the share's place in the FileServer's storage is being made.
+	// ReasonStoragePending: the share's directory in the FileServer's storage is being made.
 	ReasonStoragePending = "StoragePending"
-	// ReasonStorageUnusable: the share's place in the FileServer's storage can't be made, or was there and is missed; the message says why
-	// and what to do.
+	// ReasonStorageUnusable: the share's directory in the FileServer's storage can't be made, or existed and is
+	// missing. The message says why and what to do.
 	ReasonStorageUnusable = "StorageUnusable"
-	// ReasonExportsPending: some data servers do not export the share yet.
+	// ReasonExportsPending: some data servers do not yet export the share.
 	ReasonExportsPending = "ExportsPending"
-	// ReasonDirectoriesMissing: directories that were on their owners are not; the message says which, since when and what to do.
+	// ReasonDirectoriesMissing: directories are no longer on their owners. The message says which, since when, and what
+	// to do.
 	ReasonDirectoriesMissing = "DirectoriesMissing"
-	// ReasonDirectoriesPending: some directories do not exist on their owners yet.
+	// ReasonDirectoriesPending: some directories do not yet exist on their owners.
 	ReasonDirectoriesPending = "DirectoriesPending"
-	// ReasonQuotaUnsupported: the storage can't keep a share to spec.quota; the share is served without it. The message says what to do.
+	// ReasonQuotaUnsupported: the storage can't enforce spec.quota. The share is served without a quota. The message
+	// says what to do.
 	ReasonQuotaUnsupported = "QuotaUnsupported"
-	// ReasonQuotaBelowUse: spec.quota.size was set below what is used, and the quota stays as it was, or is less than the snapshot of spec.source has in
-	// it, which is not copied then; the message has both numbers.
+	// ReasonQuotaBelowUse: spec.quota.size is less than what the share uses, so the quota is not changed; or it is less
+	// than what the snapshot of spec.source has, so the snapshot is not copied. The message has both numbers.
 	ReasonQuotaBelowUse = "QuotaBelowUse"
-	// ReasonQuotaAboveCapacity: spec.quota.size is more than the storage has, and the quota stays as it was; the message has both numbers.
+	// ReasonQuotaAboveCapacity: spec.quota.size exceeds the capacity of the storage, so the quota is not changed. The
+	// message has both numbers.
 	ReasonQuotaAboveCapacity = "QuotaAboveCapacity"
-	// ReasonQuotaNearlyUsed: the quota is enforced, and 85 % of it are used.
+	// ReasonQuotaNearlyUsed: the quota is enforced, and 85 % of it is used.
 	ReasonQuotaNearlyUsed = "QuotaNearlyUsed"
-	// ReasonSnapshotNotFound: spec.source.snapshotRef names no FileShareSnapshot in the namespace, or one that is being deleted.
+	// ReasonSnapshotNotFound: the FileShareSnapshot of spec.source does not exist in the namespace, or is being
+	// deleted.
 	ReasonSnapshotNotFound = "SnapshotNotFound"
-	// ReasonCloning: the storage copies the snapshot of spec.source; the message says since when, and how far it is where the storage tells.
+	// ReasonCloning: the storage copies the snapshot of spec.source. The message says since when, and how much is done
+	// if the storage reports it.
 	ReasonCloning = "Cloning"
-	// ReasonCloneRefused: the share can't be made from the snapshot of spec.source; the message says why and what to do instead.
+	// ReasonCloneRefused: the share can't be made from the snapshot of spec.source. The message says why and what to do
+	// instead.
 	ReasonCloneRefused = "CloneRefused"
-	// ReasonCloneFailed: the storage ended the copy, and does not begin again; the message quotes it.
+	// ReasonCloneFailed: the copy of the snapshot failed and is not retried. The message quotes the storage's error.
 	ReasonCloneFailed = "CloneFailed"
 )
 
-// Reasons of what is done with a FileShare: of an MLPerfStorageJob's conditions and a FileShareSnapshot's.
+// Reasons of conditions about a FileShare: of an MLPerfStorageJob's conditions and a FileShareSnapshot's.
 const (
-	// ReasonFileShareNotFound: spec.fileShareRef names no FileShare in the namespace.
+	// ReasonFileShareNotFound: the FileShare of spec.fileShareRef does not exist in the namespace.
 	ReasonFileShareNotFound = "FileShareNotFound"
-	// ReasonWaitingForShare: the share is not ready; the message repeats why.
+	// ReasonWaitingForShare: the share is not ready. The message repeats the share's reason.
 	ReasonWaitingForShare = "WaitingForShare"
 )
 
 // Reasons of a FileShareSnapshot's and of a FileShareSnapshotSchedule's conditions.
 const (
-	// ReasonSnapshotsUnsupported: the storage of the share's FileServer has no snapshots that Howdah could make; the message says what to do instead.
+	// ReasonSnapshotsUnsupported: Howdah can't make snapshots on the storage of the share's FileServer. The message
+	// says what to do instead.
 	ReasonSnapshotsUnsupported = "SnapshotsUnsupported"
-	// ReasonSnapshotFailed: the storage did not make, or not remove, the snapshot; the message quotes it. It is tried again.
+	// ReasonSnapshotFailed: the storage failed to make or delete the snapshot. The message quotes the error. The
+	// operation is retried.
 	ReasonSnapshotFailed = "SnapshotFailed"
-	// ReasonSnapshotLost: the snapshot was there, and what stands for it in the FileServer's namespace is gone; nothing is made in its place.
+	// ReasonSnapshotLost: the snapshot existed, but its ShareSnapshot in the FileServer's namespace is gone. No other
+	// snapshot is made in its place.
 	ReasonSnapshotLost = "SnapshotLost"
-	// ReasonSnapshotNotReady: the schedule's last snapshot is not Ready; the next is made when it is, or is gone. Of a FileShare: that of spec.source is not.
+	// ReasonSnapshotNotReady: of a FileShareSnapshotSchedule, the last snapshot is not Ready, and the next is made when
+	// it is Ready or deleted; of a FileShare, the snapshot of spec.source is not Ready.
 	ReasonSnapshotNotReady = "SnapshotNotReady"
-	// ReasonClockSkewed: a clock is wrong; the message says which, how far, and against what.
+	// ReasonClockSkewed: a clock is wrong. The message says which clock, by how much, and compared with what.
 	ReasonClockSkewed = "ClockSkewed"
 )
 
 // Reasons of an MLPerfStorageJob's conditions.
 const (
-	// ReasonPreparing: what the client pods need is being made; the message says what is waited for.
+	// ReasonPreparing: the objects that the client pods need are being created. The message says what is missing.
 	ReasonPreparing = "Preparing"
-	// ReasonSuspended: spec.execution is Suspended, and there are no client pods; of a schedule, which is Ready all the same: no snapshots are made.
+	// ReasonSuspended: spec.execution is Suspended. Of a job: there are no client pods. Of a schedule: no snapshots are
+	// made; it is Ready all the same.
 	ReasonSuspended = "Suspended"
-	// ReasonDeadlineExceeded: the job did not end within spec.activeDeadlineSeconds, and its client pods were ended.
+	// ReasonDeadlineExceeded: the job did not finish within spec.activeDeadlineSeconds, and its client pods were
+	// deleted.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonGeneratingDataset: client pods write the dataset.
 	ReasonGeneratingDataset = "GeneratingDataset"
@@ -239,18 +269,18 @@ const (
 	ReasonDatasetReady = "DatasetReady"
 	// ReasonRunning: client pods run the workload.
 	ReasonRunning = "Running"
-	// ReasonCompleted: the run ended and AU is at or above the limit.
+	// ReasonCompleted: the run finished, and the accelerator utilization (AU) is at or above the limit.
 	ReasonCompleted = "Completed"
-	// ReasonUtilizationTooLow: the run ended and AU is below the limit.
+	// ReasonUtilizationTooLow: the run finished, and the accelerator utilization (AU) is below the limit.
 	ReasonUtilizationTooLow = "UtilizationTooLow"
-	// ReasonMeasurementInvalid: the run ended, and clients were so short of CPU that it says nothing about the share.
+	// ReasonMeasurementInvalid: the run finished, but clients lacked CPU, so the result does not measure the share.
 	ReasonMeasurementInvalid = "MeasurementInvalid"
-	// ReasonClientFailed: a client pod failed; the message says which and why.
+	// ReasonClientFailed: a client pod failed. The message says which and why.
 	ReasonClientFailed = "ClientFailed"
 )
 
-// needsUser are the reasons that stay until somebody does something. What does not exist yet (a FileServer, a FileShare,
-// a StorageClass, a Secret) is not among them: objects may be made in any order.
+// needsUser are the reasons that stay until the user acts. Missing objects (FileServer, FileShare, StorageClass,
+// Secret) are not among them, because objects may be created in any order.
 var needsUser = map[string]bool{
 	ReasonApplyFailed:            true,
 	ReasonNameTaken:              true,
@@ -281,14 +311,14 @@ var needsUser = map[string]bool{
 	ReasonClockSkewed:            true,
 	ReasonClientFailed:           true,
 	ReasonDeadlineExceeded:       true,
-	ReasonDataOfEarlierNamespace: true,
+	ReasonDataOfDeletedNamespace: true,
 	ReasonDirectoriesMissing:     true,
 }
 
-// NeedsUser tells whether a condition that does not hold, for this reason, stays so until somebody does something.
+// NeedsUser reports whether a condition with this reason stays not True until the user acts.
 func NeedsUser(reason string) bool { return needsUser[reason] }
 
-// changes are the reasons of what is on its way because something was asked for, and not because something broke.
+// changes are the reasons for a requested change in progress, as opposed to a failure.
 var changes = map[string]bool{
 	ReasonPending:            true,
 	ReasonProgressing:        true,
@@ -301,6 +331,6 @@ var changes = map[string]bool{
 	ReasonCloning:            true,
 }
 
-// IsChange tells whether a reason is that of a change under way. An object that was Ready and is not, for any other
-// reason, has an outage.
+// IsChange reports whether a reason is that of a change in progress. An object that was Ready and is not Ready for any
+// other reason has an outage.
 func IsChange(reason string) bool { return changes[reason] }

@@ -1,9 +1,8 @@
-// Package v1alpha1 is the contract of Howdah: its kinds, their validation, the
-// types and reasons of their conditions, and the keys of labels, annotations
-// and finalizers.
+// Package v1alpha1 is the public API of Howdah: its kinds, their validation, the types and reasons of their conditions,
+// and the keys of labels, annotations and finalizers.
 //
-// Users write FileServer, FileShare, FileShareSnapshot, FileShareSnapshotSchedule and MLPerfStorageJob. What Howdah's own parts write for each
-// other is in api/internalapi (docs/design/2026-11-22-api.md).
+// Users create FileServers, FileShares, FileShareSnapshots, FileShareSnapshotSchedules and MLPerfStorageJobs. The kinds
+// that Howdah's components write for each other are in api/internalapi (docs/design/2026-11-22-api.md).
 //
 // The package imports apimachinery and k8s.io/api only.
 //

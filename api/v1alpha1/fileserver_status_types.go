@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileServerStatus is what the operator sees of a FileServer.
+// FileServerStatus is the observed state of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
 	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
@@ -14,24 +14,25 @@ type FileServerStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// storageIdentity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from; unset where Howdah makes
-	// none. Keep it with the specification (spec.storage.ceph.identity): with it another cluster finds the data.
+	// storageIdentity is the ID from which the names of the FileServer's subvolume group, subvolumes and users in Ceph
+	// are made. It is unset if Howdah makes none. Keep it together with the specification: another cluster finds the
+	// data with it (spec.storage.ceph.identity).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	StorageIdentity string `json:"storageIdentity,omitempty"`
 
-	// replicas is the effective number of data servers wanted.
+	// replicas is the desired number of data servers.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// selector finds the pods of the data servers, for the scale subresource.
+	// selector selects the pods of the data servers, for the scale subresource.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
@@ -42,14 +43,14 @@ type FileServerStatus struct {
 	// +optional
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 
-	// address is the address of the front door: the one that clients mount.
+	// address is the address of the namespace servers, which clients mount.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
 
-	// nodeAddresses is how many addresses the cluster's nodes are known to have. Clients from there, and from
-	// spec.additionalNodeNetworks, are the Nodes of access rules.
+	// nodeAddresses is the number of known addresses of the cluster's nodes. These addresses and
+	// spec.additionalNodeNetworks are the Nodes of access rules.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
@@ -61,20 +62,21 @@ type FileServerStatus struct {
 	// +optional
 	Servers []FileServerServerStatus `json:"servers,omitempty"`
 
-	// moves counts directories that change their data servers, which takes storage that all of them have (storage.ceph).
+	// moves counts directories that move to other data servers. Only storage that all data servers share (storage.ceph)
+	// has moves.
 	// +optional
 	Moves DirectoryMoves `json:"moves,omitempty,omitzero"`
 
-	// namespaceServers is what the namespace servers say of themselves.
+	// namespaceServers is what the namespace servers report.
 	// +optional
 	NamespaceServers NamespaceServersStatus `json:"namespaceServers,omitempty,omitzero"`
 
-	// capacity sums up the volumes of all data servers.
+	// capacity is the total of the volumes of all data servers.
 	// +optional
 	Capacity FileServerCapacity `json:"capacity,omitempty,omitzero"`
 }
 
-// FileServerServerStatus is one data server as the operator sees it.
+// FileServerServerStatus is the observed state of one data server.
 type FileServerServerStatus struct {
 	// name is the name of the DataServer and of its pod.
 	// +kubebuilder:validation:MinLength=1
@@ -88,13 +90,13 @@ type FileServerServerStatus struct {
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 
-	// address is the address that referrals to this server carry.
+	// address is the address of the server in referrals.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
 
-	// state is Serving, or what the server waits for. Clients must tolerate new values.
+	// state is Serving, or what the server waits for. API clients must tolerate new values.
 	// +required
 	State ServerState `json:"state,omitempty"`
 
@@ -103,8 +105,8 @@ type FileServerServerStatus struct {
 	// +optional
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
 
-	// connections are those of NFS clients. A client has as many as its mount option nconnect says. There may be as many
-	// as spec.nfs.maxConnections says, or as follows from the memory of spec.resources.
+	// connections are the TCP connections of NFS clients. A client has as many as its mount option nconnect says. The
+	// limit is spec.nfs.maxConnections, or follows from the memory in spec.resources.
 	// +optional
 	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
 
@@ -113,37 +115,38 @@ type FileServerServerStatus struct {
 	// +optional
 	Directories *int32 `json:"directories,omitempty"`
 
-	// drain is there while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
+	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	// +optional
 	Drain ServerDrain `json:"drain,omitempty,omitzero"`
 }
 
-// DirectoryMoves counts directories that change their data servers.
+// DirectoryMoves counts directories that move to other data servers.
 type DirectoryMoves struct {
-	// pending is how many are still to move: those of data servers that are to be idle, and those that a move was asked for.
+	// pending is the number of directories still to move: those of data servers that are to be idle, and those of
+	// requested moves.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Pending *int32 `json:"pending,omitempty"`
 
-	// done is how many have moved since the FileServer was made.
+	// done is the number of directories that have moved since the FileServer was created.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Done *int64 `json:"done,omitempty"`
 }
 
-// ServerDrain tells how far a data server is that is to be idle.
+// ServerDrain is how far the drain of a data server is.
 type ServerDrain struct {
-	// state is Emptying while the server owns directories, WaitingForClients while clients may still have it mounted, then Drained.
-	// Clients must tolerate new values.
+	// state is Emptying while the server owns directories, then WaitingForClients while clients may have it mounted,
+	// then Drained. API clients must tolerate new values.
 	// +required
 	State DrainState `json:"state,omitempty"`
 
-	// emptySinceTime is since when the server has owned no directories.
+	// emptySinceTime is the time since which the server owns no directories.
 	// +optional
 	EmptySinceTime *metav1.Time `json:"emptySinceTime,omitempty"`
 }
 
-// DrainState tells how far a data server is that is to be idle.
+// DrainState is how far the drain of a data server is.
 // +kubebuilder:validation:Enum=Emptying;WaitingForClients;Drained
 type DrainState string
 
@@ -153,37 +156,38 @@ const (
 	DrainEmptying DrainState = "Emptying"
 	// DrainWaiting: it owns none, and clients may still have it mounted.
 	DrainWaiting DrainState = "WaitingForClients"
-	// DrainDone: no client is connected any more, or they were waited for long enough.
+	// DrainDone: no client is connected, or spec.drain.timeoutSeconds have passed.
 	DrainDone DrainState = "Drained"
 )
 
-// NamespaceServersStatus is what the namespace servers say of themselves, all of them together.
+// NamespaceServersStatus is what all namespace servers together report.
 // +kubebuilder:validation:MinProperties=1
 type NamespaceServersStatus struct {
-	// connections are those of NFS clients, at most a minute ago. There may be as many as follows from the memory of
-	// spec.namespaceServers.resources, on each namespace server.
+	// connections are the TCP connections of NFS clients, at most one minute old. The limit of each namespace server
+	// follows from the memory in spec.namespaceServers.resources.
 	// +optional
 	Connections FileServerConnections `json:"connections,omitempty,omitzero"`
 }
 
 // FileServerConnections are TCP connections of NFS clients.
 type FileServerConnections struct {
-	// used is how many there are, to an eighth.
+	// used is the number of connections, accurate to 1/8.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Used *int32 `json:"used,omitempty"`
 
-	// limit is how many there may be.
+	// limit is the maximum number of connections.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Limit int32 `json:"limit,omitempty"`
 }
 
-// ManyConnections tells whether so many connections are worth a warning: 80 % of the limit.
+// ManyConnections reports whether the number of connections is at least 80 % of the limit, which deserves a warning.
 func ManyConnections(used, limit int32) bool { return limit > 0 && int64(used)*5 >= int64(limit)*4 }
 
-// CoarseConnections is what to report of so many connections. What was reported earlier stays while the number differs by
-// an eighth of it or less, on the same side of the threshold that users are warned at: a status is not written for every mount.
+// CoarseConnections returns the number of connections to report. It is the earlier reported number as long as the
+// difference is at most 1/8 and both are on the same side of the warning threshold (ManyConnections), so that not every
+// mount causes a write of the status.
 func CoarseConnections(earlier, used, limit int32) int32 {
 	if ManyConnections(earlier, limit) != ManyConnections(used, limit) {
 		return used
@@ -194,30 +198,30 @@ func CoarseConnections(earlier, used, limit int32) int32 {
 	return used
 }
 
-// ServerState tells how far a data server is.
+// ServerState is the state of a data server.
 // +kubebuilder:validation:Enum=Pending;Starting;Serving;Unavailable
 type ServerState string
 
 // States of a data server.
 const (
-	// ServerPending: no pod runs.
+	// ServerPending: its pod does not run.
 	ServerPending ServerState = "Pending"
-	// ServerStarting: the pod runs and ganesha does not answer yet.
+	// ServerStarting: its pod runs, and ganesha does not answer yet.
 	ServerStarting ServerState = "Starting"
 	// ServerServing: ganesha answers with its identity.
 	ServerServing ServerState = "Serving"
-	// ServerUnavailable: the server served before and does not now.
+	// ServerUnavailable: the server served before and does not serve now.
 	ServerUnavailable ServerState = "Unavailable"
 )
 
-// FileServerCapacity sums up volumes, in bytes.
+// FileServerCapacity is the total of volumes, in bytes.
 type FileServerCapacity struct {
-	// totalBytes is the size of all file systems in bytes.
+	// totalBytes is the total size of the file systems in bytes.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
 
-	// usedBytes is what is used of them in bytes.
+	// usedBytes is the used space of the file systems in bytes.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	UsedBytes *int64 `json:"usedBytes,omitempty"`

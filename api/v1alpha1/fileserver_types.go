@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileServer is a set of NFS data servers spread over nodes, each with volumes
-// of its own or all on one Ceph file system, and the namespace servers that join them into one tree behind one address.
+// FileServer is a set of NFS data servers on several nodes, which keep data on their own volumes or in one Ceph file
+// system, and namespace servers that combine them into one directory tree at one address.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -26,23 +26,23 @@ type FileServer struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +required
 	Spec FileServerSpec `json:"spec,omitzero"`
-	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+	// Reason for the default: kstatus, which Flux and others use to wait, considers an object without any status Current.
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileServerStatus `json:"status,omitempty,omitzero"`
 }
 
-// FileServerSpec is what the user wants of a FileServer.
+// FileServerSpec is the desired state of a FileServer.
 type FileServerSpec struct {
-	// replicas is the number of data servers. Unset means one for each eligible node,
-	// following the nodes as they come; data servers are never removed while they own directories. Lowered, it is refused while a server
-	// that would go owns some, as its data is on its volumes; with storage.ceph their directories go to the others first, and it is
-	// waited for their clients (drain).
+	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one
+	// too. A data server that owns directories is never removed. With storage.volumes, reducing replicas is refused
+	// while a server to be removed owns directories, because their data is on its volumes. With storage.ceph, its
+	// directories first move to other servers, and the server waits until clients unmount (drain).
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
@@ -52,23 +52,23 @@ type FileServerSpec struct {
 	// +required
 	Storage FileServerStorage `json:"storage,omitzero"`
 
-	// placement says which nodes data servers run on.
+	// placement selects the nodes for data servers.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
-	// handOver gives what FileShares of a deleted Kubernetes namespace have left here to a new namespace of its name. Without it their data is nobody's: who is
-	// given a name is not given the data of who had it before.
+	// dataHandovers gives data that FileShares of a deleted Kubernetes namespace left on this FileServer to a new
+	// namespace of the same name. Without an entry the new namespace can't access this data.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=namespace
 	// +optional
-	HandOver []DataHandOver `json:"handOver,omitempty"`
+	DataHandovers []DataHandover `json:"dataHandovers,omitempty"`
 
-	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
+	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	// +optional
 	Drain *Drain `json:"drain,omitempty"`
 
-	// pods is for the pods of data servers and of namespace servers.
+	// pods has settings for the pods of data servers and namespace servers.
 	// +optional
 	Pods *PodSettings `json:"pods,omitempty"`
 
@@ -82,99 +82,107 @@ type FileServerSpec struct {
 	// +optional
 	NFS *NFSOptions `json:"nfs,omitempty"`
 
-	// keyGeneration counts the secrets of the servers: the keys with which data servers sign file handles, and the certificates
-	// by which data servers and namespace servers know each other. Raise it by one for new ones: the pods restart one
-	// after the other, and what the generation before it signed is still taken, so clients notice nothing. Handles
-	// and certificates of earlier generations are refused; who has such a handle must mount again.
+	// keyGeneration is the generation of the servers' secrets: the keys with which data servers sign file handles, and
+	// the certificates with which data servers and namespace servers authenticate each other. Increase it by one to
+	// replace them. The pods restart one by one; the keys and certificates of the previous generation remain valid, so
+	// clients are not affected. Those of earlier generations are refused; clients with file handles from them must
+	// mount again.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="keyGeneration can't go back: keys that were replaced stay replaced"
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="keyGeneration can't be reduced: replaced keys are not used again"
 	// +optional
 	KeyGeneration int32 `json:"keyGeneration,omitempty"`
 
-	// resources are the compute resources of each data server's container. Memory that is not set is a request of 256Mi and a
-	// limit of 4Gi; the limit "0" means none.
+	// resources are the compute resources of each data server's container. If memory is unset, the request is 256Mi and
+	// the limit 4Gi. The limit "0" means no limit.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
-	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
+	// allowedNamespaces selects the Kubernetes namespaces whose FileShares this FileServer serves; unset means its own
+	// namespace only. Shares of a namespace that is no longer allowed are no longer served; their data stays on the
+	// volumes.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
-	// limits bounds what shares take of the FileServer: how many there are, and their directories and access rules. What is there when a limit
-	// is reached, or lowered, stays; what would be more is refused with the reason LimitReached, the newest first, and mkdir with "Disk quota exceeded".
+	// limits bounds the shares of the FileServer: their number, directories and access rules. When a limit is reached
+	// or reduced, what exists stays. Additions are refused, the newest first, with the reason LimitReached; mkdir fails
+	// with "Disk quota exceeded".
 	// +optional
 	Limits FileServerLimits `json:"limits,omitempty,omitzero"`
 
-	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
-	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
-	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
+	// additionalNodeNetworks are addresses and networks that count as Nodes in access rules of shares, in addition to
+	// the node addresses that Kubernetes has. Set it for network plugins that give nodes addresses that Kubernetes does
+	// not know. Do not list pod networks: every client in these networks can use every share that allows Nodes.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) || isIP(c))",message="additionalNodeNetworks must be addresses (10.0.0.7) or networks (10.0.0.0/8); names of hosts can't be used"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) || isIP(c))",message="additionalNodeNetworks must be addresses (10.0.0.7) or networks (10.0.0.0/8); host names can't be used"
 	// +listType=set
 	// +optional
 	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
 }
 
-// FileServerLimits bounds what shares take of a FileServer.
+// FileServerLimits bounds the shares of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerLimits struct {
-	// total is for all shares together. Unset means 4096 shares, 100000 directories and 131072 access networks, these divided by storage.volumes.perServer.
+	// total applies to all shares together. Unset means 4096 shares, and 100000 directories and 131072 access networks,
+	// both divided by storage.volumes.perServer.
 	// +optional
 	Total ShareLimits `json:"total,omitempty,omitzero"`
 
-	// perNamespace is for the shares of one Kubernetes namespace together, with those that were made for its claims of StorageClasses. The
-	// FileServer's own namespace is bounded by total alone. Unset means 512 shares, 20000 directories and 16384 access networks, divided likewise.
+	// perNamespace applies to all shares of one Kubernetes namespace together, including shares made for its claims of
+	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, and 20000
+	// directories and 16384 access networks, both divided by storage.volumes.perServer.
 	// +optional
 	PerNamespace ShareLimits `json:"perNamespace,omitempty,omitzero"`
 }
 
-// ShareLimits is how much of a FileServer shares may take together.
+// ShareLimits bounds a group of shares.
 // +kubebuilder:validation:MinProperties=1
 type ShareLimits struct {
-	// shares is how many there may be.
+	// shares is the maximum number of shares.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
 	// +optional
 	Shares int32 `json:"shares,omitempty"`
 
-	// directories is how many directories they may have at their depths and above, declared and made by clients. Each costs an API object, and
-	// memory of the operator and of every namespace server.
+	// directories is the maximum number of directories at the shares' depths and above, declared or made by clients.
+	// Each is an API object, and takes memory of the operator and of every namespace server.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Directories int32 `json:"directories,omitempty"`
 
-	// accessNetworks is how many entries the clients of their access rules may have: addresses, networks and the word Nodes. A share without rules
-	// has one. Each makes the reload and the start of every data server longer.
+	// accessNetworks is the maximum number of clients entries in the access rules: addresses, networks and the word
+	// Nodes. A share without rules counts as one. Each entry makes reload and start of every data server longer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8388608
 	// +optional
 	AccessNetworks int32 `json:"accessNetworks,omitempty"`
 }
 
-// DataHandOver gives data to a Kubernetes namespace.
-type DataHandOver struct {
-	// namespace is the name that both namespaces have.
+// DataHandover gives the data of a deleted Kubernetes namespace to a new one of the same name.
+type DataHandover struct {
+	// namespace is the name of both namespaces.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Namespace string `json:"namespace,omitempty"`
 
-	// namespaceUID is the UID of the new one (kubectl get namespace NAME -o jsonpath={.metadata.uid}): a third of that name gets nothing by it.
+	// namespaceUID is the UID of the new namespace (kubectl get namespace NAME -o jsonpath={.metadata.uid}). The entry
+	// does not apply to any later namespace of the same name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	NamespaceUID string `json:"namespaceUID,omitempty"`
 }
 
-// Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.
+// Drain configures data servers that are to be idle: those in maintenance, and those to be removed because
+// spec.replicas was reduced.
 type Drain struct {
-	// servers are the names of data servers in maintenance. They run on and get no new directories. With storage.ceph the directories
-	// that they have go to the others; status.servers tells when one is idle. With storage.volumes directories stay where their data is.
+	// servers are the names of data servers in maintenance. They keep running and get no new directories. With
+	// storage.ceph their directories move to other servers; status.servers shows when a server is idle. With
+	// storage.volumes the directories stay, because their data is on the server's volumes.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=63
@@ -183,49 +191,50 @@ type Drain struct {
 	// +optional
 	Servers []string `json:"servers,omitempty"`
 
-	// limitSeconds is how long after its last directory has gone a data server is kept for clients that have not unmounted it, in
-	// seconds; unset means 3600. Then a server that is to go goes, and who still has a file open there waits for it for ever.
+	// timeoutSeconds is how long a drained data server waits for clients to unmount after its last directory has moved,
+	// in seconds; unset means 3600. After that time a server to be removed is removed, and clients that still have a
+	// file open on it block.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=604800
 	// +optional
-	LimitSeconds *int32 `json:"limitSeconds,omitempty"`
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 
-// AllowedNamespaces says which Kubernetes namespaces may have FileShares on a FileServer, as a Gateway's
-// allowedRoutes.namespaces does for routes. The FileServer's own namespace always may.
+// AllowedNamespaces selects the Kubernetes namespaces that may have FileShares on a FileServer, as
+// allowedRoutes.namespaces of a Gateway does for routes. The FileServer's own namespace is always allowed.
 // +kubebuilder:validation:XValidation:rule="(has(self.from) && self.from == 'Selector') == has(self.selector)",message="selector goes with from: Selector, and that needs one; from: All allows every namespace"
 type AllowedNamespaces struct {
-	// from tells how namespaces are chosen; unset means Same. Clients must tolerate new values.
+	// from is how namespaces are selected; unset means Same. API clients must tolerate new values.
 	// +kubebuilder:default=Same
 	// +optional
 	From NamespacesFrom `json:"from,omitempty"`
 
-	// selector chooses namespaces by their labels, if from is Selector. Every namespace has the label
-	// kubernetes.io/metadata.name, by which it can be named.
+	// selector selects namespaces by label if from is Selector. Every namespace has the label
+	// kubernetes.io/metadata.name with its name.
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would choose every namespace; write from: All if that is meant"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="matchExpressions need an operator: In or NotIn with values, Exists or DoesNotExist without"
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// NamespacesFrom tells how Kubernetes namespaces are chosen.
+// NamespacesFrom is how Kubernetes namespaces are selected.
 // +kubebuilder:validation:Enum=Same;All;Selector
 type NamespacesFrom string
 
 // Ways to choose namespaces.
 const (
-	// NamespacesFromSame allows the FileServer's own namespace alone.
+	// NamespacesFromSame allows only the FileServer's own namespace.
 	NamespacesFromSame NamespacesFrom = "Same"
 	// NamespacesFromAll allows every namespace.
 	NamespacesFromAll NamespacesFrom = "All"
-	// NamespacesFromSelector allows the namespaces that have the labels of a selector.
+	// NamespacesFromSelector allows the namespaces whose labels match a selector.
 	NamespacesFromSelector NamespacesFrom = "Selector"
 )
 
-// NamespaceServers configures the namespace servers: small stateless NFSv4.1
-// servers that answer directories and refer clients to the data servers.
+// NamespaceServers configures the namespace servers: small, stateless NFSv4.1 servers that serve the upper directories
+// and refer clients to the data servers.
 type NamespaceServers struct {
-	// placement says which nodes namespace servers run on.
+	// placement selects the nodes for namespace servers.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
@@ -236,15 +245,17 @@ type NamespaceServers struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
-	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
+	// maxWaitSeconds is how long a client that enters a directory waits while the directory's data server does not
+	// serve, in seconds. After that time the client's mount of the directory fails. Unset: no limit, as with a hard
+	// mount.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	MaxWaitSeconds int32 `json:"maxWaitSeconds,omitempty"`
 
-	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and 64Mi
-	// memory, and a limit of 512Mi memory. What clients may make it hold (connections, sessions, replies) follows the limit.
+	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and
+	// 64Mi memory, and a limit of 512Mi memory. The maximum of connections, sessions and cached replies follows from
+	// the memory limit.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -252,24 +263,24 @@ type NamespaceServers struct {
 // NFSOptions tunes the NFS protocol.
 // +kubebuilder:validation:XValidation:rule="!has(self.graceSeconds) || !has(self.leaseSeconds) || self.graceSeconds >= self.leaseSeconds",message="graceSeconds must be at least leaseSeconds, or clients can't reclaim their state after a restart (RFC 8881 section 8.4.2)"
 type NFSOptions struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime), at least 7, as Linux renews it every 5 s at
-	// the most often and ganesha's clock has whole seconds; unset means 10, with storage.ceph 8.
+	// leaseSeconds is the NFSv4 lease time in seconds (ganesha: Lease_Lifetime). The minimum is 7, because Linux renews
+	// leases at most every 5 s and ganesha counts whole seconds. Unset means 10, or 8 with storage.ceph.
 	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=120
 	// +optional
 	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
-	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20, with storage.ceph 12, or twice the leaseSeconds
-	// that is set if that is more.
+	// graceSeconds is the maximum time that a restarted data server waits for clients to reclaim their state, in
+	// seconds (ganesha: Grace_Period). Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that
+	// is set.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional
 	GraceSeconds int32 `json:"graceSeconds,omitempty"`
 
-	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
-	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means
-	// as many as the memory of spec.resources is good for, which status.servers shows.
+	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections); more
+	// are refused. A client uses as many as its mount option nconnect says, for each server whose directories it has
+	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it.
 	// +kubebuilder:validation:Minimum=64
 	// +kubebuilder:validation:Maximum=65536
 	// +optional

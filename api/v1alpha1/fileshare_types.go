@@ -22,61 +22,60 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must be at most 50 characters: names of objects and volumes are made from it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label (no dots): the share's directory on the volumes has this name"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^data-[0-9]+-.+-[0-9]+$')",message="metadata.name must not be data-N-NAME-N: claims of data servers are named so, and this share's claim would take the name of one"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^data-[0-9]+-.+-[0-9]+$')",message="metadata.name must not have the form data-N-NAME-N: claims of data servers have such names"
 type FileShare struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +required
 	Spec FileShareSpec `json:"spec,omitzero"`
-	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+	// Reason for the default: kstatus, which Flux and others use to wait, considers an object without any status Current.
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileShareStatus `json:"status,omitempty,omitzero"`
 }
 
-// FileShareSpec is what the user wants of a FileShare.
-// +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef can't be changed: the data lives on that FileServer's volumes"
-// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; make a new share"
-// +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed: data lies on the volumes by it; make a new share"
-// +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: directories are placed by it; make a new share"
-// +kubebuilder:validation:XValidation:rule="has(self.claimRef) == has(oldSelf.claimRef) && (!has(self.claimRef) || self.claimRef == oldSelf.claimRef)",message="claimRef can't be changed: whether a share has a ready-made claim is decided when it is made"
-// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: it says what the share had in it when it was made; make a new share"
+// FileShareSpec is the desired state of a FileShare.
+// +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef can't be changed: the data is on that FileServer's volumes"
+// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path",message="path can't be changed: clients have it mounted; create another share"
+// +kubebuilder:validation:XValidation:rule="self.layout == oldSelf.layout",message="layout can't be changed: it decides where data is stored; create another share"
+// +kubebuilder:validation:XValidation:rule="self.depth == oldSelf.depth",message="depth can't be changed: it decides how directories are placed; create another share"
+// +kubebuilder:validation:XValidation:rule="has(self.claimRef) == has(oldSelf.claimRef) && (!has(self.claimRef) || self.claimRef == oldSelf.claimRef)",message="claimRef can't be changed: it is set when the share is created"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: it is the initial content of the share; create another share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 type FileShareSpec struct {
-	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
+	// fileServerRef names the FileServer, in this Kubernetes namespace or in one that allows shares of this namespace.
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
-	// Paths of shares must not lie in one another.
+	// path is the path of the share in the FileServer's tree: "/name" or "/name/name". The path of one share must not
+	// lie in the path of another.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}){1,2}$')",message="path must be /NAME or /NAME/NAME, each of at most 63 letters, digits, '_', '.' and '-', the first a letter, a digit or '_': for example /data or /team/data"
 	// +required
 	Path string `json:"path,omitempty"`
 
-	// layout tells how the share's data is laid out; unset means Distributed. Clients must tolerate new values.
+	// layout is how the share's data is distributed; unset means Distributed. API clients must tolerate new values.
 	// +kubebuilder:default=Distributed
 	// +optional
 	Layout ShareLayout `json:"layout,omitempty"`
 
-	// depth is the number of directory levels below the share's root at which directories
-	// are spread over the data servers; unset means 1. Directories above that level exist in the namespace only
-	// and hold nothing but directories.
+	// depth is the number of directory levels below the share's root at which directories are distributed over the data
+	// servers; unset means 1. Directories above that level exist only in the namespace and contain only directories.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	// +optional
 	Depth int32 `json:"depth,omitempty"`
 
-	// directories are made at once, each with as many path elements as depth. Shell brace
-	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
-	// A directory that leaves this list is removed only if it is empty.
+	// directories are created with the share. Each has as many path elements as depth. Shell brace expressions are
+	// expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with mkdir. A directory that is removed
+	// from this list is deleted only if it is empty.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
@@ -85,34 +84,35 @@ type FileShareSpec struct {
 	// +optional
 	Directories []string `json:"directories,omitempty"`
 
-	// maxDirectories is how many directories the share can have at its depth and above it, declared and made
-	// by clients; unset means 10000. mkdir of one more is refused with "Disk quota exceeded". Each costs an API object.
+	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
+	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
 	// +kubebuilder:default=10000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +optional
 	MaxDirectories int32 `json:"maxDirectories,omitempty"`
 
-	// quota bounds what the share's files may take. Where the storage can't keep a share to it the share says so (QuotaEnforced) and is
-	// not Ready; it is served all the same, without a bound. Unset: the share may fill what the storage has.
+	// quota limits the space of the share's files. If the storage can't enforce it, the condition QuotaEnforced is
+	// False and the share is not Ready, but it is served without a limit. Unset: no limit but the capacity of the
+	// storage.
 	// +optional
 	Quota ShareQuota `json:"quota,omitempty,omitzero"`
 
-	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
+	// uid is the numeric user ID of the owner of the share's root and declared directories; unset means 0.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +optional
 	UID *int64 `json:"uid,omitempty"`
 
-	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
+	// gid is the numeric group ID of the share's root and declared directories; unset means 0.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +optional
 	GID *int64 `json:"gid,omitempty"`
 
-	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
+	// mode is the permission bits of the share's root and declared directories, in octal; unset means "0755".
 	// +kubebuilder:default="0755"
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
@@ -120,24 +120,25 @@ type FileShareSpec struct {
 	// +optional
 	Mode string `json:"mode,omitempty"`
 
-	// access lists who may use the share and how; the first rule that has the client's address counts,
-	// and a client in no rule does not see the share. Unset means clients: [Nodes]: the cluster's nodes may
-	// read and write, which is what pods with the share's claim need, and root is not squashed.
+	// access are the access rules. The first rule that contains the client's address applies; a client in no rule does
+	// not see the share. Unset means clients: [Nodes]: the cluster's nodes, and so pods with the share's claim, may
+	// read and write, and root is not squashed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, c == 'Nodes' || isCIDR(c) || isIP(c)))",message="clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes, which stands for all nodes of the cluster; names of hosts can't be used"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r.clients.all(c, c == 'Nodes' || isCIDR(c) || isIP(c)))",message="clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes, which stands for all nodes of the cluster; host names can't be used"
 	// +listType=atomic
 	// +optional
 	Access []AccessRule `json:"access,omitempty"`
 
-	// reclaimPolicy tells what happens to the data on the volumes when the share is deleted; unset means Retain.
-	// Clients must tolerate new values.
+	// reclaimPolicy is what happens to the data when the share is deleted; unset means Retain. API clients must
+	// tolerate new values.
 	// +kubebuilder:default=Retain
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
-	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
-	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
+	// ignoreDataOn names data servers (FILESERVER-N) that no longer have data of this share, or whose data of it is
+	// given up. The share's directories are placed without an inventory of these servers, and never on them. Use it for
+	// data servers that never come back.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
@@ -145,62 +146,65 @@ type FileShareSpec struct {
 	// +optional
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 
-	// acceptedLosses are losses of directories that are given up: those that the condition JunctionsResolved names while directories are missing
-	// on their data servers. Of those directories the declared ones are made again, empty, and the others leave the share. Each loss has an
-	// ID of its own, so an entry accepts no later one. It can be removed afterwards.
+	// acceptedLosses are IDs of losses whose directories are given up. The condition JunctionsResolved shows the ID
+	// while directories are missing on their data servers. Declared directories of the loss are made again, empty;
+	// others are removed from the share. Each loss has its own ID, so an entry accepts no later loss. An entry can be
+	// removed when the loss is resolved.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=16
 	// +kubebuilder:validation:items:MaxLength=16
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[0-9a-f]{16}$')",message="a loss is named by 16 hexadecimal digits, as the condition JunctionsResolved prints them"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[0-9a-f]{16}$')",message="an entry is the ID of a loss: 16 hexadecimal digits, as shown in the condition JunctionsResolved"
 	// +listType=set
 	// +optional
 	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
 
-	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
-	// and is not served.
+	// source is the initial content of the share; unset: empty. It requires storage with snapshots; on other storage
+	// the share is not served, and its conditions say so.
 	// +optional
 	Source ShareSource `json:"source,omitempty,omitzero"`
 
-	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
-	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
+	// claimRef names the PersistentVolumeClaim for which a StorageClass of Howdah made the share; the provisioner sets
+	// it. The claim has its own PersistentVolume and may be in any Kubernetes namespace. Unset: the share comes with a
+	// claim of the same name.
 	// +optional
 	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
 }
 
-// ShareSource is what a new share has in it.
+// ShareSource is the initial content of a share.
 type ShareSource struct {
-	// snapshotRef names a FileShareSnapshot of this Kubernetes namespace, of a share on the same FileServer with the same layout and depth. The
-	// storage copies all that is in it; afterwards the two have nothing to do with each other.
+	// snapshotRef names a FileShareSnapshot in this Kubernetes namespace, of a share on the same FileServer with the
+	// same layout and depth. The storage copies its content. After that the share and the snapshot are independent.
 	// +required
 	SnapshotRef SnapshotReference `json:"snapshotRef,omitzero"`
 }
 
-// ShareQuota bounds what a share's files may take.
+// ShareQuota limits the space of a share's files.
 // +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || quantity(string(self.size)).compareTo(quantity('4Mi')) >= 0 && quantity(string(self.size)).compareTo(quantity('1Ei')) <= 0",message="size must be from 4Mi to 1Ei"
 type ShareQuota struct {
-	// size is how much the files of the share may take together: writes beyond it end with "Disk quota exceeded", and df shows it, in steps
-	// of 4Mi. It can be raised and lowered while clients write; lowering it below what is used is refused, and the quota stays as it was.
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="size must be a number with a unit of Kubernetes and no space: 100Gi, 1.5Ti, 10G (not \"10 GB\")"
+	// size is the maximum total size of the share's files, in steps of 4Mi. Writes beyond it fail with "Disk quota
+	// exceeded", and df shows it. It can be changed while clients write. A size below the used space is refused, and
+	// the quota is not changed.
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="size must be a Kubernetes quantity, without a space: 100Gi, 1.5Ti, 10G (not \"10 GB\")"
 	// +required
 	Size *resource.Quantity `json:"size,omitempty"`
 }
 
-// MinQuotaBytes is the smallest quota, in bytes: the step in which Ceph shows one.
+// MinQuotaBytes is the smallest quota, in bytes: the granularity in which Ceph reports quotas.
 const MinQuotaBytes = 4 << 20
 
-// ShareLayout tells how the data of a share is laid out.
+// ShareLayout is how the data of a share is distributed.
 // +kubebuilder:validation:Enum=Distributed;Single
 type ShareLayout string
 
 // Layouts of a share.
 const (
-	// LayoutDistributed spreads the directories at the share's depth over the data servers.
+	// LayoutDistributed distributes the directories at the share's depth over the data servers.
 	LayoutDistributed ShareLayout = "Distributed"
 	// LayoutSingle keeps the whole share on one data server.
 	LayoutSingle ShareLayout = "Single"
 )
 
-// ReclaimPolicy tells what happens to a share's data when the share is deleted.
+// ReclaimPolicy is what happens to a share's data when the share is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type ReclaimPolicy string
 
@@ -212,11 +216,11 @@ const (
 	ReclaimDelete ReclaimPolicy = "Delete"
 )
 
-// AccessRule gives clients by address a way to use a share.
+// AccessRule gives clients access to a share by address.
 type AccessRule struct {
-	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and the FileServer's
-	// spec.additionalNodeNetworks. Pods that use a claim are seen by the address of their node; pods' own addresses are
-	// not among Nodes. For everybody: 0.0.0.0/0 and ::/0.
+	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and
+	// the FileServer's spec.additionalNodeNetworks. Pods that use a claim connect from the address of their node; pod
+	// addresses are not in Nodes. For all clients use 0.0.0.0/0 and ::/0.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
@@ -225,37 +229,38 @@ type AccessRule struct {
 	// +required
 	Clients []string `json:"clients,omitempty"`
 
-	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
+	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. API clients must tolerate new values.
 	// +optional
 	AccessType AccessType `json:"accessType,omitempty"`
 
-	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
+	// squash is which users are mapped to the anonymous user (65534); unset means None. API clients must tolerate new
+	// values.
 	// +optional
 	Squash Squash `json:"squash,omitempty"`
 
-	// ports tells which source ports clients may come from; unset means Any. Reserved ones are below 1024: a client
-	// machine that keeps them for root (Linux' default outside of containers) speaks NFS by its kernel alone. Linux' NFS client uses
-	// 665 to 1023. Clients must tolerate new values.
+	// sourcePorts is which source ports clients may use; unset means Any. Reserved ports are below 1024. If a client
+	// machine allows only root to use them (the default of Linux outside of containers), only its kernel can access the
+	// share. The NFS client of Linux uses ports 665 to 1023. API clients must tolerate new values.
 	// +optional
-	Ports SourcePorts `json:"ports,omitempty"`
+	SourcePorts SourcePorts `json:"sourcePorts,omitempty"`
 }
 
-// ClientNodes is the client of an access rule that stands for the addresses of the cluster's nodes.
+// ClientNodes is the entry of an access rule's clients that stands for the addresses of the cluster's nodes.
 const ClientNodes = "Nodes"
 
-// SourcePorts tells which source ports a client may come from, as ganesha's PrivilegedPort does.
+// SourcePorts is which source ports a client may use (ganesha: PrivilegedPort).
 // +kubebuilder:validation:Enum=Any;Reserved
 type SourcePorts string
 
 // Source ports.
 const (
-	// PortsAny takes clients from every port.
-	PortsAny SourcePorts = "Any"
-	// PortsReserved takes clients from ports below 1024 only.
-	PortsReserved SourcePorts = "Reserved"
+	// SourcePortsAny accepts clients from every port.
+	SourcePortsAny SourcePorts = "Any"
+	// SourcePortsReserved accepts clients only from ports below 1024.
+	SourcePortsReserved SourcePorts = "Reserved"
 )
 
-// AccessType tells what a client may do, as ganesha's Access_Type does.
+// AccessType is what a client may do (ganesha: Access_Type).
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly
 type AccessType string
 
@@ -267,41 +272,42 @@ const (
 	AccessReadOnly AccessType = "ReadOnly"
 )
 
-// Squash tells which users are mapped to nobody.
+// Squash is which users are mapped to the anonymous user (65534).
 // +kubebuilder:validation:Enum=None;Root;All
 type Squash string
 
 // Squash values, as ganesha's Squash option.
 const (
-	// SquashNone maps nobody.
+	// SquashNone maps no user.
 	SquashNone Squash = "None"
-	// SquashRoot maps uid 0.
+	// SquashRoot maps root (UID 0).
 	SquashRoot Squash = "Root"
-	// SquashAll maps everybody.
+	// SquashAll maps every user.
 	SquashAll Squash = "All"
 )
 
-// FileShareStatus is what the operator sees of a FileShare.
+// FileShareStatus is the observed state of a FileShare.
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, QuotaEnforced if there is a quota, and Cloned if there is a source.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved and ClaimAvailable; QuotaEnforced if there
+	// is a quota, and Cloned if there is a source.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// mount tells how to mount the share.
+	// mount is how to mount the share.
 	// +optional
 	Mount ShareMount `json:"mount,omitempty,omitzero"`
 
-	// inventoryGeneration counts how often the data servers had to be asked what they have of the share: once when it is made, and
-	// again whenever ShareDirectories were lost.
+	// inventoryGeneration is the number of inventories of the data servers that the share needed: one when it is
+	// created, and one more each time that ShareDirectories were lost.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	InventoryGeneration int64 `json:"inventoryGeneration,omitempty"`
@@ -310,44 +316,46 @@ type FileShareStatus struct {
 	// +optional
 	Directories ShareDirectories `json:"directories,omitempty,omitzero"`
 
-	// limitsUsed is what the share takes of spec.limits of its FileServer; unset: they have not let it in yet. What a share has it keeps.
+	// limitsUsed is the part of the FileServer's spec.limits that the share uses. Unset: the share is not admitted yet.
+	// A share keeps what it has.
 	// +optional
 	LimitsUsed ShareLimitsUsed `json:"limitsUsed,omitempty,omitzero"`
 
-	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
+	// quota is the quota that the storage enforces, and the used space. Unset if the storage can't enforce quotas.
 	// +optional
 	Quota ShareQuotaStatus `json:"quota,omitempty,omitzero"`
 }
 
-// ShareLimitsUsed is what a share takes of spec.limits of its FileServer.
+// ShareLimitsUsed is the part of a FileServer's spec.limits that a share uses.
 type ShareLimitsUsed struct {
-	// directories is how many directories it has or was let declare.
+	// directories is the number of directories that the share has or was admitted with.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Directories *int32 `json:"directories,omitempty"`
 
-	// accessNetworks is how many entries the clients of its access rules have.
+	// accessNetworks is the number of clients entries in the share's access rules.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	AccessNetworks *int32 `json:"accessNetworks,omitempty"`
 }
 
-// ShareQuotaStatus is the quota of a share as the storage has it.
+// ShareQuotaStatus is the quota of a share in the storage.
 // +kubebuilder:validation:MinProperties=1
 type ShareQuotaStatus struct {
-	// size is the quota that is enforced; unset if none is. It differs from spec.quota.size while a change is under way or refused.
+	// size is the enforced quota; unset if there is none. It differs from spec.quota.size while a change is in progress
+	// or refused.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
 
-	// used is what the share's files take, rounded down in steps of at most 1/64 of the quota so that status does not change with every
-	// write; unset: not known yet.
+	// used is the space of the share's files, rounded down to at most 1/64 of the quota, so that the status does not
+	// change with every write. Unset: not known yet.
 	// +optional
 	Used *resource.Quantity `json:"used,omitempty"`
 }
 
-// ShareMount tells how to mount a share.
+// ShareMount is how to mount a share.
 type ShareMount struct {
-	// address is the address of the front door.
+	// address is the address of the namespace servers.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -373,7 +381,7 @@ type ShareMount struct {
 	// +required
 	Command string `json:"command,omitempty"`
 
-	// claimName is the PersistentVolumeClaim in this namespace that a pod can use.
+	// claimName is the PersistentVolumeClaim in this namespace that pods can use.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
@@ -387,12 +395,12 @@ type ShareDirectories struct {
 	// +required
 	Count *int32 `json:"count,omitempty"`
 
-	// ready is how many of them exist on their owner.
+	// ready is the number of these directories that exist on their owners.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Ready *int32 `json:"ready,omitempty"`
 
-	// perServer tells how many directories each data server owns.
+	// perServer is the number of directories of each data server.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64

@@ -4,8 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileShareSnapshot is what a FileShare had in it at one moment, kept beside it and readable by everybody who can read the share. Deleting this
-// object deletes the snapshot in the storage, and nothing else does; the object is there until the storage has done it.
+// FileShareSnapshot is the content of a FileShare at one moment, stored with the share. Every user who can read the
+// share can read it. Only deleting this object deletes the snapshot in the storage; the object exists until the storage
+// has deleted it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,26 +24,26 @@ type FileShareSnapshot struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +required
 	Spec FileShareSnapshotSpec `json:"spec,omitzero"`
-	// Why there is a default: see FileShare.
+	// Reason for the default: see FileShare.
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileShareSnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
-// FileShareSnapshotSpec is what the user wants of a FileShareSnapshot.
-// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef",message="fileShareRef can't be changed: a snapshot is of the share that it was made of; make a new one"
+// FileShareSnapshotSpec is the desired state of a FileShareSnapshot.
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef",message="fileShareRef can't be changed: a snapshot belongs to one share; create another snapshot"
 type FileShareSnapshotSpec struct {
 	// fileShareRef names the FileShare, in this Kubernetes namespace.
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 }
 
-// FileShareSnapshotStatus is what the operator sees of a FileShareSnapshot.
+// FileShareSnapshotStatus is the observed state of a FileShareSnapshot.
 // +kubebuilder:validation:MinProperties=1
 type FileShareSnapshotStatus struct {
 	// conditions are Ready, and Reconciling or Stalled while they are true.
@@ -52,22 +53,24 @@ type FileShareSnapshotStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// readyTime is the moment of the snapshot, by the storage's clock. It is set once, when the snapshot is there.
+	// readyTime is the time of the snapshot, by the storage's clock. It is set once, when the snapshot exists.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// path is where users find it, below any directory of the share that they have mounted: .snap/_NAME_NUMBER. Listings don't show .snap.
+	// path is the path of the snapshot below any mounted directory of the share: .snap/_NAME_NUMBER. Directory listings
+	// do not show .snap.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// sizeBytes is about how much the share had in it then. It is not what the snapshot takes: that is what was changed or removed since.
+	// sizeBytes is the approximate size of the share's content at that time. The snapshot itself takes less: only what
+	// was changed or removed since.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SizeBytes *int64 `json:"sizeBytes,omitempty"`

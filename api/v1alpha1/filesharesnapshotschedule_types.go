@@ -4,8 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileShareSnapshotSchedule makes FileShareSnapshots of a FileShare by the clock, and deletes those of its own that spec.retention does not keep.
-// Deleting the schedule leaves its snapshots; one of the same name goes on with them.
+// FileShareSnapshotSchedule creates FileShareSnapshots of a FileShare on a schedule, and deletes those of its own that
+// spec.retention does not keep. Its snapshots stay when the schedule is deleted; a new schedule with the same name
+// continues with them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -25,77 +26,81 @@ type FileShareSnapshotSchedule struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +required
 	Spec FileShareSnapshotScheduleSpec `json:"spec,omitzero"`
-	// Why there is a default: see FileShare.
+	// Reason for the default: see FileShare.
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status FileShareSnapshotScheduleStatus `json:"status,omitempty,omitzero"`
 }
 
-// FileShareSnapshotScheduleSpec is what the user wants of a FileShareSnapshotSchedule.
-// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef",message="fileShareRef can't be changed: retention would lose sight of the snapshots of the other share; make a new schedule"
+// FileShareSnapshotScheduleSpec is the desired state of a FileShareSnapshotSchedule.
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef",message="fileShareRef can't be changed: snapshots of the other share would never be deleted; create another schedule"
 type FileShareSnapshotScheduleSpec struct {
 	// fileShareRef names the FileShare, in this Kubernetes namespace.
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// schedule is when, as in a CronJob: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" ("0 3 * * *": at three every night), or @hourly, @daily,
-	// @weekly, @monthly.
+	// schedule is when snapshots are made, in the format of a CronJob: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" ("0
+	// 3 * * *": every night at three), or @hourly, @daily, @weekly, @monthly.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ *([^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+|@(hourly|daily|midnight|weekly|monthly|yearly|annually)) *$') && !self.contains('=')",message="schedule must be five fields, MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK, for example \"0 3 * * *\", or @hourly, @daily, @weekly or @monthly; a time zone goes into timeZone"
 	// +required
 	Schedule string `json:"schedule,omitempty"`
 
-	// timeZone is the time zone of schedule, as IANA names it: Europe/Berlin; unset means Etc/UTC. Names of snapshots are in UTC all the same.
+	// timeZone is the IANA time zone of schedule, for example Europe/Berlin; unset means Etc/UTC. Names of snapshots
+	// always have the time in UTC.
 	// +kubebuilder:default="Etc/UTC"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'",message="timeZone must be a name of the IANA data base: Europe/Berlin, Etc/UTC"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'",message="timeZone must be a name of the IANA time zone database: Europe/Berlin, Etc/UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// startingDeadlineSeconds is how late a snapshot may be made that could not be made in time; a later one is left out. Unset means no limit. Of
-	// several that were missed only the last is made.
+	// startingDeadlineSeconds is how late a missed snapshot may be made; after that it is skipped. Unset means no
+	// limit. If several were missed, only the last is made.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
 	StartingDeadlineSeconds int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// execution is Active, or Suspended: then no snapshots are made, nor deleted, and what is missed is not made up for. Unset means Active.
-	// Clients must tolerate new values.
+	// execution is Active or Suspended; unset means Active. While it is Suspended, snapshots are neither made nor
+	// deleted, and missed snapshots are not made later. API clients must tolerate new values.
 	// +kubebuilder:default=Active
 	// +optional
 	Execution Execution `json:"execution,omitempty"`
 
-	// retention says which of the schedule's snapshots stay. The newest that is Ready always does. Of the others five a minute are deleted at most.
+	// retention is which of the schedule's snapshots to keep. The latest Ready snapshot is always kept. At most five
+	// others are deleted each minute.
 	// +required
 	Retention SnapshotRetention `json:"retention,omitzero"`
 }
 
-// SnapshotRetention says which snapshots of a schedule stay: those that one of its fields keeps. The others are deleted.
+// SnapshotRetention is which snapshots of a schedule to keep. A snapshot stays if at least one of the fields keeps it;
+// the others are deleted.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.keepLast) || has(self.keepForSeconds)",message="retention must say what stays: keepLast: 7, or keepForSeconds: 604800, or both; Ceph has 100 snapshots of a share at most"
+// +kubebuilder:validation:XValidation:rule="has(self.keepLast) || has(self.keepForSeconds)",message="retention must have keepLast (for example 7), keepForSeconds (for example 604800) or both; Ceph allows 100 snapshots of a share"
 type SnapshotRetention struct {
-	// keepLast is how many of the newest stay.
+	// keepLast is the number of latest snapshots to keep.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	KeepLast int32 `json:"keepLast,omitempty"`
 
-	// keepForSeconds is the age up to which they stay: 604800 is a week. While no new snapshot becomes Ready, old ones stay, and so do those that
-	// are not old enough by the clocks of the API server, the operator and the storage alike.
+	// keepForSeconds is the age up to which snapshots are kept, in seconds: 604800 is a week. Old snapshots stay while
+	// no new snapshot becomes Ready. A snapshot also stays until it is old enough by the clocks of the API server, the
+	// operator and the storage.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=315360000
 	// +optional
 	KeepForSeconds int64 `json:"keepForSeconds,omitempty"`
 }
 
-// FileShareSnapshotScheduleStatus is what the operator sees of a FileShareSnapshotSchedule.
+// FileShareSnapshotScheduleStatus is the observed state of a FileShareSnapshotSchedule.
 // +kubebuilder:validation:MinProperties=1
 type FileShareSnapshotScheduleStatus struct {
 	// conditions are Ready, ClocksAgree, and Reconciling or Stalled while they are true.
@@ -105,24 +110,25 @@ type FileShareSnapshotScheduleStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// sinceTime is when the schedule as it is now came into force: what it would have asked for before is not missed.
+	// effectiveTime is since when the current schedule is in effect. Times of the schedule before it do not count as
+	// missed.
 	// +optional
-	SinceTime *metav1.Time `json:"sinceTime,omitempty"`
+	EffectiveTime *metav1.Time `json:"effectiveTime,omitempty"`
 
-	// lastScheduleTime is the last time of the schedule for which a snapshot was asked for.
+	// lastScheduleTime is the last time of the schedule for which a snapshot was requested.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// nextScheduleTime is the next; unset while nothing is made.
+	// nextScheduleTime is the next time of the schedule; unset while no snapshots are made.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// snapshots is how many of the schedule's snapshots there are.
+	// snapshots is the number of the schedule's snapshots.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Snapshots *int32 `json:"snapshots,omitempty"`

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MLPerfStorageJob runs an MLPerf Storage workload over real mounts of a
-// FileShare and gives a verdict. What is run can't be changed; make a new job for a new run.
+// MLPerfStorageJob runs an MLPerf Storage workload on real mounts of a FileShare and gives a verdict. The workload
+// can't be changed; create another job for another run.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,19 +24,19 @@ type MLPerfStorageJob struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +required
 	Spec MLPerfStorageJobSpec `json:"spec,omitzero"`
-	// Why there is a default: kstatus, by which Flux and others wait, takes an object without any status for Current.
+	// Reason for the default: kstatus, which Flux and others use to wait, considers an object without any status Current.
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status MLPerfStorageJobStatus `json:"status,omitempty,omitzero"`
 }
 
-// MLPerfStorageJobSpec is what the user wants of a run.
-// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads && has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement) && has(self.pods) == has(oldSelf.pods) && (!has(self.pods) || self.pods == oldSelf.pods)",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed once the job exists; for another run make another job"
+// MLPerfStorageJobSpec is the desired run.
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads && has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement) && has(self.pods) == has(oldSelf.pods) && (!has(self.pods) || self.pods == oldSelf.pods)",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed; for another run create another job"
 // +kubebuilder:validation:XValidation:rule="self.accelerator.count >= self.clients && self.accelerator.count % self.clients == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
@@ -49,11 +49,11 @@ type MLPerfStorageJobSpec struct {
 	// +optional
 	Workload Workload `json:"workload,omitempty"`
 
-	// accelerator is what the run emulates.
+	// accelerator is the accelerator that the run emulates.
 	// +required
 	Accelerator Accelerator `json:"accelerator,omitzero"`
 
-	// clients is the number of client pods, on distinct nodes; unset means 1.
+	// clients is the number of client pods, each on its own node; unset means 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
@@ -65,7 +65,7 @@ type MLPerfStorageJobSpec struct {
 	// +optional
 	Mount *BenchmarkMount `json:"mount,omitempty"`
 
-	// engine is the load engine; unset means Native. Clients must tolerate new values.
+	// engine is the load engine; unset means Native. API clients must tolerate new values.
 	// +kubebuilder:default=Native
 	// +optional
 	Engine Engine `json:"engine,omitempty"`
@@ -74,7 +74,7 @@ type MLPerfStorageJobSpec struct {
 	// +optional
 	Dataset *Dataset `json:"dataset,omitempty"`
 
-	// epochs is how often the dataset is read in a run; unset means 5, as in MLPerf Storage.
+	// epochs is the number of times that the dataset is read in a run; unset means 5, as in MLPerf Storage.
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -88,34 +88,36 @@ type MLPerfStorageJobSpec struct {
 	// +optional
 	ReadThreads int32 `json:"readThreads,omitempty"`
 
-	// placement says which nodes client pods run on. No two of them run in one topologyKey, which is a node unless set.
+	// placement selects the nodes for client pods. No two client pods run in the same topologyKey, by default a node.
 	// +optional
 	Placement *Placement `json:"placement,omitempty"`
 
-	// pods is for the client pods.
+	// pods has settings for the client pods.
 	// +optional
 	Pods *PodSettings `json:"pods,omitempty"`
 
-	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
-	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.
+	// execution is Active or Suspended. When it is Suspended, the client pods are deleted and the dataset stays. When
+	// it is Active again, the job continues with the dataset and restarts a run that was interrupted. A finished job
+	// does not change.
 	// +kubebuilder:default=Active
 	// +optional
 	Execution Execution `json:"execution,omitempty"`
 
-	// activeDeadlineSeconds is how long the job may take, in seconds, from status.startTime on; then its client pods go and
-	// it has failed. Unset means for ever. The time begins anew when a suspended job becomes active.
+	// activeDeadlineSeconds is the maximum duration of the job, in seconds since status.startTime. After it the client
+	// pods are deleted and the job has failed. Unset means no limit. The time starts again when a suspended job becomes
+	// active.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveDeadlineSeconds int32 `json:"activeDeadlineSeconds,omitempty"`
 
-	// ttlSecondsAfterFinished is how long the job is kept once it has ended, in seconds; then it is deleted
-	// with its result, and the dataset stays on the share. Unset means for ever.
+	// ttlSecondsAfterFinished is how long a finished job is kept, in seconds. After that it is deleted with its result;
+	// the dataset stays on the share. Unset means no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// Execution tells whether a job's client pods may run, or a schedule makes snapshots.
+// Execution is whether a job's client pods run, or a schedule makes snapshots.
 // +kubebuilder:validation:Enum=Active;Suspended
 type Execution string
 
@@ -141,7 +143,7 @@ type Engine string
 // EngineNative is Howdah's own engine, which reads as DLIO does.
 const EngineNative Engine = "Native"
 
-// Accelerator is what a run emulates.
+// Accelerator is the accelerator that a run emulates.
 type Accelerator struct {
 	// type is the accelerator: H100 computes 0.323 s per step, A100 0.636 s (MLPerf Storage v1.0 and v2.0).
 	// +required
@@ -176,49 +178,50 @@ type BenchmarkMount struct {
 	Nconnect int32 `json:"nconnect,omitempty"`
 }
 
-// Dataset describes the data that is read.
+// Dataset is the data that a run reads.
 type Dataset struct {
-	// samples is the number of files, one sample in each; unset means 42 for each accelerator.
-	// MLPerf asks for 3500 for each accelerator, and for five times the clients' memory.
+	// samples is the number of files, with one sample each; unset means 42 for each accelerator. MLPerf requires 3500
+	// for each accelerator, and five times the clients' memory in total.
 	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=10000000
 	// +optional
 	Samples int32 `json:"samples,omitempty"`
 
-	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The
-	// standard deviation is scaled with it.
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="sampleSize must be a number with a unit of Kubernetes and no space: 400k, 1Mi (not \"400 kB\")"
+	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The standard
+	// deviation is scaled with it.
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="sampleSize must be a Kubernetes quantity, without a space: 400k, 1Mi (not \"400 kB\")"
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('4Ki')) >= 0",message="sampleSize must be at least 4Ki"
 	// +optional
 	SampleSize *resource.Quantity `json:"sampleSize,omitempty"`
 }
 
-// MLPerfStorageJobStatus is what the operator sees of a run.
+// MLPerfStorageJobStatus is the observed state of a run.
 // +kubebuilder:validation:MinProperties=1
 type MLPerfStorageJobStatus struct {
-	// conditions are Succeeded (its reason is the present step), DatasetReady; Reconciling or Stalled while true.
+	// conditions are Succeeded (its reason is the current step) and DatasetReady, and Reconciling or Stalled while they
+	// are true.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// progress tells how far the present step is, for people: "epoch 2/5, step 30/40".
+	// progress is how far the current step is, as text: "epoch 2/5, step 30/40".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Progress string `json:"progress,omitempty"`
 
-	// startTime is when the job began, or went on after it had been suspended; unset while it is suspended.
+	// startTime is when the job started, or continued after it had been suspended; unset while it is suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the job ended, with or without a verdict.
+	// completionTime is when the job finished, with or without a verdict.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 

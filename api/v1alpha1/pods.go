@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodSettings is for every pod that is made for an object.
+// PodSettings applies to every pod that is created for an object.
 type PodSettings struct {
 	// labels are added to the pods. Howdah's own labels can't be replaced.
 	// +kubebuilder:validation:MinProperties=1
@@ -20,7 +20,7 @@ type PodSettings struct {
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// imagePullSecrets name Secrets in the same Kubernetes namespace that the images are pulled with.
+	// imagePullSecrets name Secrets in the same Kubernetes namespace with credentials for pulling the images.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
@@ -35,7 +35,7 @@ type PodSettings struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Placement says which nodes pods run on.
+// Placement selects the nodes for pods.
 type Placement struct {
 	// nodeSelector lists the labels that a node must have.
 	// +kubebuilder:validation:MaxProperties=16
@@ -48,12 +48,11 @@ type Placement struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// nodeAffinity says more about nodes than nodeSelector can.
+	// nodeAffinity is the node affinity of the pods, for rules that nodeSelector can't express.
 	// +optional
 	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
 
-	// topologyKey is the node label by which pods keep apart from each other as far as they can;
-	// unset means kubernetes.io/hostname.
+	// topologyKey is the node label over whose values pods are spread if possible; unset means kubernetes.io/hostname.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="topologyKey must be the key of a node label, for example topology.kubernetes.io/zone"

@@ -8,8 +8,8 @@ type FileServerReference struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// namespace is the Kubernetes namespace of the FileServer; unset means that of the object that refers to it. Another
-	// one must be allowed by the FileServer's spec.allowedNamespaces.
+	// namespace is the Kubernetes namespace of the FileServer; unset means the namespace of the referring object. The
+	// FileServer's spec.allowedNamespaces must allow references from other namespaces.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must be the name of a Kubernetes namespace: lower-case letters, digits and '-'"
@@ -60,7 +60,7 @@ type SecretReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// CephClusterReference names a CephCluster of Rook's in the same Kubernetes namespace.
+// CephClusterReference names a CephCluster of Rook in the same Kubernetes namespace.
 type CephClusterReference struct {
 	// name is the name of the CephCluster.
 	// +kubebuilder:validation:MinLength=1

@@ -28,7 +28,7 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 		spec.WithNodeNetworks(network.String())
 	}
 	if slices.Contains(in.ToBeIdle, name) {
-		spec.WithNewDirectories(internalv1.NewDirectoriesElsewhere)
+		spec.WithNewDirectories(internalv1.NewDirectoriesForbid)
 	}
 	if in.Storage.Describe != nil {
 		in.Storage.Describe(ordinal, spec)

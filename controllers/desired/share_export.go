@@ -70,7 +70,7 @@ func accessRules(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 		rule.Clients = slices.Clone(rule.Clients)
 		rule.AccessType = cmp.Or(rule.AccessType, v1alpha1.AccessReadWrite)
 		rule.Squash = cmp.Or(rule.Squash, v1alpha1.SquashNone)
-		rule.Ports = cmp.Or(rule.Ports, v1alpha1.PortsAny)
+		rule.SourcePorts = cmp.Or(rule.SourcePorts, v1alpha1.SourcePortsAny)
 		out = append(out, rule)
 	}
 	return out

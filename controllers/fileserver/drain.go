@@ -27,7 +27,7 @@ const (
 	// settled is how long it was empty when its connections count: they are measured once a minute, and a client that was sent there has
 	// mounted by then.
 	settled = 90 * time.Second
-	// usualLimit is how long clients are waited for if spec.drain.limitSeconds is unset.
+	// usualLimit is how long clients are waited for if spec.drain.timeoutSeconds is unset.
 	usualLimit = time.Hour
 )
 
@@ -42,8 +42,8 @@ func (o *observed) isToBeIdle(server string) bool {
 // drainLimit is how long after its last directory a data server is kept for its clients.
 func (o *observed) drainLimit() time.Duration {
 	limit := usualLimit
-	if drain := o.fileServer.Spec.Drain; drain != nil && drain.LimitSeconds != nil {
-		limit = time.Duration(*drain.LimitSeconds) * time.Second
+	if drain := o.fileServer.Spec.Drain; drain != nil && drain.TimeoutSeconds != nil {
+		limit = time.Duration(*drain.TimeoutSeconds) * time.Second
 	}
 	return max(limit, hearing)
 }
@@ -123,7 +123,7 @@ func (o *observed) drainCondition(replicas int32, homeless int) *metav1.Conditio
 		case v1alpha1.DrainEmptying:
 			waiting = append(waiting, fmt.Sprintf("%s has %d directories to move", name, o.directories[name]))
 		case v1alpha1.DrainWaiting:
-			waiting = append(waiting, fmt.Sprintf("%s is empty and waits for clients that have it mounted, until %s at most (spec.drain.limitSeconds)",
+			waiting = append(waiting, fmt.Sprintf("%s is empty and waits for clients that have it mounted, until %s at most (spec.drain.timeoutSeconds)",
 				name, drain.EmptySinceTime.Add(o.drainLimit()).UTC().Format(time.RFC3339)))
 		}
 	}

@@ -37,7 +37,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 		if o.fileServer.Spec.Drain == nil {
 			o.fileServer.Spec.Drain = &v1alpha1.Drain{}
 		}
-		o.fileServer.Spec.Drain.LimitSeconds = &seconds
+		o.fileServer.Spec.Drain.TimeoutSeconds = &seconds
 		return o
 	}
 	for name, tc := range map[string]struct {

@@ -42,7 +42,7 @@ func isOfEarlierNamespace(o *observed, directory *internalv1.ShareDirectory) boo
 	if !isRetained(directory) || uid == "" || uid == o.namespaceUID {
 		return false
 	}
-	return o.fileServer == nil || !slices.Contains(o.fileServer.Spec.HandOver, v1alpha1.DataHandOver{Namespace: o.share.Namespace, NamespaceUID: o.namespaceUID})
+	return o.fileServer == nil || !slices.Contains(o.fileServer.Spec.DataHandovers, v1alpha1.DataHandover{Namespace: o.share.Namespace, NamespaceUID: o.namespaceUID})
 }
 
 // findEarlierNamespace tells why a share of another namespace than its FileServer's can't have what is there of its name; nil if it can.
@@ -52,9 +52,9 @@ func findEarlierNamespace(o *observed) *finding {
 	}
 	for _, directory := range o.directories {
 		if isOfEarlierNamespace(o, directory) {
-			return &finding{v1alpha1.ReasonDataOfEarlierNamespace, fmt.Sprintf(
+			return &finding{v1alpha1.ReasonDataOfDeletedNamespace, fmt.Sprintf(
 				"FileServer %s of namespace %s has data of a share %s of an earlier namespace %s, which was deleted; it is not this namespace's. Whoever runs the FileServer can hand it over, "+
-					"by spec.handOver: [{namespace: %s, namespaceUID: %s}]; or delete this share and make it with another name",
+					"by spec.dataHandovers: [{namespace: %s, namespaceUID: %s}]; or delete this share and make it with another name",
 				o.share.Spec.FileServerRef.Name, o.namespace(), o.share.Name, o.share.Namespace, o.share.Namespace, o.namespaceUID)}
 		}
 	}

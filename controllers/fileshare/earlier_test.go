@@ -20,10 +20,10 @@ func TestWhatAnEarlierNamespaceLeftIsItsOwn(t *testing.T) {
 			o.directories = map[string]*internalv1.ShareDirectory{"d": directory}
 		}
 	}
-	handOver := func(namespace, uid string) func(*observed) {
+	dataHandovers := func(namespace, uid string) func(*observed) {
 		return func(o *observed) {
 			left("earlier")(o)
-			o.fileServer.Spec.HandOver = []v1alpha1.DataHandOver{{Namespace: namespace, NamespaceUID: uid}}
+			o.fileServer.Spec.DataHandovers = []v1alpha1.DataHandover{{Namespace: namespace, NamespaceUID: uid}}
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -34,9 +34,9 @@ func TestWhatAnEarlierNamespaceLeftIsItsOwn(t *testing.T) {
 		"it left it itself":                 {left("this"), false},
 		"it is older than the rule":         {left(""), false},
 		"an earlier namespace did":          {left("earlier"), true},
-		"which was handed over":             {handOver("team", "this"), false},
-		"handed over to a third":            {handOver("team", "third"), true},
-		"another name was handed over":      {handOver("others", "this"), true},
+		"which was handed over":             {dataHandovers("team", "this"), false},
+		"handed over to a third":            {dataHandovers("team", "third"), true},
+		"another name was handed over":      {dataHandovers("others", "this"), true},
 		"it is in use, so it was looked at": {func(o *observed) { left("earlier")(o); o.directories["d"].Labels = nil }, false},
 		"the FileServer is of its namespace": {func(o *observed) {
 			left("earlier")(o)
@@ -58,7 +58,7 @@ func TestWhatAnEarlierNamespaceLeftIsItsOwn(t *testing.T) {
 		if found == nil {
 			continue
 		}
-		if found.reason != v1alpha1.ReasonDataOfEarlierNamespace || !strings.Contains(found.message, "spec.handOver: [{namespace: team, namespaceUID: this}]") {
+		if found.reason != v1alpha1.ReasonDataOfDeletedNamespace || !strings.Contains(found.message, "spec.dataHandovers: [{namespace: team, namespaceUID: this}]") {
 			t.Errorf("%s: %+v", name, found)
 		}
 		o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete

@@ -36,9 +36,9 @@ type inventory struct {
 	// misplaced are places of data that clients don't see, misplacedCount how many there are.
 	misplaced      []string
 	misplacedCount int
-	// leftOut are some directories that nothing can stand for, leftOutCount how many there are.
-	leftOut      []string
-	leftOutCount int
+	// skipped are some directories that nothing can stand for, skippedCount how many there are.
+	skipped      []string
+	skippedCount int
 }
 
 // takeInventory judges what the data servers have told. Once it was complete it stays so (what is made later gets its
@@ -154,10 +154,10 @@ func (i *inventory) findMisplaced(o *observed) {
 			i.misplaced = append(i.misplaced, placeOf(o, server, ptr.Deref(copied.Volume, 0), copied.Path))
 		}
 		i.misplacedCount += int(ptr.Deref(export.Status.Inventory.MisplacedCount, 0))
-		for _, left := range export.Status.Inventory.LeftOut {
-			i.leftOut = append(i.leftOut, server+", "+left)
+		for _, left := range export.Status.Inventory.Skipped {
+			i.skipped = append(i.skipped, server+", "+left)
 		}
-		i.leftOutCount += int(ptr.Deref(export.Status.Inventory.LeftOutCount, 0))
+		i.skippedCount += int(ptr.Deref(export.Status.Inventory.SkippedCount, 0))
 	}
 	root := o.directories[tree.RootPath]
 	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
@@ -216,12 +216,12 @@ func inventoriedCondition(found inventory) metav1.Condition {
 		}
 		return conditions.True(kind, v1alpha1.ReasonDataMisplaced, "clients don't see what is in "+text+
 			", because the share has these directories elsewhere: move the content by hand and remove them there")
-	case found.leftOutCount > 0:
-		text := conditions.List(found.leftOut, maxNamed)
-		if more := found.leftOutCount - len(found.leftOut); more > 0 {
+	case found.skippedCount > 0:
+		text := conditions.List(found.skipped, maxNamed)
+		if more := found.skippedCount - len(found.skipped); more > 0 {
 			text += " and " + strconv.Itoa(more) + " more"
 		}
-		return conditions.True(kind, v1alpha1.ReasonDirectoriesLeftOut, "clients don't see "+text+
+		return conditions.True(kind, v1alpha1.ReasonDirectoriesSkipped, "clients don't see "+text+
 			": whoever runs the FileServer renames them on the volume")
 	default:
 		return conditions.True(kind, v1alpha1.ReasonReady, "no data server has a directory that the share does not know")

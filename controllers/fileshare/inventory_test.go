@@ -197,7 +197,7 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 			o.put("b", "fs-0", ready)
 			o.wasDone(1)
 			o.looked("fs-1", 1, func(i *internalv1.ShareInventory) {
-				i.LeftOut, i.LeftOutCount = []string{`volume 0: "long…" (its path has 1,400 characters, and can have 1024)`}, ptr.To(int32(3))
+				i.Skipped, i.SkippedCount = []string{`volume 0: "long…" (its path has 1,400 characters, and can have 1024)`}, ptr.To(int32(3))
 			})
 		}, nil, `clients don't see fs-1, volume 0: "long…" (its path has 1,400 characters, and can have 1024) and 2 more: whoever runs the FileServer renames them`, 1},
 	} {

@@ -166,7 +166,7 @@ func isMadeFor(share *v1alpha1.FileShare, object client.Object) bool {
 // counts, and a source only until it was copied.
 func wasKeptOut(share *v1alpha1.FileShare) bool {
 	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
-	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonNamespaceNotAllowed, v1alpha1.ReasonDataOfEarlierNamespace,
+	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonNamespaceNotAllowed, v1alpha1.ReasonDataOfDeletedNamespace,
 		v1alpha1.ReasonSnapshotNotFound, v1alpha1.ReasonSnapshotNotReady, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonQuotaBelowUse:
 		return true
 	}

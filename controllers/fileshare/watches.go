@@ -115,7 +115,7 @@ var serverChanged = predicate.Funcs{
 		before, ok := e.ObjectOld.(*internalv1.DataServer)
 		after, alsoOK := e.ObjectNew.(*internalv1.DataServer)
 		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy || before.TakesNone() != after.TakesNone() ||
+			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy || before.RefusesNewDirectories() != after.RefusesNewDirectories() ||
 			(before.Status.ObservedGeneration == nil) != (after.Status.ObservedGeneration == nil) ||
 			// Which shares it has changes with every new one; those that wait hear when it can tell at all.
 			(before.Status.Shares == nil) != (after.Status.Shares == nil) ||

@@ -68,11 +68,11 @@ func isPremature(snapshot *v1alpha1.FileShareSnapshot) bool {
 func inForceSince(o *observed) time.Time {
 	status, since := &o.schedule.Status, o.schedule.CreationTimestamp.Time
 	switch {
-	case status.SinceTime == nil:
+	case status.EffectiveTime == nil:
 	case status.ObservedGeneration == nil || *status.ObservedGeneration != o.schedule.Generation:
 		return o.now
 	default:
-		since = status.SinceTime.Time
+		since = status.EffectiveTime.Time
 	}
 	if since.After(o.now) {
 		return o.now

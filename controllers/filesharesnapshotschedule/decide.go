@@ -118,7 +118,7 @@ func statusOf(o *observed, d decision) v1alpha1.FileShareSnapshotScheduleStatus 
 		count++
 	}
 	status.ObservedGeneration, status.Snapshots = &generation, &count
-	status.SinceTime, status.LastScheduleTime, status.NextScheduleTime = asTime(d.since), asTime(d.last), asTime(d.next)
+	status.EffectiveTime, status.LastScheduleTime, status.NextScheduleTime = asTime(d.since), asTime(d.last), asTime(d.next)
 	conditions.Set(&status.Conditions, generation, o.now, d.clocks)
 	conditions.SetSummary(&status.Conditions, generation, o.now, d.ready)
 	return status

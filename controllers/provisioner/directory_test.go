@@ -101,7 +101,7 @@ func TestDirectories(t *testing.T) {
 			o.dataServers[0].Status.Conditions, o.dataServers[1].Status.Unreachable.SeenBy = nil, "x"
 		}), true, ""},
 		"no data server that stays": {inShare(func(o *observed) {
-			o.fileServer.Spec.Drain, o.dataServers[1].Spec.NewDirectories = &v1alpha1.Drain{Servers: []string{"fs-0"}}, internalv1.NewDirectoriesElsewhere
+			o.fileServer.Spec.Drain, o.dataServers[1].Spec.NewDirectories = &v1alpha1.Drain{Servers: []string{"fs-0"}}, internalv1.NewDirectoriesForbid
 		}), true, ""},
 		"none that the share has not given up": {inShare(func(o *observed) { o.share.Spec.IgnoreDataOn = []string{"fs-0", "fs-1"} }), true, ""},
 		"no share":                             {inShare(func(o *observed) { o.share = nil }), false, `there is no FileShare "home" in namespace "storage"`},

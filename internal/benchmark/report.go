@@ -69,7 +69,7 @@ func NewResult(p Plan, reports []ClientReport, servers []ServerBytes) *v1alpha1.
 			AUPercent: decimal(own.au()), BytesPerSecond: rate(own.bytes, seconds),
 		}
 		if report.CPU != nil {
-			client.CPULeftPercent = decimal(report.CPU.LeftPercent)
+			client.CPUIdlePercent = decimal(report.CPU.LeftPercent)
 		}
 		clients = append(clients, client)
 	}

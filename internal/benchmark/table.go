@@ -27,7 +27,7 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	flush(w, &b)
 	row("client", "node", "AU %", "MB/s", "CPU left %")
 	for _, c := range r.PerClient {
-		row(c.Name, dash(c.NodeName), c.AUPercent, mbps(*c.BytesPerSecond), dash(c.CPULeftPercent))
+		row(c.Name, dash(c.NodeName), c.AUPercent, mbps(*c.BytesPerSecond), dash(c.CPUIdlePercent))
 	}
 	flush(w, &b)
 	if len(r.PerServer) == 0 {

@@ -38,7 +38,7 @@ func squashHolds(t *testing.T) {
 		return v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, AccessType: v1alpha1.AccessReadWrite, Squash: squash}
 	}
 	reserved := rule(v1alpha1.SquashNone)
-	reserved.Ports = v1alpha1.PortsReserved
+	reserved.SourcePorts = v1alpha1.SourcePortsReserved
 	squashed := []string{"root", "all"}
 	s.apply(func(spec *wanted) {
 		spec.Exports = []internalv1.ShareExportSpec{

@@ -154,12 +154,12 @@ func clientRule(rule v1alpha1.AccessRule, nodes []netip.Prefix) (ganesha.Client,
 	default:
 		return client, fmt.Errorf("squash %q is not known to this version", rule.Squash)
 	}
-	switch rule.Ports {
-	case "", v1alpha1.PortsAny:
-	case v1alpha1.PortsReserved:
+	switch rule.SourcePorts {
+	case "", v1alpha1.SourcePortsAny:
+	case v1alpha1.SourcePortsReserved:
 		client.ReservedPorts = true
 	default:
-		return client, fmt.Errorf("ports %q is not known to this version", rule.Ports)
+		return client, fmt.Errorf("ports %q is not known to this version", rule.SourcePorts)
 	}
 	for _, text := range rule.Clients {
 		switch {

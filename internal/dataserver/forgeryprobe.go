@@ -28,7 +28,7 @@ func (m *manager) refuseForgeries(ctx context.Context, config ganesha.Config) *f
 			if pid := m.ganesha.state().PID; pid != 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 			}
-			return &fault{internalv1.ReasonHandlesUnsigned, fmt.Errorf("%w: it is stopped, for its clients could leave their shares; "+
+			return &fault{internalv1.ReasonUnsignedHandleAccepted, fmt.Errorf("%w: it is stopped, for its clients could leave their shares; "+
 				"is the image one that was built with internal/ganesha/build?", err)}
 		}
 		if err != nil {

@@ -597,7 +597,7 @@ func firstClientBlockCounts(t *testing.T) {
 			shareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
 			shareSpec("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
 			shareSpec("six", rule("::/0", "", "")),
-			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, Ports: v1alpha1.PortsReserved}, rule("0.0.0.0/0", "", "")),
+			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, SourcePorts: v1alpha1.SourcePortsReserved}, rule("0.0.0.0/0", "", "")),
 		}
 	})
 	s.settle()

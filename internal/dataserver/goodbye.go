@@ -37,7 +37,7 @@ func (m *manager) sayGoodbye(ctx context.Context) {
 
 // goesForGood tells whether the DataServer is being deleted.
 func (m *manager) goesForGood(ctx context.Context) bool {
-	if m.isDeleted() || !m.dataServer.TakesNone() {
+	if m.isDeleted() || !m.dataServer.RefusesNewDirectories() {
 		return m.isDeleted()
 	}
 	ctx, cancel := context.WithTimeout(ctx, goodbyeWait)

@@ -45,7 +45,7 @@ func TestADataServerThatGoesForGoodGivesBackItsExportsAndNoOtherDoes(t *testing.
 				reporter: &memorySource{}, now: time.Now, metrics: newMetrics("default", "training-0"), isDeleted: tc.isDeleted,
 			}
 			if tc.takesNone {
-				m.dataServer.Spec.NewDirectories = internalv1.NewDirectoriesElsewhere
+				m.dataServer.Spec.NewDirectories = internalv1.NewDirectoriesForbid
 			}
 			for range 3 {
 				if failure := m.apply(t.Context(), supervised); failure != nil {

@@ -25,7 +25,7 @@ func nodesAreLetIn(t *testing.T) {
 			shareSpec("default", nodes),
 			shareSpec("reader", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes, "10.99.0.9"}, AccessType: v1alpha1.AccessReadOnly},
 				v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0"}}),
-			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}, Ports: v1alpha1.PortsReserved}),
+			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}, SourcePorts: v1alpha1.SourcePortsReserved}),
 			shareSpec("everybody", v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0"}}),
 		}
 	})

@@ -160,7 +160,7 @@ func unsignedGaneshaIsStopped(t *testing.T) {
 	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
 	s.await("the status to say that handles are not signed", func(status told) bool {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-		return condition != nil && condition.Reason == internalv1.ReasonHandlesUnsigned
+		return condition != nil && condition.Reason == internalv1.ReasonUnsignedHandleAccepted
 	})
 	s.await("the process to end", func(told) bool { return s.pid() != pid })
 	if err := s.manager.fit(t.Context()); err == nil {

@@ -70,5 +70,5 @@ func IsToBeIdle(fileServer *v1alpha1.FileServer, server string) bool {
 
 // IsLeaving tells whether nothing new may go to a data server. The FileServer's specification may say so before its DataServer does.
 func IsLeaving(fileServer *v1alpha1.FileServer, server *internalv1.DataServer) bool {
-	return server.DeletionTimestamp != nil || server.TakesNone() || IsToBeIdle(fileServer, server.Name)
+	return server.DeletionTimestamp != nil || server.RefusesNewDirectories() || IsToBeIdle(fileServer, server.Name)
 }

@@ -59,7 +59,7 @@ func TestCandidates(t *testing.T) {
 		"another is in maintenance":  {edits: []edit{drain("fs-0")}, now: true, soon: true},
 		"the FileServer was reduced": {edits: []edit{func(_ *internalv1.DataServer, fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 }}, leaving: true, now: true, soon: true},
 		"its DataServer takes none": {edits: []edit{func(s *internalv1.DataServer, _ *v1alpha1.FileServer) {
-			s.Spec.NewDirectories = internalv1.NewDirectoriesElsewhere
+			s.Spec.NewDirectories = internalv1.NewDirectoriesForbid
 		}}, leaving: true, now: true, soon: true},
 		"being deleted": {edits: []edit{func(s *internalv1.DataServer, _ *v1alpha1.FileServer) {
 			s.DeletionTimestamp = &metav1.Time{Time: noon}

@@ -18,7 +18,7 @@ import (
 func TestARuleForReservedPortsTakesNoOther(t *testing.T) {
 	w := newWorld(t, 1)
 	share := w.share("data", 1)
-	share.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"127.0.0.1"}, Ports: v1alpha1.PortsReserved}, {Clients: []string{"0.0.0.0/0"}}}
+	share.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"127.0.0.1"}, SourcePorts: v1alpha1.SourcePortsReserved}, {Clients: []string{"0.0.0.0/0"}}}
 	if err := w.api.Update(t.Context(), share); err != nil {
 		t.Fatal(err)
 	}

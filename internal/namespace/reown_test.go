@@ -142,7 +142,7 @@ func TestNewDirectoriesGoElsewhereThanToAServerThatIsToBeIdle(t *testing.T) {
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, 0)}, o); err != nil {
 		t.Fatal(err)
 	}
-	o.Spec.NewDirectories = internalv1.NewDirectoriesElsewhere
+	o.Spec.NewDirectories = internalv1.NewDirectoriesForbid
 	if err := w.api.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

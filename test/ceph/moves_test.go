@@ -275,7 +275,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 	It("keeps new ones off a data server in maintenance, and says when it is idle", func(ctx SpecContext) {
 		resting := name + "-1"
 		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
-			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{resting}, LimitSeconds: ptr.To(int32(30))}
+			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{resting}, TimeoutSeconds: ptr.To(int32(30))}
 		})
 		Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).ShouldNot(HaveKey(resting))
 		began := time.Now()

@@ -210,7 +210,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}))
 		back := fs.DeepCopy()
 		back.Spec.KeyGeneration = 2
-		Expect(admin.Patch(ctx, back, client.MergeFrom(fs))).To(MatchError(ContainSubstring("can't go back")))
+		Expect(admin.Patch(ctx, back, client.MergeFrom(fs))).To(MatchError(ContainSubstring("can't be reduced")))
 	})
 
 	It("makes lost keys and certificates again when a pod waits for them, and has all servers get the new certificates", func() {
@@ -321,7 +321,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
 		exports := exportsOf(namespace, "training-0")
 		Expect(exports["bert"].Spec.Access).To(Equal([]v1alpha1.AccessRule{{
-			Clients: []string{v1alpha1.ClientNodes}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone, Ports: v1alpha1.PortsAny,
+			Clients: []string{v1alpha1.ClientNodes}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone, SourcePorts: v1alpha1.SourcePortsAny,
 		}}))
 		Expect(exports["unet3d"].Spec.Mode).To(Equal("0770"))
 		Expect(*exports["unet3d"].Spec.UID).To(Equal(int64(1000)))

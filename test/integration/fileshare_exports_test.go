@@ -13,7 +13,7 @@ import (
 // The operator's cache has a digest in place of an export's access rules.
 var _ = Describe("The access rules of a share's exports", func() {
 	rules := func(clients ...string) []v1alpha1.AccessRule {
-		return []v1alpha1.AccessRule{{Clients: clients, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashRoot, Ports: v1alpha1.PortsAny}}
+		return []v1alpha1.AccessRule{{Clients: clients, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashRoot, SourcePorts: v1alpha1.SourcePortsAny}}
 	}
 
 	It("are those of the share, whoever changes them", func() {

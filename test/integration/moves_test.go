@@ -235,13 +235,13 @@ var _ = Describe("A FileServer in Ceph", func() {
 		Expect(message).To(ContainSubstring("spec.replicas is 2, and there are 3; data servers are made idle: training-2 "))
 		Eventually(drainOf(namespace, "training-2"), patience).Should(Equal(v1alpha1.DrainWaiting))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
-		Expect(exists(&internalv1.DataServer{}, namespace, "training-2").Spec.NewDirectories).To(Equal(internalv1.NewDirectoriesElsewhere))
+		Expect(exists(&internalv1.DataServer{}, namespace, "training-2").Spec.NewDirectories).To(Equal(internalv1.NewDirectoriesForbid))
 		loadConfigurations(namespace, "training")
 		Consistently(replicas(namespace), "3s").Should(Equal(int32(3)), "clients are connected to it")
 		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, patience).Should(HaveValue(BeEquivalentTo(2)))
 		Expect(shareCondition(namespace, "data", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue), "the share does not notice")
 
-		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Drain = &v1alpha1.Drain{LimitSeconds: ptr.To(int32(0))} })
+		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Drain = &v1alpha1.Drain{TimeoutSeconds: ptr.To(int32(0))} })
 		Eventually(replicas(namespace), patience).Should(Equal(int32(2)))
 		isGone(&internalv1.DataServer{}, namespace, "training-2")
 		isGone(&corev1.Service{}, namespace, "training-2")
@@ -254,7 +254,7 @@ var _ = Describe("A FileServer in Ceph", func() {
 	It("has a data server in maintenance: it gets nothing new, and what it had goes to the others", func() {
 		namespace, fs := spreadInCeph(3, 3)
 		change(fs, func(fs *v1alpha1.FileServer) {
-			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{"training-1"}, LimitSeconds: ptr.To(int32(0))}
+			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{"training-1"}, TimeoutSeconds: ptr.To(int32(0))}
 		})
 		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 2, "training-2": 1}))
 		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"d{0..5}"} })

@@ -222,6 +222,6 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		before := exists(&v1alpha1.FileServer{}, namespace, "wrong")
 		after := before.DeepCopy()
 		after.Spec.Storage = builders.FileServer(namespace, "x").Ceph().Build().Spec.Storage
-		Expect(admin.Patch(ctx, after, client.MergeFrom(before))).To(MatchError(ContainSubstring("storage.ceph can't change from external to rook")))
+		Expect(admin.Patch(ctx, after, client.MergeFrom(before))).To(MatchError(ContainSubstring("storage.ceph can't change between external and rook")))
 	})
 })

@@ -211,7 +211,7 @@ var _ = Describe("A schedule of snapshots", func() {
 		By("as if it had been there for ten hours")
 		Eventually(func() error { // The operator writes this status, too.
 			before := exists(schedule, namespace, "hourly").DeepCopy()
-			schedule.Status.SinceTime = ptr.To(metav1.NewTime(time.Now().Add(-10 * time.Hour)))
+			schedule.Status.EffectiveTime = ptr.To(metav1.NewTime(time.Now().Add(-10 * time.Hour)))
 			// A clock was ahead: the schedule does not stop until then.
 			schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(time.Now().Add(20 * 24 * time.Hour)))
 			return admin.Status().Patch(ctx, schedule, client.MergeFrom(before))

@@ -271,9 +271,9 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		again := share()
 		again.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 		create(again)
-		Expect(expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfEarlierNamespace)).To(
-			ContainSubstring("spec.handOver: [{namespace: " + tenant + ", namespaceUID: " + uid + "}]"))
-		expectShare(tenant, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDataOfEarlierNamespace)
+		Expect(expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfDeletedNamespace)).To(
+			ContainSubstring("spec.dataHandovers: [{namespace: " + tenant + ", namespaceUID: " + uid + "}]"))
+		expectShare(tenant, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDataOfDeletedNamespace)
 		settled(tenant)
 		Expect(exportsOf(storage, "fs-0")).To(BeEmpty())
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: tenant + ".data"}, &internalv1.ShareAttachment{}))).To(BeTrue())
@@ -282,9 +282,9 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 
 		By("handing it over")
 		create(share())
-		expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfEarlierNamespace)
+		expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfDeletedNamespace)
 		change(exists(&v1alpha1.FileServer{}, storage, "fs"), func(fs *v1alpha1.FileServer) {
-			fs.Spec.HandOver = []v1alpha1.DataHandOver{{Namespace: tenant, NamespaceUID: uid}}
+			fs.Spec.DataHandovers = []v1alpha1.DataHandover{{Namespace: tenant, NamespaceUID: uid}}
 		})
 		readyTenantShare(storage, tenant, "data")
 		Expect(tenantDirectories(storage, tenant, "data")["d"].Annotations).NotTo(HaveKey(v1alpha1.NamespaceUIDAnnotation))

@@ -48,7 +48,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-    - name: ports
+    - name: sourcePorts
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.SourcePorts
     - name: squash
@@ -163,7 +163,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bytesPerSecond
       type:
         scalar: numeric
-    - name: cpuLeftPercent
+    - name: cpuIdlePercent
       type:
         scalar: string
     - name: name
@@ -172,7 +172,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
-- name: com.github.howdah.howdah.api.v1alpha1.DataHandOver
+- name: com.github.howdah.howdah.api.v1alpha1.DataHandover
   map:
     fields:
     - name: namespace
@@ -202,15 +202,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.Drain
   map:
     fields:
-    - name: limitSeconds
-      type:
-        scalar: numeric
     - name: servers
       type:
         list:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.DrainState
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Engine
@@ -339,17 +339,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: allowedNamespaces
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.AllowedNamespaces
-    - name: drain
-      type:
-        namedType: com.github.howdah.howdah.api.v1alpha1.Drain
-    - name: handOver
+    - name: dataHandovers
       type:
         list:
           elementType:
-            namedType: com.github.howdah.howdah.api.v1alpha1.DataHandOver
+            namedType: com.github.howdah.howdah.api.v1alpha1.DataHandover
           elementRelationship: associative
           keys:
           - namespace
+    - name: drain
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Drain
     - name: keyGeneration
       type:
         scalar: numeric
@@ -538,6 +538,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: effectiveTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: lastScheduleTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -547,9 +550,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
-    - name: sinceTime
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: snapshots
       type:
         scalar: numeric

@@ -6,9 +6,9 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// DataServer is the object of one data server: its operator writes the spec, its instance manager the
-// status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
-// ShareExports, one for each share. Users read it, and don't write it.
+// DataServer is one data server. The operator writes the spec, the server's supervisor the status (what ganesha has
+// loaded). The generation is the revision of the configuration. The exports are in ShareExports, one for each share.
+// Users may read it and must not change it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,21 +24,21 @@ type DataServer struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the operator wants of the server.
+	// spec is the desired state of the server.
 	// +required
 	Spec DataServerSpec `json:"spec,omitzero"`
-	// status is what the instance manager reports.
+	// status is what the supervisor reports.
 	// +optional
 	Status DataServerStatus `json:"status,omitempty,omitzero"`
 }
 
-// DataServerSpec is what the operator wants of a data server.
+// DataServerSpec is the desired state of a data server.
 type DataServerSpec struct {
 	// fileServerRef names the FileServer that the server belongs to.
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// address is the one address that clients reach the server at; referrals carry it.
+	// address is the only address at which clients reach the server. Referrals have it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -69,34 +69,37 @@ type DataServerSpec struct {
 	// +optional
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on; 1 if the data is in Ceph.
+	// volumes is the number of volumes, which are mounted at /volumes/0, /volumes/1 and so on; 1 if the data is in
+	// Ceph.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	// +required
 	Volumes int32 `json:"volumes,omitempty"`
 
-	// ceph is where the data is if it is not on volumes: the same for every data server of the FileServer.
+	// ceph is the location of the data if it is in Ceph. It is the same for every data server of the FileServer.
 	// +optional
 	Ceph CephFileSystem `json:"ceph,omitempty,omitzero"`
 
-	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
+	// sharedFileSystemPolicy is what to do with a volume that has no file system of its own; unset means Forbid.
 	// +kubebuilder:validation:Enum=Forbid;Allow
 	// +optional
 	SharedFileSystemPolicy v1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
 
-	// lostVolumes are volumes of this server whose data is given up: another volume may take the place of each.
+	// lostVolumes are volumes of this server whose data is given up. Another volume may take the place of each.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	LostVolumes []VolumeIdentity `json:"lostVolumes,omitempty"`
 
-	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
+	// newDirectories is Forbid if the server must get no new directories, because it is in maintenance or to be
+	// removed. Unset: it may get new directories.
 	// +optional
 	NewDirectories NewDirectories `json:"newDirectories,omitempty"`
 
-	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
-	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
-	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
+	// nodeNetworks is the meaning of the word Nodes in access rules: the addresses of the cluster's nodes, combined
+	// into networks where they are adjacent, and the FileServer's additionalNodeNetworks. The list is in each
+	// DataServer and not in every ShareExport, so that a new node costs one write for each server. Namespace servers
+	// read it here too.
 	// +kubebuilder:validation:MaxItems=16384
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=43
@@ -104,40 +107,42 @@ type DataServerSpec struct {
 	// +optional
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 
-	// directoryLimits is how many directories the FileServer's shares may have. Namespace servers read it here.
+	// directoryLimits is the maximum number of directories of the FileServer's shares. Namespace servers read it here.
 	// +optional
 	DirectoryLimits DirectoryLimits `json:"directoryLimits,omitempty,omitzero"`
 }
 
-// DirectoryLimits is how many directories shares may have together.
+// DirectoryLimits is the maximum number of directories of several shares together.
 type DirectoryLimits struct {
-	// total is for all shares.
+	// total applies to all shares.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Total int32 `json:"total,omitempty"`
 
-	// perNamespace is for the shares of each Kubernetes namespace but the FileServer's own.
+	// perNamespace applies to the shares of each Kubernetes namespace except the FileServer's own.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	PerNamespace int32 `json:"perNamespace,omitempty"`
 }
 
-// NewDirectories says whether new directories may come to a data server.
-// +kubebuilder:validation:Enum=Elsewhere
+// NewDirectories is whether a data server may get new directories.
+// +kubebuilder:validation:Enum=Forbid
 type NewDirectories string
 
-// NewDirectoriesElsewhere keeps new directories away.
-const NewDirectoriesElsewhere NewDirectories = "Elsewhere"
+// NewDirectoriesForbid: the server gets no new directories.
+const NewDirectoriesForbid NewDirectories = "Forbid"
 
-// TakesNone tells whether new directories are to go elsewhere.
-func (s *DataServer) TakesNone() bool { return s.Spec.NewDirectories == NewDirectoriesElsewhere }
+// RefusesNewDirectories reports whether the server must get no new directories.
+func (s *DataServer) RefusesNewDirectories() bool {
+	return s.Spec.NewDirectories == NewDirectoriesForbid
+}
 
-// MaxNodeNetworks is how many networks a DataServer can have: some 300 kB of an object.
+// MaxNodeNetworks is the maximum number of networks in a DataServer, about 300 kB.
 const MaxNodeNetworks = 16384
 
-// CephFileSystem is where in Ceph the data is, and the data server's records.
+// CephFileSystem is the location of the data and the data server's records in Ceph.
 type CephFileSystem struct {
-	// monitors are addresses with ports.
+	// monitors are the addresses of the monitors with ports.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=3
@@ -146,7 +151,7 @@ type CephFileSystem struct {
 	// +required
 	Monitors []string `json:"monitors,omitempty"`
 
-	// fsid is the cluster's identity.
+	// fsid is the ID of the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
@@ -158,43 +163,46 @@ type CephFileSystem struct {
 	// +required
 	FileSystem string `json:"fileSystem,omitempty"`
 
-	// recoveryPool has the recovery records and the Export_Ids, in a RADOS namespace of the data server's own.
+	// recoveryPool is the pool with the recovery records and the Export_Ids. Each data server has its own RADOS
+	// namespace there.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	RecoveryPool string `json:"recoveryPool,omitempty"`
 
-	// recoveryUser may write them.
+	// recoveryUser is the cephx user that may write the recovery records.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	RecoveryUser string `json:"recoveryUser,omitempty"`
 
-	// identity is the FileServer's storage identity: the RADOS namespace of the records is made from it. Unset: from serverScope.
+	// identity is the FileServer's storage identity, from which the RADOS namespace of the recovery records is made.
+	// Unset: serverScope is used.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Identity string `json:"identity,omitempty"`
 
-	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
+	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts. It is here for
+	// messages.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	SecretName string `json:"secretName,omitempty"`
 
-	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences. Unset: somebody made
-	// all that is in the Secret, and nobody fences.
+	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences
+	// clients. Unset: everything in the Secret was made in advance, and no clients are fenced.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	StewardName string `json:"stewardName,omitempty"`
 }
 
-// DataServerStatus is what the instance manager reports.
+// DataServerStatus is what the supervisor reports.
 // +kubebuilder:validation:MinProperties=1
 type DataServerStatus struct {
-	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration) and, on storage that can tell,
-	// StorageHealthy.
+	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration) and, for storage that
+	// reports its health, StorageHealthy.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
@@ -212,70 +220,73 @@ type DataServerStatus struct {
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 
-	// podIP is the address of the server's present pod.
+	// podIP is the address of the server's current pod.
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=43
 	// +optional
 	PodIP string `json:"podIP,omitempty"`
 
-	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
-	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
+	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
+	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
+	// minute.
 	// +optional
 	Unreachable Unreachable `json:"unreachable,omitempty,omitzero"`
 
-	// volumeIDs tell which volumes the server has its data on. Each volume has its identity in a marker, which is written when it is first
-	// used and is here before anything is served from it. A volume without a marker, or with another identity, is refused until
-	// spec.lostVolumes has the identity that is here.
+	// volumeIDs are the identities of the volumes that have the server's data. Each volume has its identity in a
+	// marker, which is written at first use and recorded here before anything is served from the volume. A volume
+	// without a marker, or with another identity, is refused until spec.lostVolumes has the identity recorded here.
 	// +listType=map
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeIDs []VolumeIdentity `json:"volumeIDs,omitempty"`
 
-	// volumes tells how full the volumes are, at most 60 s ago.
+	// volumes is the used space of the volumes, at most 60 s old.
 	// +listType=map
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Volumes []VolumeUsage `json:"volumes,omitempty"`
 
-	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
-	// base64. It is written before a new share is served, so that it holds while the server is away. Unset: not known.
+	// shares are the shares that have a directory on the volumes: the first 4 bytes of the SHA-256 of each share's
+	// name, sorted, in base64. It is written before a new share is served, so it is valid while the server is down.
+	// Unset: not known.
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=43692
 	// +optional
 	Shares *string `json:"shares,omitempty"`
 
-	// lastExportNumber is the greatest number that was ever given to an export; its Export_Id is what 16 bits hold of it. It is
-	// written before the export is served: volumes that are restored from an older copy can't bring a number back.
+	// lastExportNumber is the highest number that an export ever had; the Export_Id is its lower 16 bits. It is written
+	// before the export is served, so a number is not used again after volumes were restored from an older copy.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +optional
 	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
 
-	// connections are those of NFS clients.
+	// connections are the TCP connections of NFS clients.
 	// +optional
 	Connections Connections `json:"connections,omitempty,omitzero"`
 
-	// fence asks the FileServer's steward to shut out of Ceph what is left of the data server's last start, before ganesha starts again.
+	// fence requests that the FileServer's steward blocks Ceph clients that remain from the data server's previous
+	// start, before ganesha starts again.
 	// +optional
 	Fence FenceRequest `json:"fence,omitempty,omitzero"`
 
-	// fenced is the steward's answer to fence; the steward writes it, and nobody else.
+	// fenced is the steward's answer to fence. Only the steward writes it.
 	// +optional
 	Fenced FenceAnswer `json:"fenced,omitempty,omitzero"`
 }
 
-// FenceRequest names clients of Ceph that ended with an earlier start of a data server.
+// FenceRequest names clients of Ceph that remain from an earlier start of a data server.
 type FenceRequest struct {
-	// id is another one for each request.
+	// id is different for each request.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	ID string `json:"id,omitempty"`
 
-	// addresses are those clients, as Ceph names them: address, port and a number that no later client has. The steward shuts out those
-	// that watch the data server's own recovery records, and no others.
+	// addresses are the addresses of these clients in Ceph's format: address, port and a number that no later client
+	// has. The steward blocks those that watch the data server's own recovery records, and no others.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=3
@@ -285,15 +296,15 @@ type FenceRequest struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// FenceAnswer is what a steward says to a FenceRequest.
+// FenceAnswer is a steward's answer to a FenceRequest.
 type FenceAnswer struct {
-	// id is that of the request.
+	// id is the ID of the request.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	ID string `json:"id,omitempty"`
 
-	// fault is why it was not done; unset if it was.
+	// fault is why the request failed; unset if it succeeded.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -302,18 +313,18 @@ type FenceAnswer struct {
 
 // Connections are TCP connections of NFS clients.
 type Connections struct {
-	// used is how many there are, to an eighth.
+	// used is the number of connections, accurate to 1/8.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Used *int32 `json:"used,omitempty"`
 
-	// limit is how many there may be.
+	// limit is the maximum number of connections.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Limit int32 `json:"limit,omitempty"`
 }
 
-// Unreachable tells since when a data server does not answer, and who asked.
+// Unreachable is since when a data server does not answer, and which namespace server found this.
 type Unreachable struct {
 	// sinceTime is when the first request without an answer was sent.
 	// +required
@@ -326,7 +337,7 @@ type Unreachable struct {
 	SeenBy string `json:"seenBy,omitempty"`
 }
 
-// VolumeIdentity names a volume.
+// VolumeIdentity identifies a volume.
 type VolumeIdentity struct {
 	// index is the volume's number, from 0.
 	// +kubebuilder:validation:Minimum=0
@@ -341,7 +352,7 @@ type VolumeIdentity struct {
 	ID string `json:"id,omitempty"`
 }
 
-// VolumeUsage tells how full a volume is.
+// VolumeUsage is the used space of a volume.
 type VolumeUsage struct {
 	// index is the volume's number, from 0.
 	// +kubebuilder:validation:Minimum=0
@@ -354,13 +365,13 @@ type VolumeUsage struct {
 	// +required
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
 
-	// usedBytes is what is used of it in bytes, in steps of 1/64 of the size so that
-	// status does not change with every write.
+	// usedBytes is the used space in bytes, in steps of 1/64 of the size, so that the status does not change with every
+	// write.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
 
-	// sharedFileSystem says what else is on the volume's file system; unset if it is one of its own.
+	// sharedFileSystem is what else is on the volume's file system; unset if the volume has its own.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional

@@ -20,9 +20,9 @@ type FileServerReference struct {
 
 // FileShareReference names a FileShare.
 type FileShareReference struct {
-	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, and
-	// NAMESPACE.NAME if it is in another Kubernetes namespace than this object. No name of either has a dot in it.
-	// The share's directory on the volumes and its exports have this name.
+	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, or
+	// NAMESPACE.NAME if the FileShare is in another Kubernetes namespace than this object. Neither name has a dot. The
+	// share's directory on the volumes and its exports have this name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=114
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$`

@@ -6,10 +6,11 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// ShareAttachment says that a FileServer serves a FileShare of another Kubernetes namespace, which its
-// spec.allowedNamespaces allows. It is in the FileServer's namespace, and has what the namespace servers need of the share, so
-// that they read nothing outside of it. Of shares whose paths conflict the oldest counts, and such a share is as old as its ShareAttachment:
-// one that waits to be allowed takes no path from shares that are served, and one whose path is taken is not attached. The operator writes it.
+// ShareAttachment records that a FileServer serves a FileShare of another Kubernetes namespace, as its
+// spec.allowedNamespaces allows. It is in the FileServer's namespace and has everything that the namespace servers need
+// of the share, so that they read no other namespace. Of shares with conflicting paths the oldest is served, and a
+// share of another namespace is as old as its ShareAttachment: a share that is not allowed yet takes no path from
+// served shares, and a share whose path is taken is not attached. The operator writes it.
 //
 // Deleting it hides the share; the finalizer keeps it until the exports are gone.
 //
@@ -29,8 +30,8 @@ type ShareAttachment struct {
 	Spec ShareAttachmentSpec `json:"spec,omitzero"`
 }
 
-// ShareAttachmentSpec is what namespace servers need of a share; defaults of the FileShare are spelled out.
-// +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.fileShareRef == oldSelf.fileShareRef && self.fileShareUID == oldSelf.fileShareUID",message="fileServerRef, fileShareRef and fileShareUID can't be changed: a share that was made again is attached again"
+// ShareAttachmentSpec is what namespace servers need of a share, with the FileShare's defaults filled in.
+// +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.fileShareRef == oldSelf.fileShareRef && self.fileShareUID == oldSelf.fileShareUID",message="fileServerRef, fileShareRef and fileShareUID can't be changed: a share that is created again gets another ShareAttachment"
 type ShareAttachmentSpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -46,55 +47,55 @@ type ShareAttachmentSpec struct {
 	// +required
 	FileShareUID string `json:"fileShareUID,omitempty"`
 
-	// path is the place of the share in the FileServer's tree.
+	// path is the path of the share in the FileServer's tree.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +required
 	Path string `json:"path,omitempty"`
 
-	// layout tells how the share's data is laid out.
+	// layout is how the share's data is distributed.
 	// +required
 	Layout ShareLayout `json:"layout,omitempty"`
 
-	// depth is the number of directory levels at which directories are spread over the data servers.
+	// depth is the number of directory levels at which directories are distributed over the data servers.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	// +required
 	Depth int32 `json:"depth,omitempty"`
 
-	// maxDirectories is how many directories the share can have at its depth and above it.
+	// maxDirectories is the maximum number of directories of the share at its depth and above it.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +required
 	MaxDirectories int32 `json:"maxDirectories,omitempty"`
 
-	// uid is the numeric user id of the share's root.
+	// uid is the numeric user ID of the share's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
 	UID *int64 `json:"uid,omitempty"`
 
-	// gid is the numeric group id of the share's root.
+	// gid is the numeric group ID of the share's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
 	GID *int64 `json:"gid,omitempty"`
 
-	// mode is the permission of the share's root, in octal.
+	// mode is the permission bits of the share's root, in octal.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
 	// +required
 	Mode string `json:"mode,omitempty"`
 
-	// access are the share's access rules, in order; the first that has the client's address counts.
+	// access are the share's access rules, in order. The first rule that contains the client's address applies.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +required
 	Access []v1alpha1.AccessRule `json:"access,omitempty"`
 
-	// ignoreDataOn are the data servers that the share has given up: nothing new is placed there.
+	// ignoreDataOn are the data servers whose data the share gives up. Nothing new is placed there.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
@@ -102,13 +103,14 @@ type ShareAttachmentSpec struct {
 	// +optional
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
 
-	// namespaceUID is the UID of the share's Kubernetes namespace: what the share leaves is that one's, and not that of a later namespace of the name.
+	// namespaceUID is the UID of the share's Kubernetes namespace. The share's retained data belongs to this namespace,
+	// and not to a later namespace of the same name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	NamespaceUID string `json:"namespaceUID,omitempty"`
 
-	// acceptedLosses are those of the FileShare.
+	// acceptedLosses are the acceptedLosses of the FileShare.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=16
 	// +kubebuilder:validation:items:MaxLength=16
@@ -116,26 +118,27 @@ type ShareAttachmentSpec struct {
 	// +optional
 	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
 
-	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
+	// inventoryGeneration is the inventoryGeneration of the FileShare's status: the inventories that the operator waits
+	// for.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	InventoryGeneration int64 `json:"inventoryGeneration,omitempty"`
 
-	// inventory is Complete once no data server can have a directory of the share that has no ShareDirectory: the FileShare's
-	// condition Inventoried.
+	// inventory is Complete once every directory of the share on every data server has a ShareDirectory (the
+	// FileShare's condition Inventoried).
 	// +required
 	Inventory InventoryState `json:"inventory,omitempty"`
 }
 
-// InventoryState tells whether it is known what data servers have of a share.
+// InventoryState is whether the directories of a share on all data servers are known.
 // +kubebuilder:validation:Enum=Pending;Complete
 type InventoryState string
 
 // States of an inventory.
 const (
-	// InventoryPending: some data servers have yet to be looked at.
+	// InventoryPending: the directories on some data servers are not known yet.
 	InventoryPending InventoryState = "Pending"
-	// InventoryComplete: all that they have is known.
+	// InventoryComplete: the directories on all data servers are known.
 	InventoryComplete InventoryState = "Complete"
 )
 

@@ -4,10 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ShareDirectory says that a directory of a share exists, and which data server and volume own it. Its name is made
-// from the share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
-// Losing it is not losing data: it is written again from what is on the volumes.
-// Users read it, and don't write it.
+// ShareDirectory records that a directory of a share exists, and which data server and volume own it. Its name is made
+// from the share and the path (naming.Directory), so creating it is the lock that makes a path unique. No data is lost
+// if it is deleted: it is written again from what is on the volumes. Users may read it and must not change it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -22,10 +21,10 @@ type ShareDirectory struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec says which directory it is and who owns it.
+	// spec is which directory it is and its owner.
 	// +required
 	Spec ShareDirectorySpec `json:"spec,omitzero"`
-	// status says how far it is.
+	// status is the state of the directory.
 	// +optional
 	Status ShareDirectoryStatus `json:"status,omitempty,omitzero"`
 }
@@ -43,83 +42,85 @@ type ShareDirectorySpec struct {
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// path is the directory's path below the share's root, without a leading slash;
-	// "." is the share's root: a junction if the share's layout is Single, else there once a client changed the root's
-	// attributes or removed something from it. Names are any that NFS clients may give.
+	// path is the directory's path below the share's root, without a leading slash. "." is the share's root: a junction
+	// if the share's layout is Single; otherwise it exists once a client has changed the root's attributes or removed
+	// something from it. Names are any that NFS clients may give.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self == '.' || !self.split('/').exists(e, e == '' || e == '.' || e == '..')",message="path must be relative, without empty, '.' or '..' elements"
 	// +required
 	Path string `json:"path,omitempty"`
 
-	// dataServerRef names the data server that owns the directory. Unset: the directory is above the
-	// share's depth and exists in the namespace only.
+	// dataServerRef names the data server that owns the directory. Unset: the directory is above the share's depth and
+	// exists only in the namespace.
 	// +optional
 	DataServerRef DataServerReference `json:"dataServerRef,omitempty,omitzero"`
 
-	// volume is the owner's volume that holds the directory.
+	// volume is the owner's volume that has the directory.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
 	// +optional
 	Volume *int32 `json:"volume,omitempty"`
 
-	// identity is what the directory's file handle is made from, if the directory is older than this object: it was renamed.
-	// Unset: the object's UID.
+	// identity is the ID from which the directory's file handle is made, if the directory is older than this object
+	// because it was renamed. Unset: the object's UID.
 	// +kubebuilder:validation:MinLength=16
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Identity string `json:"identity,omitempty"`
 
-	// uid is the numeric user id of the owner. Of a directory that a data server owns it is the one that it was made with.
+	// uid is the numeric user ID of the owner. For a directory that a data server owns, it is the one at creation.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	UID *int64 `json:"uid,omitempty"`
 
-	// gid is the numeric group id, as with uid.
+	// gid is the numeric group ID, as uid.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	GID *int64 `json:"gid,omitempty"`
 
-	// mode is the permission in octal, as with uid.
+	// mode is the permission bits in octal, as uid.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
 	// +required
 	Mode string `json:"mode,omitempty"`
 
-	// renamedFrom is the path that the directory had before: it exists under one of the two names until status.state is
-	// Ready. It is in the spec because it must be there from the first write on: without it, a crash would leave a
-	// directory that looks as if it were to be made.
+	// renamedFrom is the previous path of the directory. The directory exists under one of the two paths until
+	// status.state is Ready. It is in the spec because the first write must have it: otherwise a crash would leave a
+	// directory that looks as if it was still to be made.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	RenamedFrom string `json:"renamedFrom,omitempty"`
 
-	// shareAttributes are, in the root of a share that is not of layout Single, what the share's own spec said when a client
-	// changed the root's. As long as the share still says the same, uid, gid and mode here count; after that, what it says.
+	// shareAttributes, in the root of a Distributed share, are the root attributes in the share's spec when a client
+	// changed those of the root. While the share's spec has the same values, uid, gid and mode of this object apply;
+	// after a change of the share's spec, those of the share's spec apply.
 	// +optional
 	ShareAttributes ShareAttributes `json:"shareAttributes,omitempty,omitzero"`
 
-	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
+	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
+	// share's spec.directories.
 	// +optional
 	Removal DirectoryRemoval `json:"removal,omitempty"`
 }
 
 // ShareAttributes are the attributes that a FileShare gives its root.
 type ShareAttributes struct {
-	// uid is the numeric user id.
+	// uid is the numeric user ID.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id.
+	// gid is the numeric group ID.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967295
 	// +required
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission in octal.
+	// mode is the permission bits in octal.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
@@ -127,84 +128,88 @@ type ShareAttributes struct {
 	Mode string `json:"mode,omitempty"`
 }
 
-// DirectoryRemoval says when a directory is to be removed.
+// DirectoryRemoval is when a directory is to be removed.
 // +kubebuilder:validation:Enum=WhenEmpty
 type DirectoryRemoval string
 
-// RemovalWhenEmpty has the keeper of the namespace servers remove the directory when it is empty.
+// RemovalWhenEmpty: the leader of the namespace servers removes the directory when it is empty.
 const RemovalWhenEmpty DirectoryRemoval = "WhenEmpty"
 
-// ShareDirectoryStatus says how far a directory is.
+// ShareDirectoryStatus is the state of a directory.
 // +kubebuilder:validation:MinProperties=1
 type ShareDirectoryStatus struct {
-	// state tells how far the directory is. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
-	// owns it, else Ready (what exists in the namespace only exists with this object).
+	// state is the state of the directory. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
+	// owns the directory, else Ready (a directory that exists only in the namespace exists with this object).
 	// +optional
 	State DirectoryState `json:"state,omitempty"`
 
-	// observedGeneration is the generation whose uid, gid and mode the copies have that data servers keep of a directory
-	// above the share's depth. Unset: the first.
+	// observedGeneration is the generation whose uid, gid and mode are applied to the copies, on data servers, of a
+	// directory above the share's depth. Unset: the first.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// modifiedTime is when something in the directory was last made, removed or renamed, or what a client set it to. What
-	// was made in it after changedTime counts, too. Unset: when this object was made.
+	// modifiedTime is when something in the directory was last made, removed or renamed, or the time that a client set.
+	// Entries made after changedTime count too. Unset: the creation time of this object.
 	// +optional
 	ModifiedTime *metav1.MicroTime `json:"modifiedTime,omitempty"`
 
-	// changedTime is when the directory's attributes last changed. Unset: when this object was made.
+	// changedTime is when the directory's attributes last changed. Unset: the creation time of this object.
 	// +optional
 	ChangedTime *metav1.MicroTime `json:"changedTime,omitempty"`
 
-	// accessedTime is what a client set it to. Unset: as modifiedTime.
+	// accessedTime is the time that a client set. Unset: as modifiedTime.
 	// +optional
 	AccessedTime *metav1.MicroTime `json:"accessedTime,omitempty"`
 
-	// missingTime is since when a directory with state Missing is known not to be on its owner. Unset: it was not looked for yet.
+	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
+	// yet.
 	// +optional
 	MissingTime *metav1.Time `json:"missingTime,omitempty"`
 
-	// lossID names the look at the owner's volume that missed the directory. All that it missed have the same, and what is missed later has
-	// another. A FileShare whose spec.acceptedLosses has it gives the directory up.
+	// lossID identifies the check of the owner's volume that found the directory missing. All directories that the
+	// check found missing have the same ID; directories found missing later have another. spec.acceptedLosses of the
+	// FileShare gives them up.
 	// +kubebuilder:validation:MinLength=16
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	LossID string `json:"lossID,omitempty"`
 
-	// rootID is, of the root of a share of layout Single, the identity that its owner's copy has (ShareExport, status.rootIDs): another one is
-	// not this root, but an empty directory in its place.
+	// rootID, for the root of a Single share, is the identity of the root on its owner (ShareExport, status.rootIDs). A
+	// root with another identity is an empty directory in its place.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	RootID string `json:"rootID,omitempty"`
 
-	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
+	// removalRefusedTime is since when the directory is known to have data although spec.removal is WhenEmpty.
 	// +optional
 	RemovalRefusedTime *metav1.Time `json:"removalRefusedTime,omitempty"`
 }
 
-// DirectoryState tells how far a directory is.
+// DirectoryState is the state of a directory.
 // +kubebuilder:validation:Enum=Creating;Ready;Missing;Removing;Renaming
 type DirectoryState string
 
 // States of a directory.
 const (
-	// DirectoryCreating: the object exists, and the directory is not known to exist on its owner. Completed by a namespace server.
+	// DirectoryCreating: the object exists; the directory is not known to exist on its owner. A namespace server makes
+	// it.
 	DirectoryCreating DirectoryState = "Creating"
-	// DirectoryReady: exists on its owner; the namespace refers to it.
+	// DirectoryReady: the directory exists on its owner, and the namespace refers clients to it.
 	DirectoryReady DirectoryState = "Ready"
-	// DirectoryMissing: it was on its owner, and is not, or was not looked for yet. It stays in the namespace, and clients that enter it wait. It
-	// is Ready again when it is found, and is made again, or goes, when the user gives it up.
+	// DirectoryMissing: the directory was on its owner and is gone, or was not checked yet. It stays in the namespace,
+	// and clients that enter it wait. It becomes Ready when it is found. If the user gives it up, it is made again or
+	// removed.
 	DirectoryMissing DirectoryState = "Missing"
-	// DirectoryRemoving: a removal was begun, or a rename to another name; it ends with the object gone, or Ready if the directory is
-	// still there.
+	// DirectoryRemoving: a removal or a rename to another path has started. At the end the object is deleted, or Ready
+	// if the directory still exists.
 	DirectoryRemoving DirectoryState = "Removing"
-	// DirectoryRenaming: the new name of a directory whose rename was begun; renamedFrom is the old.
+	// DirectoryRenaming: the new path of a directory whose rename has started; spec.renamedFrom is the old path.
 	DirectoryRenaming DirectoryState = "Renaming"
 )
 
-// State is how far the directory is, by status or by what no status means.
+// State returns the state of the directory: that of the status, or what an unset status means.
 func (d *ShareDirectory) State() DirectoryState {
 	switch {
 	case d.Status.State != "":

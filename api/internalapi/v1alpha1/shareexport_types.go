@@ -6,11 +6,12 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// ShareExport is one share on one data server: the operator writes the spec, the data server's instance manager the
-// status. The pseudo path of volume V is /<share>/<V>; the data is in /volumes/<V>/<share>.
+// ShareExport is the export of one share by one data server. The operator writes the spec, the data server's supervisor
+// the status. The pseudo path for volume V is /<share>/<V>; the data is in /volumes/<V>/<share>.
 //
-// Deleting it is the removal: the finalizer keeps it until the status says that ganesha has dropped the export, and
-// that the data is gone too where dataPolicy is Delete. One of a data server that is lost waits for its return.
+// Deleting it removes the export. The finalizer keeps it until the status shows that ganesha has dropped the export
+// and, if dataPolicy is Delete, that the data is removed. If the data server is lost, the deletion waits for its
+// return.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -25,15 +26,15 @@ type ShareExport struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the operator wants of the export.
+	// spec is the desired state of the export.
 	// +required
 	Spec ShareExportSpec `json:"spec,omitzero"`
-	// status is what the data server's instance manager reports.
+	// status is what the data server's supervisor reports.
 	// +optional
 	Status ShareExportStatus `json:"status,omitempty,omitzero"`
 }
 
-// ShareExportSpec is what the operator wants of an export.
+// ShareExportSpec is the desired state of an export.
 // +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.dataServerRef == oldSelf.dataServerRef && self.fileShareRef == oldSelf.fileShareRef",message="fileServerRef, dataServerRef and fileShareRef can't be changed: the object's name is made from them"
 type ShareExportSpec struct {
 	// fileServerRef names the FileServer.
@@ -48,39 +49,40 @@ type ShareExportSpec struct {
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// uid is the numeric user id of the export's root.
+	// uid is the numeric user ID of the export's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
 	UID *int64 `json:"uid,omitempty"`
 
-	// gid is the numeric group id of the export's root.
+	// gid is the numeric group ID of the export's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294
 	// +required
 	GID *int64 `json:"gid,omitempty"`
 
-	// mode is the permission of the export's root, in octal.
+	// mode is the permission bits of the export's root, in octal.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^0?[0-7]{3,4}$`
 	// +required
 	Mode string `json:"mode,omitempty"`
 
-	// access are the share's access rules, in order; the first that has the client's address counts.
+	// access are the share's access rules, in order. The first rule that contains the client's address applies.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +required
 	Access []v1alpha1.AccessRule `json:"access,omitempty"`
 
-	// dataPolicy tells what happens to the data on the volumes when this object is deleted. It is Retain as long as the share
-	// lives, so that no accident with this object can cost data: only the deletion of a share with reclaimPolicy Delete sets Delete.
+	// dataPolicy is what happens to the data on the volumes when this object is deleted. It is Retain while the share
+	// exists, so that an accidental deletion of this object removes no data. Only the deletion of a share with
+	// reclaimPolicy Delete sets it to Delete.
 	// +required
 	DataPolicy DataPolicy `json:"dataPolicy,omitempty"`
 }
 
-// DataPolicy tells what happens to an export's data when it is deleted.
+// DataPolicy is what happens to an export's data when the export is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type DataPolicy string
 
@@ -94,16 +96,17 @@ const (
 
 // Conditions of a ShareExport.
 const (
-	// ExportServing: ganesha serves the export as observedGeneration asks for. Whether ganesha runs at present is the DataServer's Ready.
+	// ExportServing: ganesha serves the export as of observedGeneration. The DataServer's Ready is whether ganesha
+	// runs.
 	ExportServing = "Serving"
-	// ExportRemoved: the object is being deleted, and the data server is done with it.
+	// ExportRemoved: the object is being deleted, and the data server has removed the export.
 	ExportRemoved = "Removed"
 )
 
-// ShareExportStatus is what the instance manager reports of an export.
+// ShareExportStatus is what the supervisor reports of an export.
 // +kubebuilder:validation:MinProperties=1
 type ShareExportStatus struct {
-	// conditions are Serving, and Removed once a deleted export is gone.
+	// conditions are Serving, and Removed once a deleted export is removed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=4
@@ -115,16 +118,16 @@ type ShareExportStatus struct {
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
-	// clients' file handles; their durable copy is beside the data.
+	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are part of clients' file handles. Their
+	// durable copy is stored with the data.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
 
-	// rootIDs are the identities of the directories in which the volumes have the share, one for each volume in order; "" is not known. A
-	// directory that is made again, because the volume has none, has another.
+	// rootIDs are the identities of the share's root directories, one for each volume in order; "" means not known. A
+	// directory that is made again has another identity.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
@@ -132,27 +135,27 @@ type ShareExportStatus struct {
 	// +optional
 	RootIDs []string `json:"rootIDs,omitempty"`
 
-	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
-	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
+	// inventory is which directories of the share the data server has. The leader of the namespace servers writes it
+	// after it has listed all volumes through NFS and has written a ShareDirectory for each directory that had none.
 	// +optional
 	Inventory ShareInventory `json:"inventory,omitempty,omitzero"`
 }
 
 // ShareInventory is what was found of a share on the volumes of a data server.
 type ShareInventory struct {
-	// fileShareUID is the UID of the FileShare that it was made for.
+	// fileShareUID is the UID of the FileShare for which the inventory was made.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	FileShareUID string `json:"fileShareUID,omitempty"`
 
-	// generation is the FileShare's status.inventoryGeneration that it was made for: an older one knows nothing of
-	// ShareDirectories that were lost since.
+	// generation is the status.inventoryGeneration of the FileShare for which the inventory was made. An older
+	// inventory does not cover ShareDirectories that were lost later.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Generation int64 `json:"generation,omitempty"`
 
-	// occupiedVolumes are those where the root of a share of layout Single is not empty.
+	// occupiedVolumes are the volumes on which the root of a Single share is not empty.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=15
@@ -160,35 +163,36 @@ type ShareInventory struct {
 	// +optional
 	OccupiedVolumes []int32 `json:"occupiedVolumes,omitempty"`
 
-	// misplaced are some of the directories that another data server or volume owns by their ShareDirectories: clients
-	// don't see what is in these copies.
+	// misplaced are some of the directories whose ShareDirectory names another data server or volume as owner. Clients
+	// can't see these copies.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Misplaced []MisplacedDirectory `json:"misplaced,omitempty"`
 
-	// misplacedCount is how many there are of those.
+	// misplacedCount is the number of misplaced directories.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MisplacedCount *int32 `json:"misplacedCount,omitempty"`
 
-	// leftOut are some of the directories that clients don't see because no ShareDirectory can stand for them, with the volume, the path or its
-	// beginning, and why: a path is longer than 1,024 characters, or is not UTF-8.
+	// skipped are some of the directories that clients can't see because they can have no ShareDirectory: their paths
+	// are longer than 1,024 characters or not UTF-8. Each entry has the volume, the path or its beginning, and the
+	// cause.
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	// +optional
-	LeftOut []string `json:"leftOut,omitempty"`
+	Skipped []string `json:"skipped,omitempty"`
 
-	// leftOutCount is how many there are of those.
+	// skippedCount is the number of skipped directories.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
-	LeftOutCount *int32 `json:"leftOutCount,omitempty"`
+	SkippedCount *int32 `json:"skippedCount,omitempty"`
 }
 
-// MisplacedDirectory is a directory that its ShareDirectory has on another data server or volume.
+// MisplacedDirectory is a directory whose ShareDirectory names another data server or volume as owner.
 type MisplacedDirectory struct {
-	// volume is where it was found.
+	// volume is the volume on which it was found.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
 	// +required

@@ -4,10 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ShareSnapshot is a snapshot of a share in the storage: the operator makes it for a FileShareSnapshot, in the namespace of the FileServer; the
-// FileServer's steward makes the snapshot and writes the status.
+// ShareSnapshot is a snapshot of a share in the storage. The operator creates it for a FileShareSnapshot, in the
+// namespace of the FileServer. The FileServer's steward makes the snapshot and writes the status.
 //
-// Deleting it is the removal: the finalizer keeps it until the status says that the steward has removed the snapshot. That an object is missing removes nothing.
+// Deleting it removes the snapshot. The finalizer keeps it until the status shows that the steward has removed the
+// snapshot. Snapshots without an object are not removed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,7 +24,7 @@ type ShareSnapshot struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the operator wants.
+	// spec is the desired state.
 	// +required
 	Spec ShareSnapshotSpec `json:"spec,omitzero"`
 	// status is what the steward reports.
@@ -31,14 +32,15 @@ type ShareSnapshot struct {
 	Status ShareSnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
-// ShareSnapshotSpec is what the operator wants of a snapshot.
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="nothing of a ShareSnapshot can be changed: it is of one share and one moment"
+// ShareSnapshotSpec is the desired state of a snapshot.
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can't be changed: a snapshot belongs to one share and one moment"
 type ShareSnapshotSpec struct {
 	// fileServerRef names the FileServer.
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// fileServerUID is its storage identity (v1alpha1.StorageIdentity): names in the storage are made from it.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), from which names in the storage
+	// are made. Before there were storage identities it was the UID.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
@@ -48,7 +50,7 @@ type ShareSnapshotSpec struct {
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// snapshotName is the snapshot's name in the storage, and that of the FileShareSnapshot.
+	// snapshotName is the name of the snapshot in the storage and of the FileShareSnapshot.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -58,36 +60,37 @@ type ShareSnapshotSpec struct {
 
 // Conditions of a ShareSnapshot.
 const (
-	// SnapshotRemoved: the object is being deleted, and the steward is done with it. Until it is deleted it has Ready.
+	// SnapshotRemoved: the object is being deleted, and the steward has removed the snapshot. Before the deletion the
+	// condition is Ready.
 	SnapshotRemoved = "Removed"
 )
 
 // ShareSnapshotStatus is what the steward reports of a snapshot.
 // +kubebuilder:validation:MinProperties=1
 type ShareSnapshotStatus struct {
-	// conditions are Ready, and Removed once a deleted snapshot is gone.
+	// conditions are Ready, and Removed once a deleted snapshot is removed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=4
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// beginTime is when the steward was about to make the snapshot for the first time, and had seen that there was none of its name. One that is
-	// found without it is somebody else's, and is not touched.
+	// beginTime is when the steward was first about to make the snapshot, after it had checked that none of this name
+	// existed. A snapshot that exists although beginTime is unset was made by others, and is not changed.
 	// +optional
 	BeginTime *metav1.Time `json:"beginTime,omitempty"`
 
-	// creationTime is the moment of the snapshot, as the storage says.
+	// creationTime is the time of the snapshot, as the storage reports it.
 	// +optional
 	CreationTime *metav1.Time `json:"creationTime,omitempty"`
 
-	// path is where users find it, below any directory of the share.
+	// path is the path of the snapshot below any directory of the share.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// sizeBytes is about how much the share had in it then.
+	// sizeBytes is the approximate size of the share's content at that time.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SizeBytes *int64 `json:"sizeBytes,omitempty"`

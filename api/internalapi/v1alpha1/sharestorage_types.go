@@ -4,12 +4,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ShareStorage is the place of one share in its FileServer's storage, where Howdah makes that place: a subvolume of Ceph with a user of its
-// own. The operator writes the spec, the FileServer's steward makes what it asks for and writes the status. A FileServer whose storage needs
-// nothing made for a share (storage.volumes, or a Secret with directories that are there already) has none. Users read it, and don't write it.
+// ShareStorage is the directory of one share in its FileServer's storage, where Howdah makes it: a subvolume of Ceph
+// with its own user. The operator writes the spec. The FileServer's steward makes the subvolume and writes the status.
+// A FileServer whose storage needs nothing made for a share (storage.volumes, or a Secret with existing directories)
+// has no ShareStorages. Users may read it and must not change it.
 //
-// Deleting it ends the share's account, and its data too where dataPolicy is Delete; the finalizer keeps it until the status says that this
-// is done. It is deleted after the share's exports are gone.
+// Deleting it removes the share's account and, if dataPolicy is Delete, its data. The finalizer keeps it until the
+// status shows that this is done. The operator deletes it after the share's exports are gone.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -25,7 +26,7 @@ type ShareStorage struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the operator wants of the place.
+	// spec is the desired state.
 	// +required
 	Spec ShareStorageSpec `json:"spec,omitzero"`
 	// status is what the steward reports.
@@ -33,9 +34,9 @@ type ShareStorage struct {
 	Status ShareStorageStatus `json:"status,omitempty,omitzero"`
 }
 
-// ShareStorageSpec is what the operator wants of a share's place.
+// ShareStorageSpec is the desired state of a share's directory in the storage.
 // +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.fileShareRef == oldSelf.fileShareRef",message="fileServerRef and fileShareRef can't be changed: the object's name is made from them"
-// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: the place may have been begun with it"
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: the copy may have started"
 type ShareStorageSpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -45,29 +46,30 @@ type ShareStorageSpec struct {
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// dataPolicy tells what happens to the data when this object is deleted. It is Retain as long as the share lives, so that no accident
-	// with this object can cost data: only the deletion of a share with reclaimPolicy Delete sets Delete.
+	// dataPolicy is what happens to the data when this object is deleted. It is Retain while the share exists, so that
+	// an accidental deletion of this object removes no data. Only the deletion of a share with reclaimPolicy Delete
+	// sets it to Delete.
 	// +required
 	DataPolicy DataPolicy `json:"dataPolicy,omitempty"`
 
-	// quotaBytes is how much the share may hold, in bytes; unset: as much as there is.
+	// quotaBytes is the maximum size of the share's data, in bytes; unset: no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	QuotaBytes int64 `json:"quotaBytes,omitempty"`
 
-	// source is the snapshot that the place is to begin as a copy of; unset: it begins empty. It counts until the place is there for the first
-	// time (status.path), and for nothing after that.
+	// source is the snapshot that is copied into the new directory; unset: the directory starts empty. It has no effect
+	// once the directory exists (status.path).
 	// +optional
 	Source StorageSource `json:"source,omitempty,omitzero"`
 }
 
 // StorageSource is a snapshot of a share of the same FileServer.
 type StorageSource struct {
-	// fileShareRef names the FileShare that it is of, which may be gone while the snapshot is there.
+	// fileShareRef names the FileShare of the snapshot. The FileShare may be deleted while the snapshot exists.
 	// +required
 	FileShareRef FileShareReference `json:"fileShareRef,omitzero"`
 
-	// snapshotName is its name in the storage.
+	// snapshotName is the name of the snapshot in the storage.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -77,50 +79,51 @@ type StorageSource struct {
 
 // Conditions of a ShareStorage.
 const (
-	// StorageRemoved: the object is being deleted, and the steward is done with it. Until it is deleted it has Ready: the place is there,
-	// and data servers are given its user's key.
+	// StorageRemoved: the object is being deleted, and the steward has removed what it made. Before the deletion the
+	// condition is Ready: the directory exists, and data servers have the key of its user.
 	StorageRemoved = "Removed"
 )
 
 // ShareStorageStatus is what the steward reports.
 // +kubebuilder:validation:MinProperties=1
 type ShareStorageStatus struct {
-	// conditions are Ready, and Removed once a deleted place is gone, or its account alone where the data is retained.
+	// conditions are Ready, and Removed once the directory, or with Retain only its account, is removed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the steward has carried out.
+	// observedGeneration is the generation that the steward has applied.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// path is the share's directory in the file system. Once it is set the place was there and may have data: the steward never makes
-	// it again, empty, if it is missed.
+	// path is the share's directory in the file system. Once it is set, the directory existed and may have data. The
+	// steward never makes it again if it is missing.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// cloneBeginTime is when the steward was about to have the source copied, and had seen that nothing was in this place. What is found there
-	// without it is somebody else's, or an earlier share's, and is neither served nor removed.
+	// cloneBeginTime is when the steward was about to start the copy of the source, after it had checked that the
+	// directory did not exist. A directory that exists although cloneBeginTime is unset was made by others or for an
+	// earlier share, and is neither served nor removed.
 	// +optional
 	CloneBeginTime *metav1.Time `json:"cloneBeginTime,omitempty"`
 
-	// user is the share's user, which can use nothing but that directory.
+	// user is the share's user, which can access only that directory.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	User string `json:"user,omitempty"`
 
-	// quotaBytes is the quota that the storage keeps the share to, in bytes; 0: none.
+	// quotaBytes is the quota that the storage enforces, in bytes; 0: none.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	QuotaBytes *int64 `json:"quotaBytes,omitempty"`
 
-	// usedBytes is what the share holds, in bytes, at most some minutes ago.
+	// usedBytes is the size of the share's data, in bytes, at most a few minutes old.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	UsedBytes *int64 `json:"usedBytes,omitempty"`

@@ -4,9 +4,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Steward is what the steward of a FileServer is told, and what it says: the operator writes the spec, the steward the status. The steward
-// is the one program that has the credential with which places for shares are made in the storage (ShareStorage), and gives data servers
-// the keys that they need, in a Secret. It has the name of its FileServer. Users read it, and don't write it.
+// Steward is the configuration and state of a FileServer's steward: the operator writes the spec, the steward the
+// status. Only the steward has the credential for making the shares' directories in the storage (ShareStorage). It
+// gives data servers the keys that they need, in a Secret. The object has the name of its FileServer. Users may read it
+// and must not change it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,7 +21,7 @@ type Steward struct {
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-	// spec is what the operator wants of the steward.
+	// spec is the desired state of the steward.
 	// +required
 	Spec StewardSpec `json:"spec,omitzero"`
 	// status is what the steward reports.
@@ -28,28 +29,28 @@ type Steward struct {
 	Status StewardStatus `json:"status,omitempty,omitzero"`
 }
 
-// StewardSpec is what the operator wants of a steward.
+// StewardSpec is the desired state of a steward.
 // +kubebuilder:validation:XValidation:rule="self.fileServerRef == oldSelf.fileServerRef && self.fileServerUID == oldSelf.fileServerUID",message="fileServerRef and fileServerUID can't be changed: names in the storage are made from them"
 type StewardSpec struct {
 	// fileServerRef names the FileServer.
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which was its UID before there were identities: what the
-	// steward makes has it in its name.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which is part of the names of
+	// everything that the steward makes. Before there were storage identities it was the UID.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	FileServerUID string `json:"fileServerUID,omitempty"`
 
-	// ceph is the Ceph file system that places are made in.
+	// ceph is the Ceph file system in which the steward makes directories.
 	// +required
 	Ceph StewardCeph `json:"ceph,omitzero"`
 }
 
-// StewardCeph is where in Ceph places are made, and how data servers learn of them.
+// StewardCeph is where in Ceph the steward makes directories, and how data servers get their keys.
 type StewardCeph struct {
-	// monitors are addresses with ports.
+	// monitors are the addresses of the monitors with ports.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=3
@@ -58,7 +59,7 @@ type StewardCeph struct {
 	// +required
 	Monitors []string `json:"monitors,omitempty"`
 
-	// fsid is the cluster's identity.
+	// fsid is the ID of the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +required
@@ -70,19 +71,21 @@ type StewardCeph struct {
 	// +required
 	FileSystem string `json:"fileSystem,omitempty"`
 
-	// recoveryPool has the recovery records of data servers. For each DataServer the steward makes the user that may write its own.
+	// recoveryPool is the pool with the recovery records of data servers. For each DataServer the steward makes a user
+	// that may write its own records.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	RecoveryPool string `json:"recoveryPool,omitempty"`
 
-	// provisioningSecretName is the Secret with the credential, which the steward's pod mounts: for messages.
+	// provisioningSecretName is the Secret with the credential, which the steward's pod mounts. It is here for
+	// messages.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	ProvisioningSecretName string `json:"provisioningSecretName,omitempty"`
 
-	// sharesSecretName is the Secret that the steward writes and data servers mount. The operator makes it, empty.
+	// sharesSecretName is the Secret that the steward writes and data servers mount. The operator creates it empty.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -92,20 +95,22 @@ type StewardCeph struct {
 // StewardStatus is what the steward reports.
 // +kubebuilder:validation:MinProperties=1
 type StewardStatus struct {
-	// conditions are Ready: Ceph takes the credential, is the cluster that is meant, and data servers have been given what they need.
+	// conditions are Ready: Ceph accepts the credential, the cluster is the right one, and data servers have what they
+	// need.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the steward works by.
+	// observedGeneration is the generation that the steward uses.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// secretRevision changes whenever the steward has written the Secret that data servers mount. The operator writes it on their pods,
-	// which has kubelets bring the Secret at once. It is not made from what is in the Secret.
+	// secretRevision changes when the steward writes the Secret that data servers mount. The operator copies it to an
+	// annotation of their pods, which makes kubelets update the mounted Secret at once. It is not derived from the
+	// content of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -723,13 +723,13 @@ func (in *ShareInventory) DeepCopyInto(out *ShareInventory) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.LeftOut != nil {
-		in, out := &in.LeftOut, &out.LeftOut
+	if in.Skipped != nil {
+		in, out := &in.Skipped, &out.Skipped
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.LeftOutCount != nil {
-		in, out := &in.LeftOutCount, &out.LeftOutCount
+	if in.SkippedCount != nil {
+		in, out := &in.SkippedCount, &out.SkippedCount
 		*out = new(int32)
 		**out = **in
 	}

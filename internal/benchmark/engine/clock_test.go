@@ -142,8 +142,8 @@ func TestUtilizationFallsWithSlowStorage(t *testing.T) {
 			if err != nil || au < tc.least || au > tc.most || result.Verdict != tc.verdict {
 				t.Errorf("%s: AU is %s, want %.0f to %.0f; verdict %s, want %s; %s", name, result.AUPercent, tc.least, tc.most, result.Verdict, tc.verdict, result.Message)
 			}
-			if left := fmt.Sprintf("%d.00", tc.cpuLeft); result.PerClient[0].CPULeftPercent != left {
-				t.Errorf("%s: %s %% of the CPU left, want %s", name, result.PerClient[0].CPULeftPercent, left)
+			if left := fmt.Sprintf("%d.00", tc.cpuLeft); result.PerClient[0].CPUIdlePercent != left {
+				t.Errorf("%s: %s %% of the CPU left, want %s", name, result.PerClient[0].CPUIdlePercent, left)
 			}
 		})
 	}

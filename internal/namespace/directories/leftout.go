@@ -38,16 +38,16 @@ func whyUnrecordable(path string) string {
 func (s *sight) leaveOut(volume int32, path, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leftOutCount++
+	s.skippedCount++
 	quoted := strconv.Quote(path)
 	if len(quoted) > maxLeftOutPath {
 		// A quoted text is valid ASCII or UTF-8; what is cut in the midst of a character is dropped.
 		quoted = string([]rune(quoted[:maxLeftOutPath-utf8.UTFMax])) + "…\""
 	}
 	// The first in order, so that another scan tells the same.
-	s.leftOut = append(s.leftOut, fmt.Sprintf("volume %d: %s (%s)", volume, quoted, why))
-	slices.Sort(s.leftOut)
-	s.leftOut = s.leftOut[:min(len(s.leftOut), maxLeftOut)]
+	s.skipped = append(s.skipped, fmt.Sprintf("volume %d: %s (%s)", volume, quoted, why))
+	slices.Sort(s.skipped)
+	s.skipped = s.skipped[:min(len(s.skipped), maxLeftOut)]
 }
 
 // unlessUnrecordable notes a directory that can have no ShareDirectory, and is the error otherwise.

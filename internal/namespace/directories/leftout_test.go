@@ -32,10 +32,10 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 		w.owner.Put("/s/0/"+path, ownertest.Directory{Mode: 0o755})
 	}
 	found := w.inventory(t)
-	if found.FileShareUID != "s" || found.LeftOutCount == nil || *found.LeftOutCount != 1 || len(found.LeftOut) != 1 {
+	if found.FileShareUID != "s" || found.SkippedCount == nil || *found.SkippedCount != 1 || len(found.Skipped) != 1 {
 		t.Fatalf("the inventory tells %+v", found)
 	}
-	if text := found.LeftOut[0]; !strings.Contains(text, "(its path has 1025 characters, and can have 1024)") || len(text) > 512 || !utf8.ValidString(text) {
+	if text := found.Skipped[0]; !strings.Contains(text, "(its path has 1025 characters, and can have 1024)") || len(text) > 512 || !utf8.ValidString(text) {
 		t.Errorf("%q", text)
 	}
 	for _, path := range []string{"p/q/r/s/a", fits} {
@@ -44,7 +44,7 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 		}
 	}
 	w.owner.Drop("/s/0/" + fits + "x")
-	if found := w.inventory(t); len(found.LeftOut) > 0 || found.LeftOutCount != nil {
+	if found := w.inventory(t); len(found.Skipped) > 0 || found.SkippedCount != nil {
 		t.Errorf("it is gone, and the inventory tells %+v", found)
 	}
 }
@@ -52,11 +52,11 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 func TestWhatTheAPIRefusesIsLeftOut(t *testing.T) {
 	var seen sight
 	invalid := &errUnrecordable{apierrors.NewInvalid(schema.GroupKind{Kind: "ShareDirectory"}, "x", nil)}
-	if err := seen.unlessUnrecordable(tree.Slot{Volume: 3}, "p/x", invalid); err != nil || seen.leftOutCount != 1 || seen.leftOut[0] != `volume 3: "p/x" (the API refuses it)` {
-		t.Errorf("%v, %v", err, seen.leftOut)
+	if err := seen.unlessUnrecordable(tree.Slot{Volume: 3}, "p/x", invalid); err != nil || seen.skippedCount != 1 || seen.skipped[0] != `volume 3: "p/x" (the API refuses it)` {
+		t.Errorf("%v, %v", err, seen.skipped)
 	}
-	if err := seen.unlessUnrecordable(tree.Slot{}, "p/y", apierrors.NewBadRequest("x")); err == nil || seen.leftOutCount != 1 {
-		t.Errorf("%v, %v", err, seen.leftOut)
+	if err := seen.unlessUnrecordable(tree.Slot{}, "p/y", apierrors.NewBadRequest("x")); err == nil || seen.skippedCount != 1 {
+		t.Errorf("%v, %v", err, seen.skipped)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestWhatCanBeRecorded(t *testing.T) {
 		}
 		var seen sight
 		seen.leaveOut(1, path, "why")
-		if text := seen.leftOut[0]; len(text) > 512 || !utf8.ValidString(text) {
+		if text := seen.skipped[0]; len(text) > 512 || !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
 	}

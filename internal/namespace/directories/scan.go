@@ -41,9 +41,9 @@ type sight struct {
 	// misplaced are some of the directories that their ShareDirectories have elsewhere, misplacedCount how many there are.
 	misplaced      []internalv1.MisplacedDirectory
 	misplacedCount int32
-	// leftOut are some of the directories that can have no ShareDirectory, with why; leftOutCount is how many there are.
-	leftOut      []string
-	leftOutCount int32
+	// skipped are some of the directories that can have no ShareDirectory, with why; skippedCount is how many there are.
+	skipped      []string
+	skippedCount int32
 	// occupied are the volumes where the root of a share of layout Single is not empty.
 	occupied []int32
 }
@@ -92,9 +92,9 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 		k.Log.Error("directories that exist on a data server are not shown, because there are as many as the limit allows: raise it",
 			"share", share.Name, "server", server.Name, "notShown", n, "limit", string(k.Tree.Full(share)), "maxDirectories", share.MaxDirectories)
 	}
-	if n := seen.leftOutCount; n > 0 {
+	if n := seen.skippedCount; n > 0 {
 		k.Log.Error("directories that exist on a data server are not shown, because nothing can stand for them: rename them on the volume",
-			"share", share.Name, "server", server.Name, "notShown", n, "some", seen.leftOut)
+			"share", share.Name, "server", server.Name, "notShown", n, "some", seen.skipped)
 	}
 	k.Log.Debug("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
 		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
@@ -137,10 +137,10 @@ func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool,
 // tellInventory writes what was found into the export's status, unless it is there already.
 func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
 	found := internalv1.ShareInventory{
-		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced, LeftOut: seen.leftOut,
+		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced, Skipped: seen.skipped,
 	}
-	if seen.leftOutCount > 0 {
-		found.LeftOutCount = &seen.leftOutCount
+	if seen.skippedCount > 0 {
+		found.SkippedCount = &seen.skippedCount
 	}
 	if seen.misplacedCount > 0 {
 		found.MisplacedCount = &seen.misplacedCount
@@ -151,7 +151,7 @@ func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server st
 	// Only this field: the rest of the status is the data server's own to write. The UID keeps it from another object of the name.
 	var patch inventoryPatch
 	patch.Metadata.UID = export.UID
-	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount, found.LeftOut, found.LeftOutCount}
+	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount, found.Skipped, found.SkippedCount}
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encode the inventory of share %s: %w", share.Name, err)
@@ -179,8 +179,8 @@ type inventoryInPatch struct {
 	OccupiedVolumes []int32                         `json:"occupiedVolumes"`
 	Misplaced       []internalv1.MisplacedDirectory `json:"misplaced"`
 	MisplacedCount  *int32                          `json:"misplacedCount"`
-	LeftOut         []string                        `json:"leftOut"`
-	LeftOutCount    *int32                          `json:"leftOutCount"`
+	Skipped         []string                        `json:"skipped"`
+	SkippedCount    *int32                          `json:"skippedCount"`
 }
 
 // tellRoot gives an export's root what clients gave the share's: the volume may be new.

@@ -143,9 +143,9 @@ type Server struct {
 	Volumes  int32
 	// SharedStorage: every data server has the same directories, so what another one owns is not misplaced here.
 	SharedStorage bool
-	// TakesNone: new directories go elsewhere.
-	TakesNone bool
-	Usage     map[int32]Usage
+	// RefusesNewDirectories: new directories go elsewhere.
+	RefusesNewDirectories bool
+	Usage                 map[int32]Usage
 	// Started: its ganesha has served once. Unreachable: the API says that it does not answer.
 	Started, Unreachable bool
 }
@@ -162,7 +162,7 @@ func NewServer(o *internalv1.DataServer) *Server {
 	if o.Spec.Volumes > 0 {
 		s.Volumes = o.Spec.Volumes
 	}
-	s.SharedStorage, s.TakesNone = len(o.Spec.Ceph.Monitors) > 0, o.TakesNone()
+	s.SharedStorage, s.RefusesNewDirectories = len(o.Spec.Ceph.Monitors) > 0, o.RefusesNewDirectories()
 	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
 	for _, v := range o.Status.Volumes {
 		if v.Index != nil && v.TotalBytes != nil && v.UsedBytes != nil {

@@ -86,7 +86,7 @@ func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.
 
 // newRule parses an access rule. One with something that this version does not know (the schema refuses it) gives nobody access.
 func newRule(r v1alpha1.AccessRule) rule {
-	out := rule{anyPort: r.Ports == "" || r.Ports == v1alpha1.PortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
+	out := rule{anyPort: r.SourcePorts == "" || r.SourcePorts == v1alpha1.SourcePortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
 	out.unknown = r.AccessType != "" && r.AccessType != v1alpha1.AccessReadWrite && r.AccessType != v1alpha1.AccessReadOnly
 	for _, text := range r.Clients {
 		if text == v1alpha1.ClientNodes {

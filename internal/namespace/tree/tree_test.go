@@ -335,9 +335,9 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 	s := NewShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.0.0.7"}, Squash: v1alpha1.SquashAll},
-			{Clients: []string{"10.0.0.9"}, Ports: v1alpha1.PortsReserved},
-			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsAny},
-			{Clients: []string{"12.0.0.1"}, Ports: "Unheard-of"},
+			{Clients: []string{"10.0.0.9"}, SourcePorts: v1alpha1.SourcePortsReserved},
+			{Clients: []string{"10.0.0.0/8", "fd00::/8"}, AccessType: v1alpha1.AccessReadOnly, SourcePorts: v1alpha1.SourcePortsAny},
+			{Clients: []string{"12.0.0.1"}, SourcePorts: "Unheard-of"},
 		}
 	})))
 	for client, want := range map[string]string{
@@ -366,7 +366,7 @@ func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 	tr.SetShare(fleet.ShareOf(newShare("ruled", "/ruled", 0, func(s *v1alpha1.FileShareSpec) {
 		s.Access = []v1alpha1.AccessRule{
 			{Clients: []string{"10.244.3.5"}, Squash: v1alpha1.SquashAll},
-			{Clients: []string{v1alpha1.ClientNodes, "172.16.0.0/12"}, AccessType: v1alpha1.AccessReadOnly, Ports: v1alpha1.PortsReserved},
+			{Clients: []string{v1alpha1.ClientNodes, "172.16.0.0/12"}, AccessType: v1alpha1.AccessReadOnly, SourcePorts: v1alpha1.SourcePortsReserved},
 			{Clients: []string{"0.0.0.0/0"}},
 		}
 	})))

@@ -98,8 +98,8 @@ func (b Bench) Text(page text.Page) string {
 	clients := [][]text.Span{}
 	for _, c := range r.PerClient {
 		left := "?"
-		if c.CPULeftPercent != "" {
-			left = c.CPULeftPercent + " %"
+		if c.CPUIdlePercent != "" {
+			left = c.CPUIdlePercent + " %"
 		}
 		clients = append(clients, row(c.Name, c.AUPercent+" %", rate(c.BytesPerSecond), left, c.NodeName))
 	}

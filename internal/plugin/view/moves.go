@@ -79,7 +79,7 @@ func treeOf(w *World, namespace, fileServer string) (*tree.Tree, map[string]bool
 func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 	t, unreachable := treeOf(w, fs.Namespace, fs.Name)
 	for _, server := range t.Servers() {
-		seen := fleet.Server{Name: server.Name, Leaving: server.TakesNone || fleet.IsToBeIdle(fs, server.Name), Serves: server.Address != "" && len(server.Serves) > 0 && !unreachable[server.Name]}
+		seen := fleet.Server{Name: server.Name, Leaving: server.RefusesNewDirectories || fleet.IsToBeIdle(fs, server.Name), Serves: server.Address != "" && len(server.Serves) > 0 && !unreachable[server.Name]}
 		if fleet.MayTake(seen, nil) != fleet.None {
 			continue
 		}
@@ -221,9 +221,9 @@ func emptied(w *World, fs *v1alpha1.FileServer, replicas int32) (plan []PlannedM
 	}
 	limit := int32(3600)
 	if drain := fs.Spec.Drain; drain != nil {
-		limit = ptr.Deref(drain.LimitSeconds, limit)
+		limit = ptr.Deref(drain.TimeoutSeconds, limit)
 	}
-	return plan, append(notes, fmt.Sprintf("each server that goes waits until no client is connected to it, for at most %d s (spec.drain.limitSeconds)", limit))
+	return plan, append(notes, fmt.Sprintf("each server that goes waits until no client is connected to it, for at most %d s (spec.drain.timeoutSeconds)", limit))
 }
 
 // Text tells it.

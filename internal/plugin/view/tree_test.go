@@ -107,7 +107,7 @@ func TestReportOfABenchmark(t *testing.T) {
 	job.Status.Result = v1alpha1.BenchmarkResult{
 		Verdict: v1alpha1.VerdictPassed, Label: "Result not verified by MLCommons Association", AUPercent: "98.30", SamplesPerSecond: "21.60",
 		BytesPerSecond: ptr.To[int64](8_640_000), BytesRead: ptr.To[int64](201_600_000),
-		PerClient: []v1alpha1.ClientResult{{Name: "unet3d-0", NodeName: "node1", AUPercent: "98.20", CPULeftPercent: "63.20", BytesPerSecond: ptr.To[int64](4_320_000)}},
+		PerClient: []v1alpha1.ClientResult{{Name: "unet3d-0", NodeName: "node1", AUPercent: "98.20", CPUIdlePercent: "63.20", BytesPerSecond: ptr.To[int64](4_320_000)}},
 		PerServer: []v1alpha1.ServerResult{{Name: "training-0", BytesRead: ptr.To[int64](67_200_000), BytesPerSecond: ptr.To[int64](2_880_000)}},
 		Rules:     []v1alpha1.RuleResult{{Name: "dataset-size", State: v1alpha1.RuleBroken, Message: "168 samples; 3500 for each accelerator are asked for"}},
 	}

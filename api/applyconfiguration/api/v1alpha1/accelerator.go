@@ -11,7 +11,7 @@ import (
 // AcceleratorApplyConfiguration represents a declarative configuration of the Accelerator type for use
 // with apply.
 //
-// Accelerator is what a run emulates.
+// Accelerator is the accelerator that a run emulates.
 type AcceleratorApplyConfiguration struct {
 	// type is the accelerator: H100 computes 0.323 s per step, A100 0.636 s (MLPerf Storage v1.0 and v2.0).
 	Type *apiv1alpha1.AcceleratorType `json:"type,omitempty"`

@@ -11,20 +11,21 @@ import (
 // AccessRuleApplyConfiguration represents a declarative configuration of the AccessRule type for use
 // with apply.
 //
-// AccessRule gives clients by address a way to use a share.
+// AccessRule gives clients access to a share by address.
 type AccessRuleApplyConfiguration struct {
-	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and the FileServer's
-	// spec.additionalNodeNetworks. Pods that use a claim are seen by the address of their node; pods' own addresses are
-	// not among Nodes. For everybody: 0.0.0.0/0 and ::/0.
+	// clients are CIDRs, single addresses, or the word Nodes, which stands for the addresses of the cluster's nodes and
+	// the FileServer's spec.additionalNodeNetworks. Pods that use a claim connect from the address of their node; pod
+	// addresses are not in Nodes. For all clients use 0.0.0.0/0 and ::/0.
 	Clients []string `json:"clients,omitempty"`
-	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. Clients must tolerate new values.
+	// accessType is ReadWrite or ReadOnly; unset means ReadWrite. API clients must tolerate new values.
 	AccessType *apiv1alpha1.AccessType `json:"accessType,omitempty"`
-	// squash tells which users are mapped to nobody (65534); unset means None. Clients must tolerate new values.
+	// squash is which users are mapped to the anonymous user (65534); unset means None. API clients must tolerate new
+	// values.
 	Squash *apiv1alpha1.Squash `json:"squash,omitempty"`
-	// ports tells which source ports clients may come from; unset means Any. Reserved ones are below 1024: a client
-	// machine that keeps them for root (Linux' default outside of containers) speaks NFS by its kernel alone. Linux' NFS client uses
-	// 665 to 1023. Clients must tolerate new values.
-	Ports *apiv1alpha1.SourcePorts `json:"ports,omitempty"`
+	// sourcePorts is which source ports clients may use; unset means Any. Reserved ports are below 1024. If a client
+	// machine allows only root to use them (the default of Linux outside of containers), only its kernel can access the
+	// share. The NFS client of Linux uses ports 665 to 1023. API clients must tolerate new values.
+	SourcePorts *apiv1alpha1.SourcePorts `json:"sourcePorts,omitempty"`
 }
 
 // AccessRuleApplyConfiguration constructs a declarative configuration of the AccessRule type for use with
@@ -59,10 +60,10 @@ func (b *AccessRuleApplyConfiguration) WithSquash(value apiv1alpha1.Squash) *Acc
 	return b
 }
 
-// WithPorts sets the Ports field in the declarative configuration to the given value
+// WithSourcePorts sets the SourcePorts field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Ports field is set to the value of the last call.
-func (b *AccessRuleApplyConfiguration) WithPorts(value apiv1alpha1.SourcePorts) *AccessRuleApplyConfiguration {
-	b.Ports = &value
+// If called multiple times, the SourcePorts field is set to the value of the last call.
+func (b *AccessRuleApplyConfiguration) WithSourcePorts(value apiv1alpha1.SourcePorts) *AccessRuleApplyConfiguration {
+	b.SourcePorts = &value
 	return b
 }

@@ -12,13 +12,13 @@ import (
 // AllowedNamespacesApplyConfiguration represents a declarative configuration of the AllowedNamespaces type for use
 // with apply.
 //
-// AllowedNamespaces says which Kubernetes namespaces may have FileShares on a FileServer, as a Gateway's
-// allowedRoutes.namespaces does for routes. The FileServer's own namespace always may.
+// AllowedNamespaces selects the Kubernetes namespaces that may have FileShares on a FileServer, as
+// allowedRoutes.namespaces of a Gateway does for routes. The FileServer's own namespace is always allowed.
 type AllowedNamespacesApplyConfiguration struct {
-	// from tells how namespaces are chosen; unset means Same. Clients must tolerate new values.
+	// from is how namespaces are selected; unset means Same. API clients must tolerate new values.
 	From *apiv1alpha1.NamespacesFrom `json:"from,omitempty"`
-	// selector chooses namespaces by their labels, if from is Selector. Every namespace has the label
-	// kubernetes.io/metadata.name, by which it can be named.
+	// selector selects namespaces by label if from is Selector. Every namespace has the label
+	// kubernetes.io/metadata.name with its name.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
 }
 

@@ -13,30 +13,30 @@ import (
 //
 // BenchmarkResult is the outcome of a run. Ratios are decimal strings.
 type BenchmarkResultApplyConfiguration struct {
-	// verdict is Passed if the mean AU is at or above 90 %, and Invalid if the run says nothing about the
-	// share because clients were short of CPU. Clients must tolerate new values.
+	// verdict is Passed if the mean accelerator utilization (AU) is at least 90 %, Failed if it is less, and Invalid if
+	// clients lacked CPU, so that the result does not measure the share. API clients must tolerate new values.
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
-	// message tells why the verdict is Invalid.
+	// message is why the verdict is Invalid.
 	Message *string `json:"message,omitempty"`
-	// label tells what the result may be called. It is never an MLPerf result.
+	// label is what the result may be called. It is never an MLPerf result.
 	Label *string `json:"label,omitempty"`
 	// engine is the load engine that ran.
 	Engine *apiv1alpha1.Engine `json:"engine,omitempty"`
-	// accelerators is the number of accelerators emulated.
+	// accelerators is the number of emulated accelerators.
 	Accelerators *int32 `json:"accelerators,omitempty"`
 	// auPercent is the mean accelerator utilization in percent, as DLIO computes it: "93.41".
 	AUPercent *string `json:"auPercent,omitempty"`
-	// samplesPerSecond is the mean over the epochs of the sum over the accelerators.
+	// samplesPerSecond is the sum over the accelerators, averaged over the epochs.
 	SamplesPerSecond *string `json:"samplesPerSecond,omitempty"`
-	// bytesPerSecond is the mean rate of bytes really read, of all clients.
+	// bytesPerSecond is the mean read rate of all clients together.
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 	// bytesRead is the number of bytes read in the run.
 	BytesRead *int64 `json:"bytesRead,omitempty"`
-	// perClient is the share of each client.
+	// perClient is the result of each client.
 	PerClient []ClientResultApplyConfiguration `json:"perClient,omitempty"`
-	// perServer is the share of each data server, from the servers' own counters.
+	// perServer is the result of each data server, from the servers' own counters.
 	PerServer []ServerResultApplyConfiguration `json:"perServer,omitempty"`
-	// rules are the rules of MLPerf Storage that were looked at.
+	// rules are the rules of MLPerf Storage that were checked.
 	Rules []RuleResultApplyConfiguration `json:"rules,omitempty"`
 }
 

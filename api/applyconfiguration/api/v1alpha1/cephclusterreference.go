@@ -7,7 +7,7 @@ package v1alpha1
 // CephClusterReferenceApplyConfiguration represents a declarative configuration of the CephClusterReference type for use
 // with apply.
 //
-// CephClusterReference names a CephCluster of Rook's in the same Kubernetes namespace.
+// CephClusterReference names a CephCluster of Rook in the same Kubernetes namespace.
 type CephClusterReferenceApplyConfiguration struct {
 	// name is the name of the CephCluster.
 	Name *string `json:"name,omitempty"`

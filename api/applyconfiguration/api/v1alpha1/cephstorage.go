@@ -7,16 +7,19 @@ package v1alpha1
 // CephStorageApplyConfiguration represents a declarative configuration of the CephStorage type for use
 // with apply.
 //
-// CephStorage keeps all shares in a Ceph file system: each data server can serve each directory.
+// CephStorage keeps all shares in a Ceph file system. Every data server can serve every directory.
 type CephStorageApplyConfiguration struct {
-	// external is a Ceph cluster that somebody else runs. Each share has a directory and a user of its own there, which somebody made, or Howdah.
+	// external is a Ceph cluster that Howdah and Rook do not manage. Each share has its own directory and user there,
+	// made in advance or by Howdah.
 	External *ExternalCephApplyConfiguration `json:"external,omitempty"`
-	// rook is a Ceph cluster that Rook runs, in the FileServer's Kubernetes namespace. Howdah asks Rook for an account and a subvolume
-	// group, follows its monitors, and makes a directory and a user for each share.
+	// rook is a Ceph cluster that Rook manages, in the FileServer's Kubernetes namespace. Howdah requests an account
+	// and a subvolume group from Rook, follows changes of the monitors, and makes a directory and a user for each
+	// share.
 	Rook *RookCephApplyConfiguration `json:"rook,omitempty"`
-	// identity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from. Unset, status.storageIdentity
-	// has it: a FileServer that is made again under its name in the same Kubernetes namespace has the same, and finds its data. Set it to have
-	// the data of a FileServer of another name, namespace or cluster, which must not run any more. It can't be changed.
+	// identity is the ID from which the names of the FileServer's subvolume group, subvolumes and users in Ceph are
+	// made. Unset: status.storageIdentity; a FileServer that is created again with the same name and Kubernetes
+	// namespace has the same one and finds its data. Set it to use the data of a FileServer with another name,
+	// namespace or cluster, which must no longer run. It can't be changed.
 	Identity *string `json:"identity,omitempty"`
 }
 

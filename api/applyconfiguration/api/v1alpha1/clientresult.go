@@ -7,7 +7,7 @@ package v1alpha1
 // ClientResultApplyConfiguration represents a declarative configuration of the ClientResult type for use
 // with apply.
 //
-// ClientResult is the share of one client.
+// ClientResult is the result of one client.
 type ClientResultApplyConfiguration struct {
 	// name is the name of the client pod.
 	Name *string `json:"name,omitempty"`
@@ -15,10 +15,10 @@ type ClientResultApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// auPercent is the mean AU of the client's accelerators.
 	AUPercent *string `json:"auPercent,omitempty"`
-	// cpuLeftPercent is how much of the CPUs of the client's node was left during the run, in the mean:
-	// "63.20"; unset if that is not known.
-	CPULeftPercent *string `json:"cpuLeftPercent,omitempty"`
-	// bytesPerSecond is the mean rate of bytes read by the client.
+	// cpuIdlePercent is the mean idle CPU time of the client's node during the run, in percent: "63.20". Unset if it is
+	// not known.
+	CPUIdlePercent *string `json:"cpuIdlePercent,omitempty"`
+	// bytesPerSecond is the client's mean read rate.
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 }
 
@@ -52,11 +52,11 @@ func (b *ClientResultApplyConfiguration) WithAUPercent(value string) *ClientResu
 	return b
 }
 
-// WithCPULeftPercent sets the CPULeftPercent field in the declarative configuration to the given value
+// WithCPUIdlePercent sets the CPUIdlePercent field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CPULeftPercent field is set to the value of the last call.
-func (b *ClientResultApplyConfiguration) WithCPULeftPercent(value string) *ClientResultApplyConfiguration {
-	b.CPULeftPercent = &value
+// If called multiple times, the CPUIdlePercent field is set to the value of the last call.
+func (b *ClientResultApplyConfiguration) WithCPUIdlePercent(value string) *ClientResultApplyConfiguration {
+	b.CPUIdlePercent = &value
 	return b
 }
 

@@ -4,27 +4,28 @@
 
 package v1alpha1
 
-// DataHandOverApplyConfiguration represents a declarative configuration of the DataHandOver type for use
+// DataHandoverApplyConfiguration represents a declarative configuration of the DataHandover type for use
 // with apply.
 //
-// DataHandOver gives data to a Kubernetes namespace.
-type DataHandOverApplyConfiguration struct {
-	// namespace is the name that both namespaces have.
+// DataHandover gives the data of a deleted Kubernetes namespace to a new one of the same name.
+type DataHandoverApplyConfiguration struct {
+	// namespace is the name of both namespaces.
 	Namespace *string `json:"namespace,omitempty"`
-	// namespaceUID is the UID of the new one (kubectl get namespace NAME -o jsonpath={.metadata.uid}): a third of that name gets nothing by it.
+	// namespaceUID is the UID of the new namespace (kubectl get namespace NAME -o jsonpath={.metadata.uid}). The entry
+	// does not apply to any later namespace of the same name.
 	NamespaceUID *string `json:"namespaceUID,omitempty"`
 }
 
-// DataHandOverApplyConfiguration constructs a declarative configuration of the DataHandOver type for use with
+// DataHandoverApplyConfiguration constructs a declarative configuration of the DataHandover type for use with
 // apply.
-func DataHandOver() *DataHandOverApplyConfiguration {
-	return &DataHandOverApplyConfiguration{}
+func DataHandover() *DataHandoverApplyConfiguration {
+	return &DataHandoverApplyConfiguration{}
 }
 
 // WithNamespace sets the Namespace field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Namespace field is set to the value of the last call.
-func (b *DataHandOverApplyConfiguration) WithNamespace(value string) *DataHandOverApplyConfiguration {
+func (b *DataHandoverApplyConfiguration) WithNamespace(value string) *DataHandoverApplyConfiguration {
 	b.Namespace = &value
 	return b
 }
@@ -32,7 +33,7 @@ func (b *DataHandOverApplyConfiguration) WithNamespace(value string) *DataHandOv
 // WithNamespaceUID sets the NamespaceUID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the NamespaceUID field is set to the value of the last call.
-func (b *DataHandOverApplyConfiguration) WithNamespaceUID(value string) *DataHandOverApplyConfiguration {
+func (b *DataHandoverApplyConfiguration) WithNamespaceUID(value string) *DataHandoverApplyConfiguration {
 	b.NamespaceUID = &value
 	return b
 }

@@ -11,13 +11,13 @@ import (
 // DatasetApplyConfiguration represents a declarative configuration of the Dataset type for use
 // with apply.
 //
-// Dataset describes the data that is read.
+// Dataset is the data that a run reads.
 type DatasetApplyConfiguration struct {
-	// samples is the number of files, one sample in each; unset means 42 for each accelerator.
-	// MLPerf asks for 3500 for each accelerator, and for five times the clients' memory.
+	// samples is the number of files, with one sample each; unset means 42 for each accelerator. MLPerf requires 3500
+	// for each accelerator, and five times the clients' memory in total.
 	Samples *int32 `json:"samples,omitempty"`
-	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The
-	// standard deviation is scaled with it.
+	// sampleSize is the mean size of a sample; unset means 146600628 bytes, as in MLPerf Storage. The standard
+	// deviation is scaled with it.
 	SampleSize *resource.Quantity `json:"sampleSize,omitempty"`
 }
 

@@ -7,11 +7,12 @@ package v1alpha1
 // DirectoryMovesApplyConfiguration represents a declarative configuration of the DirectoryMoves type for use
 // with apply.
 //
-// DirectoryMoves counts directories that change their data servers.
+// DirectoryMoves counts directories that move to other data servers.
 type DirectoryMovesApplyConfiguration struct {
-	// pending is how many are still to move: those of data servers that are to be idle, and those that a move was asked for.
+	// pending is the number of directories still to move: those of data servers that are to be idle, and those of
+	// requested moves.
 	Pending *int32 `json:"pending,omitempty"`
-	// done is how many have moved since the FileServer was made.
+	// done is the number of directories that have moved since the FileServer was created.
 	Done *int64 `json:"done,omitempty"`
 }
 

@@ -7,14 +7,17 @@ package v1alpha1
 // DrainApplyConfiguration represents a declarative configuration of the Drain type for use
 // with apply.
 //
-// Drain is for data servers that are to be idle: in maintenance, or on their way out because spec.replicas was lowered.
+// Drain configures data servers that are to be idle: those in maintenance, and those to be removed because
+// spec.replicas was reduced.
 type DrainApplyConfiguration struct {
-	// servers are the names of data servers in maintenance. They run on and get no new directories. With storage.ceph the directories
-	// that they have go to the others; status.servers tells when one is idle. With storage.volumes directories stay where their data is.
+	// servers are the names of data servers in maintenance. They keep running and get no new directories. With
+	// storage.ceph their directories move to other servers; status.servers shows when a server is idle. With
+	// storage.volumes the directories stay, because their data is on the server's volumes.
 	Servers []string `json:"servers,omitempty"`
-	// limitSeconds is how long after its last directory has gone a data server is kept for clients that have not unmounted it, in
-	// seconds; unset means 3600. Then a server that is to go goes, and who still has a file open there waits for it for ever.
-	LimitSeconds *int32 `json:"limitSeconds,omitempty"`
+	// timeoutSeconds is how long a drained data server waits for clients to unmount after its last directory has moved,
+	// in seconds; unset means 3600. After that time a server to be removed is removed, and clients that still have a
+	// file open on it block.
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 
 // DrainApplyConfiguration constructs a declarative configuration of the Drain type for use with
@@ -33,10 +36,10 @@ func (b *DrainApplyConfiguration) WithServers(values ...string) *DrainApplyConfi
 	return b
 }
 
-// WithLimitSeconds sets the LimitSeconds field in the declarative configuration to the given value
+// WithTimeoutSeconds sets the TimeoutSeconds field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LimitSeconds field is set to the value of the last call.
-func (b *DrainApplyConfiguration) WithLimitSeconds(value int32) *DrainApplyConfiguration {
-	b.LimitSeconds = &value
+// If called multiple times, the TimeoutSeconds field is set to the value of the last call.
+func (b *DrainApplyConfiguration) WithTimeoutSeconds(value int32) *DrainApplyConfiguration {
+	b.TimeoutSeconds = &value
 	return b
 }

@@ -7,29 +7,32 @@ package v1alpha1
 // ExternalCephApplyConfiguration represents a declarative configuration of the ExternalCeph type for use
 // with apply.
 //
-// ExternalCeph names a Ceph cluster and what of it to use.
+// ExternalCeph names a Ceph cluster and what to use of it.
 type ExternalCephApplyConfiguration struct {
-	// monitors are the addresses of the monitors with their ports: 10.0.0.1:3300, or [fd00::1]:3300. They can be changed: data servers
-	// that run learn of new monitors from Ceph itself, and use these for shares that come later and when they start.
+	// monitors are the addresses of the monitors with ports: 10.0.0.1:3300 or [fd00::1]:3300. They can be changed.
+	// Running data servers learn new monitors from Ceph, and use this list when they start and for new shares.
 	Monitors []string `json:"monitors,omitempty"`
-	// fsid is the cluster's identity, as ceph fsid prints it. A cluster with another one is not used.
+	// fsid is the ID of the cluster, as ceph fsid prints it. A cluster with another ID is not used.
 	FSID *string `json:"fsid,omitempty"`
 	// fileSystem is the name of the Ceph file system, as ceph fs ls prints it.
 	FileSystem *string `json:"fileSystem,omitempty"`
-	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
-	// the FileServer's UID and the server's number. It is not one of the file system's pools.
+	// recoveryPool is the RADOS pool for the recovery records of data servers (the clients to expect after a restart).
+	// Each data server has its own RADOS namespace there: the FileServer's storage identity (with sharesSecretRef its
+	// UID) and the server's number. It must not be a pool of the file system.
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
-	// recoveryUser is the cephx user, without "client.", that may read and write there: mon 'allow r',
-	// osd 'allow rwx pool=POOL namespace=UID-*'. Its key is in the Secret of sharesSecretRef, with which it is required. With
-	// provisioningSecretRef it must be unset: each data server gets a user of its own.
+	// recoveryUser is the cephx user, without "client.", that may read and write recovery records: mon 'allow r', osd
+	// 'allow rwx pool=POOL namespace=UID-*'. It is required with sharesSecretRef, whose Secret has its key. It must be
+	// unset with provisioningSecretRef, because Howdah then makes a user for each data server.
 	RecoveryUser *string `json:"recoveryUser,omitempty"`
-	// sharesSecretRef names a Secret of this namespace with an entry SHARE.json, {"path": ..., "user": ...}, for each share, and
-	// an entry client.USER.keyring for each user, that of recoveryUser included. Each share has a directory and a user of its own.
-	// The Secret may come later, and get more entries at any time; only data servers read it.
+	// sharesSecretRef names a Secret in this namespace with directories and users that exist already. It has an entry
+	// SHARE.json, {"path": ..., "user": ...}, for each share, and an entry client.USER.keyring for each user, including
+	// recoveryUser. Each share has its own directory and user. The Secret may be created later, and entries may be
+	// added at any time. Only data servers read it.
 	SharesSecretRef *SecretReferenceApplyConfiguration `json:"sharesSecretRef,omitempty"`
-	// provisioningSecretRef names a Secret of this namespace with a cephx user (userID, without "client.") and its key (userKey), as
-	// which Howdah makes a subvolume and a user for each share, and a user for the recovery records of each data server. The Secret may
-	// come later and can be replaced; only one pod reads it, the FileServer's steward.
+	// provisioningSecretRef names a Secret in this namespace with a cephx user (userID, without "client.") and its key
+	// (userKey). With it Howdah makes a subvolume and a user for each share, and a user for the recovery records of
+	// each data server. The Secret may be created later and can be replaced. Only one pod reads it: the FileServer's
+	// steward.
 	ProvisioningSecretRef *SecretReferenceApplyConfiguration `json:"provisioningSecretRef,omitempty"`
 }
 

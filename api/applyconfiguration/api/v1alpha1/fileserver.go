@@ -16,15 +16,15 @@ import (
 // FileServerApplyConfiguration represents a declarative configuration of the FileServer type for use
 // with apply.
 //
-// FileServer is a set of NFS data servers spread over nodes, each with volumes
-// of its own or all on one Ceph file system, and the namespace servers that join them into one tree behind one address.
+// FileServer is a set of NFS data servers on several nodes, which keep data on their own volumes or in one Ceph file
+// system, and namespace servers that combine them into one directory tree at one address.
 type FileServerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *FileServerSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the operator sees.
+	// status is the observed state.
 	Status *FileServerStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -7,11 +7,11 @@ package v1alpha1
 // FileServerCapacityApplyConfiguration represents a declarative configuration of the FileServerCapacity type for use
 // with apply.
 //
-// FileServerCapacity sums up volumes, in bytes.
+// FileServerCapacity is the total of volumes, in bytes.
 type FileServerCapacityApplyConfiguration struct {
-	// totalBytes is the size of all file systems in bytes.
+	// totalBytes is the total size of the file systems in bytes.
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
-	// usedBytes is what is used of them in bytes.
+	// usedBytes is the used space of the file systems in bytes.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
 }
 

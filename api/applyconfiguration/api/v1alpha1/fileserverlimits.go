@@ -7,12 +7,14 @@ package v1alpha1
 // FileServerLimitsApplyConfiguration represents a declarative configuration of the FileServerLimits type for use
 // with apply.
 //
-// FileServerLimits bounds what shares take of a FileServer.
+// FileServerLimits bounds the shares of a FileServer.
 type FileServerLimitsApplyConfiguration struct {
-	// total is for all shares together. Unset means 4096 shares, 100000 directories and 131072 access networks, these divided by storage.volumes.perServer.
+	// total applies to all shares together. Unset means 4096 shares, and 100000 directories and 131072 access networks,
+	// both divided by storage.volumes.perServer.
 	Total *ShareLimitsApplyConfiguration `json:"total,omitempty"`
-	// perNamespace is for the shares of one Kubernetes namespace together, with those that were made for its claims of StorageClasses. The
-	// FileServer's own namespace is bounded by total alone. Unset means 512 shares, 20000 directories and 16384 access networks, divided likewise.
+	// perNamespace applies to all shares of one Kubernetes namespace together, including shares made for its claims of
+	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, and 20000
+	// directories and 16384 access networks, both divided by storage.volumes.perServer.
 	PerNamespace *ShareLimitsApplyConfiguration `json:"perNamespace,omitempty"`
 }
 

@@ -11,8 +11,8 @@ package v1alpha1
 type FileServerReferenceApplyConfiguration struct {
 	// name is the name of the FileServer.
 	Name *string `json:"name,omitempty"`
-	// namespace is the Kubernetes namespace of the FileServer; unset means that of the object that refers to it. Another
-	// one must be allowed by the FileServer's spec.allowedNamespaces.
+	// namespace is the Kubernetes namespace of the FileServer; unset means the namespace of the referring object. The
+	// FileServer's spec.allowedNamespaces must allow references from other namespaces.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -11,24 +11,24 @@ import (
 // FileServerServerStatusApplyConfiguration represents a declarative configuration of the FileServerServerStatus type for use
 // with apply.
 //
-// FileServerServerStatus is one data server as the operator sees it.
+// FileServerServerStatus is the observed state of one data server.
 type FileServerServerStatusApplyConfiguration struct {
 	// name is the name of the DataServer and of its pod.
 	Name *string `json:"name,omitempty"`
 	// nodeName is the node that the server runs on.
 	NodeName *string `json:"nodeName,omitempty"`
-	// address is the address that referrals to this server carry.
+	// address is the address of the server in referrals.
 	Address *string `json:"address,omitempty"`
-	// state is Serving, or what the server waits for. Clients must tolerate new values.
+	// state is Serving, or what the server waits for. API clients must tolerate new values.
 	State *apiv1alpha1.ServerState `json:"state,omitempty"`
 	// configRevision is the generation of the DataServer that the server has loaded.
 	ConfigRevision *int64 `json:"configRevision,omitempty"`
-	// connections are those of NFS clients. A client has as many as its mount option nconnect says. There may be as many
-	// as spec.nfs.maxConnections says, or as follows from the memory of spec.resources.
+	// connections are the TCP connections of NFS clients. A client has as many as its mount option nconnect says. The
+	// limit is spec.nfs.maxConnections, or follows from the memory in spec.resources.
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`
-	// drain is there while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
+	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
 }
 

@@ -11,45 +11,48 @@ import (
 // FileServerSpecApplyConfiguration represents a declarative configuration of the FileServerSpec type for use
 // with apply.
 //
-// FileServerSpec is what the user wants of a FileServer.
+// FileServerSpec is the desired state of a FileServer.
 type FileServerSpecApplyConfiguration struct {
-	// replicas is the number of data servers. Unset means one for each eligible node,
-	// following the nodes as they come; data servers are never removed while they own directories. Lowered, it is refused while a server
-	// that would go owns some, as its data is on its volumes; with storage.ceph their directories go to the others first, and it is
-	// waited for their clients (drain).
+	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one
+	// too. A data server that owns directories is never removed. With storage.volumes, reducing replicas is refused
+	// while a server to be removed owns directories, because their data is on its volumes. With storage.ceph, its
+	// directories first move to other servers, and the server waits until clients unmount (drain).
 	Replicas *int32 `json:"replicas,omitempty"`
 	// storage says where the data lives.
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
-	// placement says which nodes data servers run on.
+	// placement selects the nodes for data servers.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
-	// handOver gives what FileShares of a deleted Kubernetes namespace have left here to a new namespace of its name. Without it their data is nobody's: who is
-	// given a name is not given the data of who had it before.
-	HandOver []DataHandOverApplyConfiguration `json:"handOver,omitempty"`
-	// drain says which data servers are in maintenance, and how long servers that are to be idle wait for their clients.
+	// dataHandovers gives data that FileShares of a deleted Kubernetes namespace left on this FileServer to a new
+	// namespace of the same name. Without an entry the new namespace can't access this data.
+	DataHandovers []DataHandoverApplyConfiguration `json:"dataHandovers,omitempty"`
+	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
-	// pods is for the pods of data servers and of namespace servers.
+	// pods has settings for the pods of data servers and namespace servers.
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
 	// namespaceServers configures the namespace servers, which answer at the address that clients mount.
 	NamespaceServers *NamespaceServersApplyConfiguration `json:"namespaceServers,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
-	// keyGeneration counts the secrets of the servers: the keys with which data servers sign file handles, and the certificates
-	// by which data servers and namespace servers know each other. Raise it by one for new ones: the pods restart one
-	// after the other, and what the generation before it signed is still taken, so clients notice nothing. Handles
-	// and certificates of earlier generations are refused; who has such a handle must mount again.
+	// keyGeneration is the generation of the servers' secrets: the keys with which data servers sign file handles, and
+	// the certificates with which data servers and namespace servers authenticate each other. Increase it by one to
+	// replace them. The pods restart one by one; the keys and certificates of the previous generation remain valid, so
+	// clients are not affected. Those of earlier generations are refused; clients with file handles from them must
+	// mount again.
 	KeyGeneration *int32 `json:"keyGeneration,omitempty"`
-	// resources are the compute resources of each data server's container. Memory that is not set is a request of 256Mi and a
-	// limit of 4Gi; the limit "0" means none.
+	// resources are the compute resources of each data server's container. If memory is unset, the request is 256Mi and
+	// the limit 4Gi. The limit "0" means no limit.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
-	// allowedNamespaces says whose FileShares the FileServer serves; unset means those of its own Kubernetes namespace.
-	// Where it is taken back from a namespace, its shares are no longer served; their data stays on the volumes.
+	// allowedNamespaces selects the Kubernetes namespaces whose FileShares this FileServer serves; unset means its own
+	// namespace only. Shares of a namespace that is no longer allowed are no longer served; their data stays on the
+	// volumes.
 	AllowedNamespaces *AllowedNamespacesApplyConfiguration `json:"allowedNamespaces,omitempty"`
-	// limits bounds what shares take of the FileServer: how many there are, and their directories and access rules. What is there when a limit
-	// is reached, or lowered, stays; what would be more is refused with the reason LimitReached, the newest first, and mkdir with "Disk quota exceeded".
+	// limits bounds the shares of the FileServer: their number, directories and access rules. When a limit is reached
+	// or reduced, what exists stays. Additions are refused, the newest first, with the reason LimitReached; mkdir fails
+	// with "Disk quota exceeded".
 	Limits *FileServerLimitsApplyConfiguration `json:"limits,omitempty"`
-	// additionalNodeNetworks are addresses and networks that count as the cluster's nodes in access rules of shares, besides those that
-	// Kubernetes tells of its nodes. They are for network plugins that give nodes addresses of which Kubernetes knows nothing. Pods'
-	// addresses don't belong here: whatever is in it may use every share that lets nodes in.
+	// additionalNodeNetworks are addresses and networks that count as Nodes in access rules of shares, in addition to
+	// the node addresses that Kubernetes has. Set it for network plugins that give nodes addresses that Kubernetes does
+	// not know. Do not list pod networks: every client in these networks can use every share that allows Nodes.
 	AdditionalNodeNetworks []string `json:"additionalNodeNetworks,omitempty"`
 }
 
@@ -83,15 +86,15 @@ func (b *FileServerSpecApplyConfiguration) WithPlacement(value *PlacementApplyCo
 	return b
 }
 
-// WithHandOver adds the given value to the HandOver field in the declarative configuration
+// WithDataHandovers adds the given value to the DataHandovers field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the HandOver field.
-func (b *FileServerSpecApplyConfiguration) WithHandOver(values ...*DataHandOverApplyConfiguration) *FileServerSpecApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the DataHandovers field.
+func (b *FileServerSpecApplyConfiguration) WithDataHandovers(values ...*DataHandoverApplyConfiguration) *FileServerSpecApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
-			panic("nil value passed to WithHandOver")
+			panic("nil value passed to WithDataHandovers")
 		}
-		b.HandOver = append(b.HandOver, *values[i])
+		b.DataHandovers = append(b.DataHandovers, *values[i])
 	}
 	return b
 }

@@ -11,33 +11,35 @@ import (
 // FileServerStatusApplyConfiguration represents a declarative configuration of the FileServerStatus type for use
 // with apply.
 //
-// FileServerStatus is what the operator sees of a FileServer.
+// FileServerStatus is the observed state of a FileServer.
 type FileServerStatusApplyConfiguration struct {
 	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// storageIdentity is what the names of the FileServer's subvolume group, subvolumes and users in Ceph are made from; unset where Howdah makes
-	// none. Keep it with the specification (spec.storage.ceph.identity): with it another cluster finds the data.
+	// storageIdentity is the ID from which the names of the FileServer's subvolume group, subvolumes and users in Ceph
+	// are made. It is unset if Howdah makes none. Keep it together with the specification: another cluster finds the
+	// data with it (spec.storage.ceph.identity).
 	StorageIdentity *string `json:"storageIdentity,omitempty"`
-	// replicas is the effective number of data servers wanted.
+	// replicas is the desired number of data servers.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// selector finds the pods of the data servers, for the scale subresource.
+	// selector selects the pods of the data servers, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`
 	// readyReplicas is the number of data servers that serve.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// address is the address of the front door: the one that clients mount.
+	// address is the address of the namespace servers, which clients mount.
 	Address *string `json:"address,omitempty"`
-	// nodeAddresses is how many addresses the cluster's nodes are known to have. Clients from there, and from
-	// spec.additionalNodeNetworks, are the Nodes of access rules.
+	// nodeAddresses is the number of known addresses of the cluster's nodes. These addresses and
+	// spec.additionalNodeNetworks are the Nodes of access rules.
 	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
 	// servers lists the data servers.
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
-	// moves counts directories that change their data servers, which takes storage that all of them have (storage.ceph).
+	// moves counts directories that move to other data servers. Only storage that all data servers share (storage.ceph)
+	// has moves.
 	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
-	// namespaceServers is what the namespace servers say of themselves.
+	// namespaceServers is what the namespace servers report.
 	NamespaceServers *NamespaceServersStatusApplyConfiguration `json:"namespaceServers,omitempty"`
-	// capacity sums up the volumes of all data servers.
+	// capacity is the total of the volumes of all data servers.
 	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
 }
 

@@ -7,7 +7,7 @@ package v1alpha1
 // FileServerStorageApplyConfiguration represents a declarative configuration of the FileServerStorage type for use
 // with apply.
 //
-// FileServerStorage is a union of the storage back ends; exactly one is set, and it can't be exchanged later.
+// FileServerStorage is a union of the storage back ends. Exactly one is set, and it can't change.
 type FileServerStorageApplyConfiguration struct {
 	// volumes gives every data server PersistentVolumes of its own.
 	Volumes *VolumesStorageApplyConfiguration `json:"volumes,omitempty"`

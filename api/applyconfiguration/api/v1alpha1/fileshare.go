@@ -21,9 +21,9 @@ type FileShareApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *FileShareSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the operator sees.
+	// status is the observed state.
 	Status *FileShareStatusApplyConfiguration `json:"status,omitempty"`
 }
 

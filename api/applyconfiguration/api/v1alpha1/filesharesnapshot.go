@@ -16,15 +16,16 @@ import (
 // FileShareSnapshotApplyConfiguration represents a declarative configuration of the FileShareSnapshot type for use
 // with apply.
 //
-// FileShareSnapshot is what a FileShare had in it at one moment, kept beside it and readable by everybody who can read the share. Deleting this
-// object deletes the snapshot in the storage, and nothing else does; the object is there until the storage has done it.
+// FileShareSnapshot is the content of a FileShare at one moment, stored with the share. Every user who can read the
+// share can read it. Only deleting this object deletes the snapshot in the storage; the object exists until the storage
+// has deleted it.
 type FileShareSnapshotApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *FileShareSnapshotSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the operator sees.
+	// status is the observed state.
 	Status *FileShareSnapshotStatusApplyConfiguration `json:"status,omitempty"`
 }
 

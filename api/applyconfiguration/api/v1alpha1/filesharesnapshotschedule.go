@@ -16,15 +16,16 @@ import (
 // FileShareSnapshotScheduleApplyConfiguration represents a declarative configuration of the FileShareSnapshotSchedule type for use
 // with apply.
 //
-// FileShareSnapshotSchedule makes FileShareSnapshots of a FileShare by the clock, and deletes those of its own that spec.retention does not keep.
-// Deleting the schedule leaves its snapshots; one of the same name goes on with them.
+// FileShareSnapshotSchedule creates FileShareSnapshots of a FileShare on a schedule, and deletes those of its own that
+// spec.retention does not keep. Its snapshots stay when the schedule is deleted; a new schedule with the same name
+// continues with them.
 type FileShareSnapshotScheduleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *FileShareSnapshotScheduleSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the operator sees.
+	// status is the observed state.
 	Status *FileShareSnapshotScheduleStatusApplyConfiguration `json:"status,omitempty"`
 }
 

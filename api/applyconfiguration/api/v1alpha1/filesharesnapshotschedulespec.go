@@ -11,22 +11,24 @@ import (
 // FileShareSnapshotScheduleSpecApplyConfiguration represents a declarative configuration of the FileShareSnapshotScheduleSpec type for use
 // with apply.
 //
-// FileShareSnapshotScheduleSpec is what the user wants of a FileShareSnapshotSchedule.
+// FileShareSnapshotScheduleSpec is the desired state of a FileShareSnapshotSchedule.
 type FileShareSnapshotScheduleSpecApplyConfiguration struct {
 	// fileShareRef names the FileShare, in this Kubernetes namespace.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// schedule is when, as in a CronJob: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" ("0 3 * * *": at three every night), or @hourly, @daily,
-	// @weekly, @monthly.
+	// schedule is when snapshots are made, in the format of a CronJob: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" ("0
+	// 3 * * *": every night at three), or @hourly, @daily, @weekly, @monthly.
 	Schedule *string `json:"schedule,omitempty"`
-	// timeZone is the time zone of schedule, as IANA names it: Europe/Berlin; unset means Etc/UTC. Names of snapshots are in UTC all the same.
+	// timeZone is the IANA time zone of schedule, for example Europe/Berlin; unset means Etc/UTC. Names of snapshots
+	// always have the time in UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
-	// startingDeadlineSeconds is how late a snapshot may be made that could not be made in time; a later one is left out. Unset means no limit. Of
-	// several that were missed only the last is made.
+	// startingDeadlineSeconds is how late a missed snapshot may be made; after that it is skipped. Unset means no
+	// limit. If several were missed, only the last is made.
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// execution is Active, or Suspended: then no snapshots are made, nor deleted, and what is missed is not made up for. Unset means Active.
-	// Clients must tolerate new values.
+	// execution is Active or Suspended; unset means Active. While it is Suspended, snapshots are neither made nor
+	// deleted, and missed snapshots are not made later. API clients must tolerate new values.
 	Execution *apiv1alpha1.Execution `json:"execution,omitempty"`
-	// retention says which of the schedule's snapshots stay. The newest that is Ready always does. Of the others five a minute are deleted at most.
+	// retention is which of the schedule's snapshots to keep. The latest Ready snapshot is always kept. At most five
+	// others are deleted each minute.
 	Retention *SnapshotRetentionApplyConfiguration `json:"retention,omitempty"`
 }
 

@@ -12,19 +12,20 @@ import (
 // FileShareSnapshotScheduleStatusApplyConfiguration represents a declarative configuration of the FileShareSnapshotScheduleStatus type for use
 // with apply.
 //
-// FileShareSnapshotScheduleStatus is what the operator sees of a FileShareSnapshotSchedule.
+// FileShareSnapshotScheduleStatus is the observed state of a FileShareSnapshotSchedule.
 type FileShareSnapshotScheduleStatusApplyConfiguration struct {
 	// conditions are Ready, ClocksAgree, and Reconciling or Stalled while they are true.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// sinceTime is when the schedule as it is now came into force: what it would have asked for before is not missed.
-	SinceTime *metav1.Time `json:"sinceTime,omitempty"`
-	// lastScheduleTime is the last time of the schedule for which a snapshot was asked for.
+	// effectiveTime is since when the current schedule is in effect. Times of the schedule before it do not count as
+	// missed.
+	EffectiveTime *metav1.Time `json:"effectiveTime,omitempty"`
+	// lastScheduleTime is the last time of the schedule for which a snapshot was requested.
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
-	// nextScheduleTime is the next; unset while nothing is made.
+	// nextScheduleTime is the next time of the schedule; unset while no snapshots are made.
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// snapshots is how many of the schedule's snapshots there are.
+	// snapshots is the number of the schedule's snapshots.
 	Snapshots *int32 `json:"snapshots,omitempty"`
 }
 
@@ -55,11 +56,11 @@ func (b *FileShareSnapshotScheduleStatusApplyConfiguration) WithObservedGenerati
 	return b
 }
 
-// WithSinceTime sets the SinceTime field in the declarative configuration to the given value
+// WithEffectiveTime sets the EffectiveTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the SinceTime field is set to the value of the last call.
-func (b *FileShareSnapshotScheduleStatusApplyConfiguration) WithSinceTime(value metav1.Time) *FileShareSnapshotScheduleStatusApplyConfiguration {
-	b.SinceTime = &value
+// If called multiple times, the EffectiveTime field is set to the value of the last call.
+func (b *FileShareSnapshotScheduleStatusApplyConfiguration) WithEffectiveTime(value metav1.Time) *FileShareSnapshotScheduleStatusApplyConfiguration {
+	b.EffectiveTime = &value
 	return b
 }
 

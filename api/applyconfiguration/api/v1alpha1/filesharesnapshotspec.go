@@ -7,7 +7,7 @@ package v1alpha1
 // FileShareSnapshotSpecApplyConfiguration represents a declarative configuration of the FileShareSnapshotSpec type for use
 // with apply.
 //
-// FileShareSnapshotSpec is what the user wants of a FileShareSnapshot.
+// FileShareSnapshotSpec is the desired state of a FileShareSnapshot.
 type FileShareSnapshotSpecApplyConfiguration struct {
 	// fileShareRef names the FileShare, in this Kubernetes namespace.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`

@@ -12,17 +12,19 @@ import (
 // FileShareSnapshotStatusApplyConfiguration represents a declarative configuration of the FileShareSnapshotStatus type for use
 // with apply.
 //
-// FileShareSnapshotStatus is what the operator sees of a FileShareSnapshot.
+// FileShareSnapshotStatus is the observed state of a FileShareSnapshot.
 type FileShareSnapshotStatusApplyConfiguration struct {
 	// conditions are Ready, and Reconciling or Stalled while they are true.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// readyTime is the moment of the snapshot, by the storage's clock. It is set once, when the snapshot is there.
+	// readyTime is the time of the snapshot, by the storage's clock. It is set once, when the snapshot exists.
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
-	// path is where users find it, below any directory of the share that they have mounted: .snap/_NAME_NUMBER. Listings don't show .snap.
+	// path is the path of the snapshot below any mounted directory of the share: .snap/_NAME_NUMBER. Directory listings
+	// do not show .snap.
 	Path *string `json:"path,omitempty"`
-	// sizeBytes is about how much the share had in it then. It is not what the snapshot takes: that is what was changed or removed since.
+	// sizeBytes is the approximate size of the share's content at that time. The snapshot itself takes less: only what
+	// was changed or removed since.
 	SizeBytes *int64 `json:"sizeBytes,omitempty"`
 }
 

@@ -11,54 +11,57 @@ import (
 // FileShareSpecApplyConfiguration represents a declarative configuration of the FileShareSpec type for use
 // with apply.
 //
-// FileShareSpec is what the user wants of a FileShare.
+// FileShareSpec is the desired state of a FileShare.
 type FileShareSpecApplyConfiguration struct {
-	// fileServerRef names the FileServer, in this Kubernetes namespace or in one whose FileServer allows shares of this one.
+	// fileServerRef names the FileServer, in this Kubernetes namespace or in one that allows shares of this namespace.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// path is the place of the share in the FileServer's tree: "/name" or "/name/name".
-	// Paths of shares must not lie in one another.
+	// path is the path of the share in the FileServer's tree: "/name" or "/name/name". The path of one share must not
+	// lie in the path of another.
 	Path *string `json:"path,omitempty"`
-	// layout tells how the share's data is laid out; unset means Distributed. Clients must tolerate new values.
+	// layout is how the share's data is distributed; unset means Distributed. API clients must tolerate new values.
 	Layout *apiv1alpha1.ShareLayout `json:"layout,omitempty"`
-	// depth is the number of directory levels below the share's root at which directories
-	// are spread over the data servers; unset means 1. Directories above that level exist in the namespace only
-	// and hold nothing but directories.
+	// depth is the number of directory levels below the share's root at which directories are distributed over the data
+	// servers; unset means 1. Directories above that level exist only in the namespace and contain only directories.
 	Depth *int32 `json:"depth,omitempty"`
-	// directories are made at once, each with as many path elements as depth. Shell brace
-	// expressions are expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with plain mkdir.
-	// A directory that leaves this list is removed only if it is empty.
+	// directories are created with the share. Each has as many path elements as depth. Shell brace expressions are
+	// expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with mkdir. A directory that is removed
+	// from this list is deleted only if it is empty.
 	Directories []string `json:"directories,omitempty"`
-	// maxDirectories is how many directories the share can have at its depth and above it, declared and made
-	// by clients; unset means 10000. mkdir of one more is refused with "Disk quota exceeded". Each costs an API object.
+	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
+	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
-	// quota bounds what the share's files may take. Where the storage can't keep a share to it the share says so (QuotaEnforced) and is
-	// not Ready; it is served all the same, without a bound. Unset: the share may fill what the storage has.
+	// quota limits the space of the share's files. If the storage can't enforce it, the condition QuotaEnforced is
+	// False and the share is not Ready, but it is served without a limit. Unset: no limit but the capacity of the
+	// storage.
 	Quota *ShareQuotaApplyConfiguration `json:"quota,omitempty"`
-	// uid is the numeric user id that owns the share's root and its declared directories; unset means 0.
+	// uid is the numeric user ID of the owner of the share's root and declared directories; unset means 0.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id of the share's root and of its declared directories; unset means 0.
+	// gid is the numeric group ID of the share's root and declared directories; unset means 0.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission of the share's root and of its declared directories, in octal; unset means "0755".
+	// mode is the permission bits of the share's root and declared directories, in octal; unset means "0755".
 	Mode *string `json:"mode,omitempty"`
-	// access lists who may use the share and how; the first rule that has the client's address counts,
-	// and a client in no rule does not see the share. Unset means clients: [Nodes]: the cluster's nodes may
-	// read and write, which is what pods with the share's claim need, and root is not squashed.
+	// access are the access rules. The first rule that contains the client's address applies; a client in no rule does
+	// not see the share. Unset means clients: [Nodes]: the cluster's nodes, and so pods with the share's claim, may
+	// read and write, and root is not squashed.
 	Access []AccessRuleApplyConfiguration `json:"access,omitempty"`
-	// reclaimPolicy tells what happens to the data on the volumes when the share is deleted; unset means Retain.
-	// Clients must tolerate new values.
+	// reclaimPolicy is what happens to the data when the share is deleted; unset means Retain. API clients must
+	// tolerate new values.
 	ReclaimPolicy *apiv1alpha1.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
-	// ignoreDataOn names data servers (FILESERVER-N) whose data of this share is given up, or known not to be: directories are
-	// placed, and not on them, although nobody can look whether they have them. For data servers that never come back.
+	// ignoreDataOn names data servers (FILESERVER-N) that no longer have data of this share, or whose data of it is
+	// given up. The share's directories are placed without an inventory of these servers, and never on them. Use it for
+	// data servers that never come back.
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
-	// acceptedLosses are losses of directories that are given up: those that the condition JunctionsResolved names while directories are missing
-	// on their data servers. Of those directories the declared ones are made again, empty, and the others leave the share. Each loss has an
-	// ID of its own, so an entry accepts no later one. It can be removed afterwards.
+	// acceptedLosses are IDs of losses whose directories are given up. The condition JunctionsResolved shows the ID
+	// while directories are missing on their data servers. Declared directories of the loss are made again, empty;
+	// others are removed from the share. Each loss has its own ID, so an entry accepts no later loss. An entry can be
+	// removed when the loss is resolved.
 	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
-	// source is what the share has in it when it is made; unset: nothing. Only storage that has snapshots can do that: with any other the share says so,
-	// and is not served.
+	// source is the initial content of the share; unset: empty. It requires storage with snapshots; on other storage
+	// the share is not served, and its conditions say so.
 	Source *ShareSourceApplyConfiguration `json:"source,omitempty"`
-	// claimRef names the PersistentVolumeClaim that the share was made for, by a StorageClass of Howdah, which writes this. The claim has a
-	// PersistentVolume of its own, and may be in any Kubernetes namespace. Unset: a ready-made claim of the share's name comes with it.
+	// claimRef names the PersistentVolumeClaim for which a StorageClass of Howdah made the share; the provisioner sets
+	// it. The claim has its own PersistentVolume and may be in any Kubernetes namespace. Unset: the share comes with a
+	// claim of the same name.
 	ClaimRef *ClaimReferenceApplyConfiguration `json:"claimRef,omitempty"`
 }
 

@@ -11,22 +11,24 @@ import (
 // FileShareStatusApplyConfiguration represents a declarative configuration of the FileShareStatus type for use
 // with apply.
 //
-// FileShareStatus is what the operator sees of a FileShare.
+// FileShareStatus is the observed state of a FileShare.
 type FileShareStatusApplyConfiguration struct {
-	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved, ClaimAvailable, QuotaEnforced if there is a quota, and Cloned if there is a source.
+	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved and ClaimAvailable; QuotaEnforced if there
+	// is a quota, and Cloned if there is a source.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// mount tells how to mount the share.
+	// mount is how to mount the share.
 	Mount *ShareMountApplyConfiguration `json:"mount,omitempty"`
-	// inventoryGeneration counts how often the data servers had to be asked what they have of the share: once when it is made, and
-	// again whenever ShareDirectories were lost.
+	// inventoryGeneration is the number of inventories of the data servers that the share needed: one when it is
+	// created, and one more each time that ShareDirectories were lost.
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
 	// directories counts the directories of the share.
 	Directories *ShareDirectoriesApplyConfiguration `json:"directories,omitempty"`
-	// limitsUsed is what the share takes of spec.limits of its FileServer; unset: they have not let it in yet. What a share has it keeps.
+	// limitsUsed is the part of the FileServer's spec.limits that the share uses. Unset: the share is not admitted yet.
+	// A share keeps what it has.
 	LimitsUsed *ShareLimitsUsedApplyConfiguration `json:"limitsUsed,omitempty"`
-	// quota tells what the storage keeps the share to at present, and what is used. Unset where the storage keeps no share to a size.
+	// quota is the quota that the storage enforces, and the used space. Unset if the storage can't enforce quotas.
 	Quota *ShareQuotaStatusApplyConfiguration `json:"quota,omitempty"`
 }
 

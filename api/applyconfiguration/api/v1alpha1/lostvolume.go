@@ -11,7 +11,8 @@ package v1alpha1
 type LostVolumeApplyConfiguration struct {
 	// claimName names the claim that was bound to the volume: data-VOLUME-FILESERVER-N.
 	ClaimName *string `json:"claimName,omitempty"`
-	// volumeID is the identity of the lost volume, as the condition StorageAvailable and status.volumeIDs of the DataServer have it.
+	// volumeID is the identity of the lost volume, as shown in the condition StorageAvailable and in status.volumeIDs
+	// of the DataServer.
 	VolumeID *string `json:"volumeID,omitempty"`
 }
 

@@ -16,15 +16,15 @@ import (
 // MLPerfStorageJobApplyConfiguration represents a declarative configuration of the MLPerfStorageJob type for use
 // with apply.
 //
-// MLPerfStorageJob runs an MLPerf Storage workload over real mounts of a
-// FileShare and gives a verdict. What is run can't be changed; make a new job for a new run.
+// MLPerfStorageJob runs an MLPerf Storage workload on real mounts of a FileShare and gives a verdict. The workload
+// can't be changed; create another job for another run.
 type MLPerfStorageJobApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *MLPerfStorageJobSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the operator sees.
+	// status is the observed state.
 	Status *MLPerfStorageJobStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -11,38 +11,40 @@ import (
 // MLPerfStorageJobSpecApplyConfiguration represents a declarative configuration of the MLPerfStorageJobSpec type for use
 // with apply.
 //
-// MLPerfStorageJobSpec is what the user wants of a run.
+// MLPerfStorageJobSpec is the desired run.
 type MLPerfStorageJobSpecApplyConfiguration struct {
 	// fileShareRef names the FileShare, in the same Kubernetes namespace.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
 	// workload is the MLPerf Storage workload; unset means unet3d.
 	Workload *apiv1alpha1.Workload `json:"workload,omitempty"`
-	// accelerator is what the run emulates.
+	// accelerator is the accelerator that the run emulates.
 	Accelerator *AcceleratorApplyConfiguration `json:"accelerator,omitempty"`
-	// clients is the number of client pods, on distinct nodes; unset means 1.
+	// clients is the number of client pods, each on its own node; unset means 1.
 	Clients *int32 `json:"clients,omitempty"`
 	// mount configures the NFS mount of the clients.
 	Mount *BenchmarkMountApplyConfiguration `json:"mount,omitempty"`
-	// engine is the load engine; unset means Native. Clients must tolerate new values.
+	// engine is the load engine; unset means Native. API clients must tolerate new values.
 	Engine *apiv1alpha1.Engine `json:"engine,omitempty"`
 	// dataset describes the data that is read.
 	Dataset *DatasetApplyConfiguration `json:"dataset,omitempty"`
-	// epochs is how often the dataset is read in a run; unset means 5, as in MLPerf Storage.
+	// epochs is the number of times that the dataset is read in a run; unset means 5, as in MLPerf Storage.
 	Epochs *int32 `json:"epochs,omitempty"`
 	// readThreads is the number of readers of each accelerator; unset means 4.
 	ReadThreads *int32 `json:"readThreads,omitempty"`
-	// placement says which nodes client pods run on. No two of them run in one topologyKey, which is a node unless set.
+	// placement selects the nodes for client pods. No two client pods run in the same topologyKey, by default a node.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
-	// pods is for the client pods.
+	// pods has settings for the client pods.
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
-	// execution is Active, or Suspended: then the client pods go and the dataset stays. Active again, the job goes on
-	// with the dataset, and begins a run that was interrupted anew. A job that has ended stays as it is.
+	// execution is Active or Suspended. When it is Suspended, the client pods are deleted and the dataset stays. When
+	// it is Active again, the job continues with the dataset and restarts a run that was interrupted. A finished job
+	// does not change.
 	Execution *apiv1alpha1.Execution `json:"execution,omitempty"`
-	// activeDeadlineSeconds is how long the job may take, in seconds, from status.startTime on; then its client pods go and
-	// it has failed. Unset means for ever. The time begins anew when a suspended job becomes active.
+	// activeDeadlineSeconds is the maximum duration of the job, in seconds since status.startTime. After it the client
+	// pods are deleted and the job has failed. Unset means no limit. The time starts again when a suspended job becomes
+	// active.
 	ActiveDeadlineSeconds *int32 `json:"activeDeadlineSeconds,omitempty"`
-	// ttlSecondsAfterFinished is how long the job is kept once it has ended, in seconds; then it is deleted
-	// with its result, and the dataset stays on the share. Unset means for ever.
+	// ttlSecondsAfterFinished is how long a finished job is kept, in seconds. After that it is deleted with its result;
+	// the dataset stays on the share. Unset means no limit.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 

@@ -12,17 +12,18 @@ import (
 // MLPerfStorageJobStatusApplyConfiguration represents a declarative configuration of the MLPerfStorageJobStatus type for use
 // with apply.
 //
-// MLPerfStorageJobStatus is what the operator sees of a run.
+// MLPerfStorageJobStatus is the observed state of a run.
 type MLPerfStorageJobStatusApplyConfiguration struct {
-	// conditions are Succeeded (its reason is the present step), DatasetReady; Reconciling or Stalled while true.
+	// conditions are Succeeded (its reason is the current step) and DatasetReady, and Reconciling or Stalled while they
+	// are true.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation of the last complete pass.
+	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// progress tells how far the present step is, for people: "epoch 2/5, step 30/40".
+	// progress is how far the current step is, as text: "epoch 2/5, step 30/40".
 	Progress *string `json:"progress,omitempty"`
-	// startTime is when the job began, or went on after it had been suspended; unset while it is suspended.
+	// startTime is when the job started, or continued after it had been suspended; unset while it is suspended.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the job ended, with or without a verdict.
+	// completionTime is when the job finished, with or without a verdict.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// result is the outcome.
 	Result *BenchmarkResultApplyConfiguration `json:"result,omitempty"`

@@ -11,18 +11,20 @@ import (
 // NamespaceServersApplyConfiguration represents a declarative configuration of the NamespaceServers type for use
 // with apply.
 //
-// NamespaceServers configures the namespace servers: small stateless NFSv4.1
-// servers that answer directories and refer clients to the data servers.
+// NamespaceServers configures the namespace servers: small, stateless NFSv4.1 servers that serve the upper directories
+// and refer clients to the data servers.
 type NamespaceServersApplyConfiguration struct {
-	// placement says which nodes namespace servers run on.
+	// placement selects the nodes for namespace servers.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 	// replicas is the number of namespace servers; unset means 2.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// maxWaitSeconds is how long a client that enters a directory is put off while the directory's data server does not
-	// serve; then the client's mount fails. Unset: for as long as the client waits, as a hard mount does.
+	// maxWaitSeconds is how long a client that enters a directory waits while the directory's data server does not
+	// serve, in seconds. After that time the client's mount of the directory fails. Unset: no limit, as with a hard
+	// mount.
 	MaxWaitSeconds *int32 `json:"maxWaitSeconds,omitempty"`
-	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and 64Mi
-	// memory, and a limit of 512Mi memory. What clients may make it hold (connections, sessions, replies) follows the limit.
+	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and
+	// 64Mi memory, and a limit of 512Mi memory. The maximum of connections, sessions and cached replies follows from
+	// the memory limit.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 

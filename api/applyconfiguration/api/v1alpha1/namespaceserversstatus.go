@@ -7,10 +7,10 @@ package v1alpha1
 // NamespaceServersStatusApplyConfiguration represents a declarative configuration of the NamespaceServersStatus type for use
 // with apply.
 //
-// NamespaceServersStatus is what the namespace servers say of themselves, all of them together.
+// NamespaceServersStatus is what all namespace servers together report.
 type NamespaceServersStatusApplyConfiguration struct {
-	// connections are those of NFS clients, at most a minute ago. There may be as many as follows from the memory of
-	// spec.namespaceServers.resources, on each namespace server.
+	// connections are the TCP connections of NFS clients, at most one minute old. The limit of each namespace server
+	// follows from the memory in spec.namespaceServers.resources.
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 }
 

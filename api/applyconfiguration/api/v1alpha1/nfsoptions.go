@@ -9,16 +9,16 @@ package v1alpha1
 //
 // NFSOptions tunes the NFS protocol.
 type NFSOptionsApplyConfiguration struct {
-	// leaseSeconds is the lease of client state in seconds (ganesha: Lease_Lifetime), at least 7, as Linux renews it every 5 s at
-	// the most often and ganesha's clock has whole seconds; unset means 10, with storage.ceph 8.
+	// leaseSeconds is the NFSv4 lease time in seconds (ganesha: Lease_Lifetime). The minimum is 7, because Linux renews
+	// leases at most every 5 s and ganesha counts whole seconds. Unset means 10, or 8 with storage.ceph.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
-	// graceSeconds is how long a restarted data server waits for clients to reclaim their
-	// state, in seconds, at the most (ganesha: Grace_Period); unset means 20, with storage.ceph 12, or twice the leaseSeconds
-	// that is set if that is more.
+	// graceSeconds is the maximum time that a restarted data server waits for clients to reclaim their state, in
+	// seconds (ganesha: Grace_Period). Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that
+	// is set.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
-	// maxConnections is how many TCP connections each data server takes (ganesha: RPC_Max_Connections); more are refused. A
-	// client has as many as its mount option nconnect says, to every server that it has entered a directory of. Unset means
-	// as many as the memory of spec.resources is good for, which status.servers shows.
+	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections); more
+	// are refused. A client uses as many as its mount option nconnect says, for each server whose directories it has
+	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 }
 

@@ -11,16 +11,15 @@ import (
 // PlacementApplyConfiguration represents a declarative configuration of the Placement type for use
 // with apply.
 //
-// Placement says which nodes pods run on.
+// Placement selects the nodes for pods.
 type PlacementApplyConfiguration struct {
 	// nodeSelector lists the labels that a node must have.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// tolerations lets pods run on tainted nodes.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
-	// nodeAffinity says more about nodes than nodeSelector can.
+	// nodeAffinity is the node affinity of the pods, for rules that nodeSelector can't express.
 	NodeAffinity *v1.NodeAffinity `json:"nodeAffinity,omitempty"`
-	// topologyKey is the node label by which pods keep apart from each other as far as they can;
-	// unset means kubernetes.io/hostname.
+	// topologyKey is the node label over whose values pods are spread if possible; unset means kubernetes.io/hostname.
 	TopologyKey *string `json:"topologyKey,omitempty"`
 }
 

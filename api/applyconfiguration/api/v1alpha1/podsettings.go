@@ -11,13 +11,13 @@ import (
 // PodSettingsApplyConfiguration represents a declarative configuration of the PodSettings type for use
 // with apply.
 //
-// PodSettings is for every pod that is made for an object.
+// PodSettings applies to every pod that is created for an object.
 type PodSettingsApplyConfiguration struct {
 	// labels are added to the pods. Howdah's own labels can't be replaced.
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are added to the pods.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// imagePullSecrets name Secrets in the same Kubernetes namespace that the images are pulled with.
+	// imagePullSecrets name Secrets in the same Kubernetes namespace with credentials for pulling the images.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// priorityClassName names the PriorityClass of the pods.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`

@@ -7,19 +7,20 @@ package v1alpha1
 // RookCephApplyConfiguration represents a declarative configuration of the RookCeph type for use
 // with apply.
 //
-// RookCeph names a Ceph cluster of Rook's and what of it to use.
+// RookCeph names a Ceph cluster that Rook manages, and what to use of it.
 type RookCephApplyConfiguration struct {
-	// clusterRef names the CephCluster. It is in the Kubernetes namespace of the FileServer, as everything is that Rook makes for a cluster;
-	// shares and volumes of other namespaces come by spec.allowedNamespaces.
+	// clusterRef names the CephCluster. It must be in the Kubernetes namespace of the FileServer, as all objects of
+	// Rook for a cluster are. Use spec.allowedNamespaces for shares in other namespaces.
 	ClusterRef *CephClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// fileSystem is the name of the CephFilesystem; of a cluster that is external to Rook, of the file system in Ceph.
+	// fileSystem is the name of the CephFilesystem. If the cluster is external to Rook, it is the name of the file
+	// system in Ceph.
 	FileSystem *string `json:"fileSystem,omitempty"`
-	// createFileSystem has the CephFilesystem made once, if there is none of the name. From then on it is yours: it is neither changed nor
-	// deleted by Howdah, and one that was there and is missed is not made again, empty. Unset: it must exist.
+	// createFileSystem creates the CephFilesystem once if it does not exist. After that Howdah neither changes nor
+	// deletes it, and does not create it again if it is missing. Unset: the CephFilesystem must exist.
 	CreateFileSystem *RookFileSystemApplyConfiguration `json:"createFileSystem,omitempty"`
-	// recoveryPool is the RADOS pool in which data servers remember their clients across restarts, each in a RADOS namespace of its own:
-	// the FileServer's UID and the server's number. It is not one of the file system's pools. A CephBlockPool makes such a pool; several
-	// FileServers can have the same.
+	// recoveryPool is the RADOS pool for the recovery records of data servers (the clients to expect after a restart).
+	// Each data server has its own RADOS namespace there: the FileServer's storage identity and the server's number. It
+	// must not be a pool of the file system. A CephBlockPool creates such a pool. Several FileServers can share it.
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
 }
 

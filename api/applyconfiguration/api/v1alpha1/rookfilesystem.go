@@ -7,12 +7,13 @@ package v1alpha1
 // RookFileSystemApplyConfiguration represents a declarative configuration of the RookFileSystem type for use
 // with apply.
 //
-// RookFileSystem is what to say of a CephFilesystem that is made: one active metadata server with a standby that follows it, a pool for
-// metadata and one for data. Who wants more makes it.
+// RookFileSystem configures a CephFilesystem that Howdah creates: one active metadata server with a hot standby, one
+// metadata pool and one data pool. For anything else, create the CephFilesystem yourself.
 type RookFileSystemApplyConfiguration struct {
-	// replicatedSize is how many copies there are of everything.
+	// replicatedSize is the number of copies of all data and metadata.
 	ReplicatedSize *int32 `json:"replicatedSize,omitempty"`
-	// failureDomain is what no two copies share: host, or another level of Ceph's CRUSH map, such as rack or zone. Unset means host.
+	// failureDomain is the level of Ceph's CRUSH map that no two copies share: host, or another such as rack or zone.
+	// Unset means host.
 	FailureDomain *string `json:"failureDomain,omitempty"`
 }
 

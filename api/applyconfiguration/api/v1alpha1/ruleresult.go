@@ -11,13 +11,13 @@ import (
 // RuleResultApplyConfiguration represents a declarative configuration of the RuleResult type for use
 // with apply.
 //
-// RuleResult tells whether a rule of MLPerf Storage was kept.
+// RuleResult is whether the run kept a rule of MLPerf Storage.
 type RuleResultApplyConfiguration struct {
 	// name is a short name of the rule.
 	Name *string `json:"name,omitempty"`
-	// state is Kept or Broken. Clients must tolerate new values.
+	// state is Kept or Broken. API clients must tolerate new values.
 	State *apiv1alpha1.RuleState `json:"state,omitempty"`
-	// message gives the figures.
+	// message has the numbers.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // ServerDrainApplyConfiguration represents a declarative configuration of the ServerDrain type for use
 // with apply.
 //
-// ServerDrain tells how far a data server is that is to be idle.
+// ServerDrain is how far the drain of a data server is.
 type ServerDrainApplyConfiguration struct {
-	// state is Emptying while the server owns directories, WaitingForClients while clients may still have it mounted, then Drained.
-	// Clients must tolerate new values.
+	// state is Emptying while the server owns directories, then WaitingForClients while clients may have it mounted,
+	// then Drained. API clients must tolerate new values.
 	State *apiv1alpha1.DrainState `json:"state,omitempty"`
-	// emptySinceTime is since when the server has owned no directories.
+	// emptySinceTime is the time since which the server owns no directories.
 	EmptySinceTime *v1.Time `json:"emptySinceTime,omitempty"`
 }
 

@@ -7,13 +7,13 @@ package v1alpha1
 // ServerResultApplyConfiguration represents a declarative configuration of the ServerResult type for use
 // with apply.
 //
-// ServerResult is the share of one data server.
+// ServerResult is the result of one data server.
 type ServerResultApplyConfiguration struct {
 	// name is the name of the data server.
 	Name *string `json:"name,omitempty"`
-	// bytesRead is the number of bytes of READ payload that ganesha counted during the run.
+	// bytesRead is the number of bytes in READ replies that ganesha counted during the run.
 	BytesRead *int64 `json:"bytesRead,omitempty"`
-	// bytesPerSecond is the mean rate of them.
+	// bytesPerSecond is the mean rate of bytesRead.
 	BytesPerSecond *int64 `json:"bytesPerSecond,omitempty"`
 }
 

@@ -11,9 +11,9 @@ package v1alpha1
 type ShareDirectoriesApplyConfiguration struct {
 	// count is the number of directories that data servers own.
 	Count *int32 `json:"count,omitempty"`
-	// ready is how many of them exist on their owner.
+	// ready is the number of these directories that exist on their owners.
 	Ready *int32 `json:"ready,omitempty"`
-	// perServer tells how many directories each data server owns.
+	// perServer is the number of directories of each data server.
 	PerServer []ServerDirectoriesApplyConfiguration `json:"perServer,omitempty"`
 }
 

@@ -7,15 +7,15 @@ package v1alpha1
 // ShareLimitsApplyConfiguration represents a declarative configuration of the ShareLimits type for use
 // with apply.
 //
-// ShareLimits is how much of a FileServer shares may take together.
+// ShareLimits bounds a group of shares.
 type ShareLimitsApplyConfiguration struct {
-	// shares is how many there may be.
+	// shares is the maximum number of shares.
 	Shares *int32 `json:"shares,omitempty"`
-	// directories is how many directories they may have at their depths and above, declared and made by clients. Each costs an API object, and
-	// memory of the operator and of every namespace server.
+	// directories is the maximum number of directories at the shares' depths and above, declared or made by clients.
+	// Each is an API object, and takes memory of the operator and of every namespace server.
 	Directories *int32 `json:"directories,omitempty"`
-	// accessNetworks is how many entries the clients of their access rules may have: addresses, networks and the word Nodes. A share without rules
-	// has one. Each makes the reload and the start of every data server longer.
+	// accessNetworks is the maximum number of clients entries in the access rules: addresses, networks and the word
+	// Nodes. A share without rules counts as one. Each entry makes reload and start of every data server longer.
 	AccessNetworks *int32 `json:"accessNetworks,omitempty"`
 }
 

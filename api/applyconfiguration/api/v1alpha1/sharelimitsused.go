@@ -7,11 +7,11 @@ package v1alpha1
 // ShareLimitsUsedApplyConfiguration represents a declarative configuration of the ShareLimitsUsed type for use
 // with apply.
 //
-// ShareLimitsUsed is what a share takes of spec.limits of its FileServer.
+// ShareLimitsUsed is the part of a FileServer's spec.limits that a share uses.
 type ShareLimitsUsedApplyConfiguration struct {
-	// directories is how many directories it has or was let declare.
+	// directories is the number of directories that the share has or was admitted with.
 	Directories *int32 `json:"directories,omitempty"`
-	// accessNetworks is how many entries the clients of its access rules have.
+	// accessNetworks is the number of clients entries in the share's access rules.
 	AccessNetworks *int32 `json:"accessNetworks,omitempty"`
 }
 

@@ -7,9 +7,9 @@ package v1alpha1
 // ShareMountApplyConfiguration represents a declarative configuration of the ShareMount type for use
 // with apply.
 //
-// ShareMount tells how to mount a share.
+// ShareMount is how to mount a share.
 type ShareMountApplyConfiguration struct {
-	// address is the address of the front door.
+	// address is the address of the namespace servers.
 	Address *string `json:"address,omitempty"`
 	// path is the path to mount.
 	Path *string `json:"path,omitempty"`
@@ -17,7 +17,7 @@ type ShareMountApplyConfiguration struct {
 	Options []string `json:"options,omitempty"`
 	// command is a ready-made mount command.
 	Command *string `json:"command,omitempty"`
-	// claimName is the PersistentVolumeClaim in this namespace that a pod can use.
+	// claimName is the PersistentVolumeClaim in this namespace that pods can use.
 	ClaimName *string `json:"claimName,omitempty"`
 }
 

@@ -11,10 +11,11 @@ import (
 // ShareQuotaApplyConfiguration represents a declarative configuration of the ShareQuota type for use
 // with apply.
 //
-// ShareQuota bounds what a share's files may take.
+// ShareQuota limits the space of a share's files.
 type ShareQuotaApplyConfiguration struct {
-	// size is how much the files of the share may take together: writes beyond it end with "Disk quota exceeded", and df shows it, in steps
-	// of 4Mi. It can be raised and lowered while clients write; lowering it below what is used is refused, and the quota stays as it was.
+	// size is the maximum total size of the share's files, in steps of 4Mi. Writes beyond it fail with "Disk quota
+	// exceeded", and df shows it. It can be changed while clients write. A size below the used space is refused, and
+	// the quota is not changed.
 	Size *resource.Quantity `json:"size,omitempty"`
 }
 

@@ -11,12 +11,13 @@ import (
 // ShareQuotaStatusApplyConfiguration represents a declarative configuration of the ShareQuotaStatus type for use
 // with apply.
 //
-// ShareQuotaStatus is the quota of a share as the storage has it.
+// ShareQuotaStatus is the quota of a share in the storage.
 type ShareQuotaStatusApplyConfiguration struct {
-	// size is the quota that is enforced; unset if none is. It differs from spec.quota.size while a change is under way or refused.
+	// size is the enforced quota; unset if there is none. It differs from spec.quota.size while a change is in progress
+	// or refused.
 	Size *resource.Quantity `json:"size,omitempty"`
-	// used is what the share's files take, rounded down in steps of at most 1/64 of the quota so that status does not change with every
-	// write; unset: not known yet.
+	// used is the space of the share's files, rounded down to at most 1/64 of the quota, so that the status does not
+	// change with every write. Unset: not known yet.
 	Used *resource.Quantity `json:"used,omitempty"`
 }
 

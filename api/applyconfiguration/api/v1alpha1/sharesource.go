@@ -7,10 +7,10 @@ package v1alpha1
 // ShareSourceApplyConfiguration represents a declarative configuration of the ShareSource type for use
 // with apply.
 //
-// ShareSource is what a new share has in it.
+// ShareSource is the initial content of a share.
 type ShareSourceApplyConfiguration struct {
-	// snapshotRef names a FileShareSnapshot of this Kubernetes namespace, of a share on the same FileServer with the same layout and depth. The
-	// storage copies all that is in it; afterwards the two have nothing to do with each other.
+	// snapshotRef names a FileShareSnapshot in this Kubernetes namespace, of a share on the same FileServer with the
+	// same layout and depth. The storage copies its content. After that the share and the snapshot are independent.
 	SnapshotRef *SnapshotReferenceApplyConfiguration `json:"snapshotRef,omitempty"`
 }
 

@@ -7,12 +7,14 @@ package v1alpha1
 // SnapshotRetentionApplyConfiguration represents a declarative configuration of the SnapshotRetention type for use
 // with apply.
 //
-// SnapshotRetention says which snapshots of a schedule stay: those that one of its fields keeps. The others are deleted.
+// SnapshotRetention is which snapshots of a schedule to keep. A snapshot stays if at least one of the fields keeps it;
+// the others are deleted.
 type SnapshotRetentionApplyConfiguration struct {
-	// keepLast is how many of the newest stay.
+	// keepLast is the number of latest snapshots to keep.
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepForSeconds is the age up to which they stay: 604800 is a week. While no new snapshot becomes Ready, old ones stay, and so do those that
-	// are not old enough by the clocks of the API server, the operator and the storage alike.
+	// keepForSeconds is the age up to which snapshots are kept, in seconds: 604800 is a week. Old snapshots stay while
+	// no new snapshot becomes Ready. A snapshot also stays until it is old enough by the clocks of the API server, the
+	// operator and the storage.
 	KeepForSeconds *int64 `json:"keepForSeconds,omitempty"`
 }
 

@@ -12,22 +12,23 @@ import (
 // VolumesStorageApplyConfiguration represents a declarative configuration of the VolumesStorage type for use
 // with apply.
 //
-// VolumesStorage backs each data server with PersistentVolumeClaims.
+// VolumesStorage gives each data server PersistentVolumeClaims.
 type VolumesStorageApplyConfiguration struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// size is the size of each volume. It can grow where the StorageClass allows expansion; it can't shrink.
+	// size is the size of each volume. It can be increased if the StorageClass allows expansion. It can't be reduced.
 	Size *resource.Quantity `json:"size,omitempty"`
 	// perServer is the number of volumes of each data server; unset means 1.
 	PerServer *int32 `json:"perServer,omitempty"`
-	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own but, for example, a directory
-	// of the node's disk, as local-path provisioners make. Forbid, the default: nothing is exported from it. Allow: it is used, for
-	// trusted clients and trials: if a file handle is ever forged or leaks with its key, clients can reach the rest of that file
-	// system, the node's own files included, and size and free space are those of all of it.
+	// sharedFileSystemPolicy is what to do with a volume that has no file system of its own, for example a directory on
+	// the node's disk, as local-path provisioners make. Forbid, the default: nothing is exported from it. Allow: it is
+	// used. Allow is for trusted clients and trials: with a forged file handle or a leaked key, clients can reach the
+	// rest of that file system, including the node's own files. Size and free space are those of the whole file system.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
-	// lostVolumes are volumes whose data is given up: a new one, or another one, may take the place of each. Without it a data server that
-	// had a volume refuses an empty one in its place, and one with another identity (VolumeRefused); the message says what to write here.
-	// An entry is for the volume with that identity alone, so it accepts no later loss. It can be removed once the data server is Ready.
+	// lostVolumes are volumes whose data is given up. Another volume may take the place of each. Without an entry, a
+	// data server that had a volume refuses an empty volume, or one with another identity, in its place
+	// (VolumeRefused); the message has the entry to write here. An entry is valid only for the volume with that
+	// identity, so it accepts no later loss. Remove it when the data server is Ready.
 	LostVolumes []LostVolumeApplyConfiguration `json:"lostVolumes,omitempty"`
 }
 

@@ -511,15 +511,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
-    - name: leftOut
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
-    - name: leftOutCount
-      type:
-        scalar: numeric
     - name: misplaced
       type:
         list:
@@ -535,6 +526,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: associative
+    - name: skipped
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: skippedCount
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareLayout
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareSnapshot
@@ -783,7 +783,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-    - name: ports
+    - name: sourcePorts
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.SourcePorts
     - name: squash

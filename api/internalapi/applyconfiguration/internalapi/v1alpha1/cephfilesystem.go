@@ -7,24 +7,27 @@ package v1alpha1
 // CephFileSystemApplyConfiguration represents a declarative configuration of the CephFileSystem type for use
 // with apply.
 //
-// CephFileSystem is where in Ceph the data is, and the data server's records.
+// CephFileSystem is the location of the data and the data server's records in Ceph.
 type CephFileSystemApplyConfiguration struct {
-	// monitors are addresses with ports.
+	// monitors are the addresses of the monitors with ports.
 	Monitors []string `json:"monitors,omitempty"`
-	// fsid is the cluster's identity.
+	// fsid is the ID of the cluster.
 	FSID *string `json:"fsid,omitempty"`
 	// fileSystem is the name of the Ceph file system.
 	FileSystem *string `json:"fileSystem,omitempty"`
-	// recoveryPool has the recovery records and the Export_Ids, in a RADOS namespace of the data server's own.
+	// recoveryPool is the pool with the recovery records and the Export_Ids. Each data server has its own RADOS
+	// namespace there.
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
-	// recoveryUser may write them.
+	// recoveryUser is the cephx user that may write the recovery records.
 	RecoveryUser *string `json:"recoveryUser,omitempty"`
-	// identity is the FileServer's storage identity: the RADOS namespace of the records is made from it. Unset: from serverScope.
+	// identity is the FileServer's storage identity, from which the RADOS namespace of the recovery records is made.
+	// Unset: serverScope is used.
 	Identity *string `json:"identity,omitempty"`
-	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts: for messages.
+	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts. It is here for
+	// messages.
 	SecretName *string `json:"secretName,omitempty"`
-	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences. Unset: somebody made
-	// all that is in the Secret, and nobody fences.
+	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences
+	// clients. Unset: everything in the Secret was made in advance, and no clients are fenced.
 	StewardName *string `json:"stewardName,omitempty"`
 }
 

@@ -9,9 +9,9 @@ package v1alpha1
 //
 // Connections are TCP connections of NFS clients.
 type ConnectionsApplyConfiguration struct {
-	// used is how many there are, to an eighth.
+	// used is the number of connections, accurate to 1/8.
 	Used *int32 `json:"used,omitempty"`
-	// limit is how many there may be.
+	// limit is the maximum number of connections.
 	Limit *int32 `json:"limit,omitempty"`
 }
 

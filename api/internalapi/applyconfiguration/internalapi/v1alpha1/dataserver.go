@@ -16,16 +16,16 @@ import (
 // DataServerApplyConfiguration represents a declarative configuration of the DataServer type for use
 // with apply.
 //
-// DataServer is the object of one data server: its operator writes the spec, its instance manager the
-// status (what ganesha has loaded). Its generation is the configuration revision. What it exports is in
-// ShareExports, one for each share. Users read it, and don't write it.
+// DataServer is one data server. The operator writes the spec, the server's supervisor the status (what ganesha has
+// loaded). The generation is the revision of the configuration. The exports are in ShareExports, one for each share.
+// Users may read it and must not change it.
 type DataServerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the operator wants of the server.
+	// spec is the desired state of the server.
 	Spec *DataServerSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the instance manager reports.
+	// status is what the supervisor reports.
 	Status *DataServerStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,11 +12,11 @@ import (
 // DataServerSpecApplyConfiguration represents a declarative configuration of the DataServerSpec type for use
 // with apply.
 //
-// DataServerSpec is what the operator wants of a data server.
+// DataServerSpec is the desired state of a data server.
 type DataServerSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer that the server belongs to.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// address is the one address that clients reach the server at; referrals carry it.
+	// address is the only address at which clients reach the server. Referrals have it.
 	Address *string `json:"address,omitempty"`
 	// serverScope is ganesha's Server_Scope: the UID of the FileServer.
 	ServerScope *string `json:"serverScope,omitempty"`
@@ -26,21 +26,24 @@ type DataServerSpecApplyConfiguration struct {
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// maxConnections is ganesha's RPC_Max_Connections; unset means 4096.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
-	// volumes is the number of volumes, mounted at /volumes/0, /volumes/1, and so on; 1 if the data is in Ceph.
+	// volumes is the number of volumes, which are mounted at /volumes/0, /volumes/1 and so on; 1 if the data is in
+	// Ceph.
 	Volumes *int32 `json:"volumes,omitempty"`
-	// ceph is where the data is if it is not on volumes: the same for every data server of the FileServer.
+	// ceph is the location of the data if it is in Ceph. It is the same for every data server of the FileServer.
 	Ceph *CephFileSystemApplyConfiguration `json:"ceph,omitempty"`
-	// sharedFileSystemPolicy says what to do with a volume that is not a file system of its own; unset means Forbid.
+	// sharedFileSystemPolicy is what to do with a volume that has no file system of its own; unset means Forbid.
 	SharedFileSystemPolicy *apiv1alpha1.SharedFileSystemPolicy `json:"sharedFileSystemPolicy,omitempty"`
-	// lostVolumes are volumes of this server whose data is given up: another volume may take the place of each.
+	// lostVolumes are volumes of this server whose data is given up. Another volume may take the place of each.
 	LostVolumes []VolumeIdentityApplyConfiguration `json:"lostVolumes,omitempty"`
-	// newDirectories is Elsewhere if none are to come to this server: it is in maintenance, or is to go. Unset: they may.
+	// newDirectories is Forbid if the server must get no new directories, because it is in maintenance or to be
+	// removed. Unset: it may get new directories.
 	NewDirectories *internalapiv1alpha1.NewDirectories `json:"newDirectories,omitempty"`
-	// nodeNetworks are what the word Nodes in access rules stands for: the addresses of the cluster's nodes, put together to networks
-	// where they lie side by side, and the FileServer's additionalNodeNetworks. They are here, once for each data server, and not in every
-	// ShareExport, so that a new node costs a write for each server. Namespace servers read them here, too.
+	// nodeNetworks is the meaning of the word Nodes in access rules: the addresses of the cluster's nodes, combined
+	// into networks where they are adjacent, and the FileServer's additionalNodeNetworks. The list is in each
+	// DataServer and not in every ShareExport, so that a new node costs one write for each server. Namespace servers
+	// read it here too.
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
-	// directoryLimits is how many directories the FileServer's shares may have. Namespace servers read it here.
+	// directoryLimits is the maximum number of directories of the FileServer's shares. Namespace servers read it here.
 	DirectoryLimits *DirectoryLimitsApplyConfiguration `json:"directoryLimits,omitempty"`
 }
 

@@ -11,37 +11,40 @@ import (
 // DataServerStatusApplyConfiguration represents a declarative configuration of the DataServerStatus type for use
 // with apply.
 //
-// DataServerStatus is what the instance manager reports.
+// DataServerStatus is what the supervisor reports.
 type DataServerStatusApplyConfiguration struct {
-	// conditions are Ready (ganesha answers, with its identity, and has loaded observedGeneration) and, on storage that can tell,
-	// StorageHealthy.
+	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration) and, for storage that
+	// reports its health, StorageHealthy.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that ganesha has loaded.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// nodeName is the node that the server runs on.
 	NodeName *string `json:"nodeName,omitempty"`
-	// podIP is the address of the server's present pod.
+	// podIP is the address of the server's current pod.
 	PodIP *string `json:"podIP,omitempty"`
-	// unreachable is set while the server does not answer NFS at its address. The elected namespace server writes
-	// it and takes it away: it asks every second, and the kubelet of a dead node says nothing for most of a minute.
+	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
+	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
+	// minute.
 	Unreachable *UnreachableApplyConfiguration `json:"unreachable,omitempty"`
-	// volumeIDs tell which volumes the server has its data on. Each volume has its identity in a marker, which is written when it is first
-	// used and is here before anything is served from it. A volume without a marker, or with another identity, is refused until
-	// spec.lostVolumes has the identity that is here.
+	// volumeIDs are the identities of the volumes that have the server's data. Each volume has its identity in a
+	// marker, which is written at first use and recorded here before anything is served from the volume. A volume
+	// without a marker, or with another identity, is refused until spec.lostVolumes has the identity recorded here.
 	VolumeIDs []VolumeIdentityApplyConfiguration `json:"volumeIDs,omitempty"`
-	// volumes tells how full the volumes are, at most 60 s ago.
+	// volumes is the used space of the volumes, at most 60 s old.
 	Volumes []VolumeUsageApplyConfiguration `json:"volumes,omitempty"`
-	// shares tells which shares have a directory on the volumes: the first 4 bytes of the SHA-256 of each one's name, sorted, in
-	// base64. It is written before a new share is served, so that it holds while the server is away. Unset: not known.
+	// shares are the shares that have a directory on the volumes: the first 4 bytes of the SHA-256 of each share's
+	// name, sorted, in base64. It is written before a new share is served, so it is valid while the server is down.
+	// Unset: not known.
 	Shares *string `json:"shares,omitempty"`
-	// lastExportNumber is the greatest number that was ever given to an export; its Export_Id is what 16 bits hold of it. It is
-	// written before the export is served: volumes that are restored from an older copy can't bring a number back.
+	// lastExportNumber is the highest number that an export ever had; the Export_Id is its lower 16 bits. It is written
+	// before the export is served, so a number is not used again after volumes were restored from an older copy.
 	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
-	// connections are those of NFS clients.
+	// connections are the TCP connections of NFS clients.
 	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
-	// fence asks the FileServer's steward to shut out of Ceph what is left of the data server's last start, before ganesha starts again.
+	// fence requests that the FileServer's steward blocks Ceph clients that remain from the data server's previous
+	// start, before ganesha starts again.
 	Fence *FenceRequestApplyConfiguration `json:"fence,omitempty"`
-	// fenced is the steward's answer to fence; the steward writes it, and nobody else.
+	// fenced is the steward's answer to fence. Only the steward writes it.
 	Fenced *FenceAnswerApplyConfiguration `json:"fenced,omitempty"`
 }
 

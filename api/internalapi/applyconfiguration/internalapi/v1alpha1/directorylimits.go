@@ -7,11 +7,11 @@ package v1alpha1
 // DirectoryLimitsApplyConfiguration represents a declarative configuration of the DirectoryLimits type for use
 // with apply.
 //
-// DirectoryLimits is how many directories shares may have together.
+// DirectoryLimits is the maximum number of directories of several shares together.
 type DirectoryLimitsApplyConfiguration struct {
-	// total is for all shares.
+	// total applies to all shares.
 	Total *int32 `json:"total,omitempty"`
-	// perNamespace is for the shares of each Kubernetes namespace but the FileServer's own.
+	// perNamespace applies to the shares of each Kubernetes namespace except the FileServer's own.
 	PerNamespace *int32 `json:"perNamespace,omitempty"`
 }
 

@@ -7,11 +7,11 @@ package v1alpha1
 // FenceAnswerApplyConfiguration represents a declarative configuration of the FenceAnswer type for use
 // with apply.
 //
-// FenceAnswer is what a steward says to a FenceRequest.
+// FenceAnswer is a steward's answer to a FenceRequest.
 type FenceAnswerApplyConfiguration struct {
-	// id is that of the request.
+	// id is the ID of the request.
 	ID *string `json:"id,omitempty"`
-	// fault is why it was not done; unset if it was.
+	// fault is why the request failed; unset if it succeeded.
 	Fault *string `json:"fault,omitempty"`
 }
 

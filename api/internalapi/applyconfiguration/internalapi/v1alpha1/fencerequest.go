@@ -7,12 +7,12 @@ package v1alpha1
 // FenceRequestApplyConfiguration represents a declarative configuration of the FenceRequest type for use
 // with apply.
 //
-// FenceRequest names clients of Ceph that ended with an earlier start of a data server.
+// FenceRequest names clients of Ceph that remain from an earlier start of a data server.
 type FenceRequestApplyConfiguration struct {
-	// id is another one for each request.
+	// id is different for each request.
 	ID *string `json:"id,omitempty"`
-	// addresses are those clients, as Ceph names them: address, port and a number that no later client has. The steward shuts out those
-	// that watch the data server's own recovery records, and no others.
+	// addresses are the addresses of these clients in Ceph's format: address, port and a number that no later client
+	// has. The steward blocks those that watch the data server's own recovery records, and no others.
 	Addresses []string `json:"addresses,omitempty"`
 }
 

@@ -9,9 +9,9 @@ package v1alpha1
 //
 // FileShareReference names a FileShare.
 type FileShareReferenceApplyConfiguration struct {
-	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, and
-	// NAMESPACE.NAME if it is in another Kubernetes namespace than this object. No name of either has a dot in it.
-	// The share's directory on the volumes and its exports have this name.
+	// name is the share's key among the shares of its FileServer (naming.ShareKey): the name of the FileShare, or
+	// NAMESPACE.NAME if the FileShare is in another Kubernetes namespace than this object. Neither name has a dot. The
+	// share's directory on the volumes and its exports have this name.
 	Name *string `json:"name,omitempty"`
 }
 

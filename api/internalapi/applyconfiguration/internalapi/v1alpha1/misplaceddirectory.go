@@ -7,9 +7,9 @@ package v1alpha1
 // MisplacedDirectoryApplyConfiguration represents a declarative configuration of the MisplacedDirectory type for use
 // with apply.
 //
-// MisplacedDirectory is a directory that its ShareDirectory has on another data server or volume.
+// MisplacedDirectory is a directory whose ShareDirectory names another data server or volume as owner.
 type MisplacedDirectoryApplyConfiguration struct {
-	// volume is where it was found.
+	// volume is the volume on which it was found.
 	Volume *int32 `json:"volume,omitempty"`
 	// path is the path below the share's root.
 	Path *string `json:"path,omitempty"`

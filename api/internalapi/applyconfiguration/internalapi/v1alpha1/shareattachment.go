@@ -16,10 +16,11 @@ import (
 // ShareAttachmentApplyConfiguration represents a declarative configuration of the ShareAttachment type for use
 // with apply.
 //
-// ShareAttachment says that a FileServer serves a FileShare of another Kubernetes namespace, which its
-// spec.allowedNamespaces allows. It is in the FileServer's namespace, and has what the namespace servers need of the share, so
-// that they read nothing outside of it. Of shares whose paths conflict the oldest counts, and such a share is as old as its ShareAttachment:
-// one that waits to be allowed takes no path from shares that are served, and one whose path is taken is not attached. The operator writes it.
+// ShareAttachment records that a FileServer serves a FileShare of another Kubernetes namespace, as its
+// spec.allowedNamespaces allows. It is in the FileServer's namespace and has everything that the namespace servers need
+// of the share, so that they read no other namespace. Of shares with conflicting paths the oldest is served, and a
+// share of another namespace is as old as its ShareAttachment: a share that is not allowed yet takes no path from
+// served shares, and a share whose path is taken is not attached. The operator writes it.
 //
 // Deleting it hides the share; the finalizer keeps it until the exports are gone.
 type ShareAttachmentApplyConfiguration struct {

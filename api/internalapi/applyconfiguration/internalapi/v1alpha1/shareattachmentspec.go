@@ -12,7 +12,7 @@ import (
 // ShareAttachmentSpecApplyConfiguration represents a declarative configuration of the ShareAttachmentSpec type for use
 // with apply.
 //
-// ShareAttachmentSpec is what namespace servers need of a share; defaults of the FileShare are spelled out.
+// ShareAttachmentSpec is what namespace servers need of a share, with the FileShare's defaults filled in.
 type ShareAttachmentSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
@@ -20,32 +20,34 @@ type ShareAttachmentSpecApplyConfiguration struct {
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
 	// fileShareUID is the UID of the FileShare; the file handle of its root is made from it.
 	FileShareUID *string `json:"fileShareUID,omitempty"`
-	// path is the place of the share in the FileServer's tree.
+	// path is the path of the share in the FileServer's tree.
 	Path *string `json:"path,omitempty"`
-	// layout tells how the share's data is laid out.
+	// layout is how the share's data is distributed.
 	Layout *internalapiv1alpha1.ShareLayout `json:"layout,omitempty"`
-	// depth is the number of directory levels at which directories are spread over the data servers.
+	// depth is the number of directory levels at which directories are distributed over the data servers.
 	Depth *int32 `json:"depth,omitempty"`
-	// maxDirectories is how many directories the share can have at its depth and above it.
+	// maxDirectories is the maximum number of directories of the share at its depth and above it.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
-	// uid is the numeric user id of the share's root.
+	// uid is the numeric user ID of the share's root.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id of the share's root.
+	// gid is the numeric group ID of the share's root.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission of the share's root, in octal.
+	// mode is the permission bits of the share's root, in octal.
 	Mode *string `json:"mode,omitempty"`
-	// access are the share's access rules, in order; the first that has the client's address counts.
+	// access are the share's access rules, in order. The first rule that contains the client's address applies.
 	Access []apiv1alpha1.AccessRule `json:"access,omitempty"`
-	// ignoreDataOn are the data servers that the share has given up: nothing new is placed there.
+	// ignoreDataOn are the data servers whose data the share gives up. Nothing new is placed there.
 	IgnoreDataOn []string `json:"ignoreDataOn,omitempty"`
-	// namespaceUID is the UID of the share's Kubernetes namespace: what the share leaves is that one's, and not that of a later namespace of the name.
+	// namespaceUID is the UID of the share's Kubernetes namespace. The share's retained data belongs to this namespace,
+	// and not to a later namespace of the same name.
 	NamespaceUID *string `json:"namespaceUID,omitempty"`
-	// acceptedLosses are those of the FileShare.
+	// acceptedLosses are the acceptedLosses of the FileShare.
 	AcceptedLosses []string `json:"acceptedLosses,omitempty"`
-	// inventoryGeneration is that of the inventories that the operator waits for, as in the FileShare's status.
+	// inventoryGeneration is the inventoryGeneration of the FileShare's status: the inventories that the operator waits
+	// for.
 	InventoryGeneration *int64 `json:"inventoryGeneration,omitempty"`
-	// inventory is Complete once no data server can have a directory of the share that has no ShareDirectory: the FileShare's
-	// condition Inventoried.
+	// inventory is Complete once every directory of the share on every data server has a ShareDirectory (the
+	// FileShare's condition Inventoried).
 	Inventory *internalapiv1alpha1.InventoryState `json:"inventory,omitempty"`
 }
 

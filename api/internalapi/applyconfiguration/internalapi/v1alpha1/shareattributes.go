@@ -9,11 +9,11 @@ package v1alpha1
 //
 // ShareAttributes are the attributes that a FileShare gives its root.
 type ShareAttributesApplyConfiguration struct {
-	// uid is the numeric user id.
+	// uid is the numeric user ID.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id.
+	// gid is the numeric group ID.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission in octal.
+	// mode is the permission bits in octal.
 	Mode *string `json:"mode,omitempty"`
 }
 

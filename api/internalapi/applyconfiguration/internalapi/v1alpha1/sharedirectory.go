@@ -16,17 +16,16 @@ import (
 // ShareDirectoryApplyConfiguration represents a declarative configuration of the ShareDirectory type for use
 // with apply.
 //
-// ShareDirectory says that a directory of a share exists, and which data server and volume own it. Its name is made
-// from the share and the path (naming.Directory), so that creating it is the lock that makes a path unique.
-// Losing it is not losing data: it is written again from what is on the volumes.
-// Users read it, and don't write it.
+// ShareDirectory records that a directory of a share exists, and which data server and volume own it. Its name is made
+// from the share and the path (naming.Directory), so creating it is the lock that makes a path unique. No data is lost
+// if it is deleted: it is written again from what is on the volumes. Users may read it and must not change it.
 type ShareDirectoryApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which directory it is and who owns it.
+	// spec is which directory it is and its owner.
 	Spec *ShareDirectorySpecApplyConfiguration `json:"spec,omitempty"`
-	// status says how far it is.
+	// status is the state of the directory.
 	Status *ShareDirectoryStatusApplyConfiguration `json:"status,omitempty"`
 }
 

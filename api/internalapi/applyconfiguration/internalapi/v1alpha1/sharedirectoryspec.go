@@ -17,32 +17,34 @@ type ShareDirectorySpecApplyConfiguration struct {
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// path is the directory's path below the share's root, without a leading slash;
-	// "." is the share's root: a junction if the share's layout is Single, else there once a client changed the root's
-	// attributes or removed something from it. Names are any that NFS clients may give.
+	// path is the directory's path below the share's root, without a leading slash. "." is the share's root: a junction
+	// if the share's layout is Single; otherwise it exists once a client has changed the root's attributes or removed
+	// something from it. Names are any that NFS clients may give.
 	Path *string `json:"path,omitempty"`
-	// dataServerRef names the data server that owns the directory. Unset: the directory is above the
-	// share's depth and exists in the namespace only.
+	// dataServerRef names the data server that owns the directory. Unset: the directory is above the share's depth and
+	// exists only in the namespace.
 	DataServerRef *DataServerReferenceApplyConfiguration `json:"dataServerRef,omitempty"`
-	// volume is the owner's volume that holds the directory.
+	// volume is the owner's volume that has the directory.
 	Volume *int32 `json:"volume,omitempty"`
-	// identity is what the directory's file handle is made from, if the directory is older than this object: it was renamed.
-	// Unset: the object's UID.
+	// identity is the ID from which the directory's file handle is made, if the directory is older than this object
+	// because it was renamed. Unset: the object's UID.
 	Identity *string `json:"identity,omitempty"`
-	// uid is the numeric user id of the owner. Of a directory that a data server owns it is the one that it was made with.
+	// uid is the numeric user ID of the owner. For a directory that a data server owns, it is the one at creation.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id, as with uid.
+	// gid is the numeric group ID, as uid.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission in octal, as with uid.
+	// mode is the permission bits in octal, as uid.
 	Mode *string `json:"mode,omitempty"`
-	// renamedFrom is the path that the directory had before: it exists under one of the two names until status.state is
-	// Ready. It is in the spec because it must be there from the first write on: without it, a crash would leave a
-	// directory that looks as if it were to be made.
+	// renamedFrom is the previous path of the directory. The directory exists under one of the two paths until
+	// status.state is Ready. It is in the spec because the first write must have it: otherwise a crash would leave a
+	// directory that looks as if it was still to be made.
 	RenamedFrom *string `json:"renamedFrom,omitempty"`
-	// shareAttributes are, in the root of a share that is not of layout Single, what the share's own spec said when a client
-	// changed the root's. As long as the share still says the same, uid, gid and mode here count; after that, what it says.
+	// shareAttributes, in the root of a Distributed share, are the root attributes in the share's spec when a client
+	// changed those of the root. While the share's spec has the same values, uid, gid and mode of this object apply;
+	// after a change of the share's spec, those of the share's spec apply.
 	ShareAttributes *ShareAttributesApplyConfiguration `json:"shareAttributes,omitempty"`
-	// removal is WhenEmpty if the directory is to be removed as soon as it is empty: it has left its share's spec.directories.
+	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
+	// share's spec.directories.
 	Removal *internalapiv1alpha1.DirectoryRemoval `json:"removal,omitempty"`
 }
 

@@ -12,30 +12,32 @@ import (
 // ShareDirectoryStatusApplyConfiguration represents a declarative configuration of the ShareDirectoryStatus type for use
 // with apply.
 //
-// ShareDirectoryStatus says how far a directory is.
+// ShareDirectoryStatus is the state of a directory.
 type ShareDirectoryStatusApplyConfiguration struct {
-	// state tells how far the directory is. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
-	// owns it, else Ready (what exists in the namespace only exists with this object).
+	// state is the state of the directory. Unset: Renaming if spec.renamedFrom is set, else Creating if a data server
+	// owns the directory, else Ready (a directory that exists only in the namespace exists with this object).
 	State *internalapiv1alpha1.DirectoryState `json:"state,omitempty"`
-	// observedGeneration is the generation whose uid, gid and mode the copies have that data servers keep of a directory
-	// above the share's depth. Unset: the first.
+	// observedGeneration is the generation whose uid, gid and mode are applied to the copies, on data servers, of a
+	// directory above the share's depth. Unset: the first.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// modifiedTime is when something in the directory was last made, removed or renamed, or what a client set it to. What
-	// was made in it after changedTime counts, too. Unset: when this object was made.
+	// modifiedTime is when something in the directory was last made, removed or renamed, or the time that a client set.
+	// Entries made after changedTime count too. Unset: the creation time of this object.
 	ModifiedTime *v1.MicroTime `json:"modifiedTime,omitempty"`
-	// changedTime is when the directory's attributes last changed. Unset: when this object was made.
+	// changedTime is when the directory's attributes last changed. Unset: the creation time of this object.
 	ChangedTime *v1.MicroTime `json:"changedTime,omitempty"`
-	// accessedTime is what a client set it to. Unset: as modifiedTime.
+	// accessedTime is the time that a client set. Unset: as modifiedTime.
 	AccessedTime *v1.MicroTime `json:"accessedTime,omitempty"`
-	// missingTime is since when a directory with state Missing is known not to be on its owner. Unset: it was not looked for yet.
+	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
+	// yet.
 	MissingTime *v1.Time `json:"missingTime,omitempty"`
-	// lossID names the look at the owner's volume that missed the directory. All that it missed have the same, and what is missed later has
-	// another. A FileShare whose spec.acceptedLosses has it gives the directory up.
+	// lossID identifies the check of the owner's volume that found the directory missing. All directories that the
+	// check found missing have the same ID; directories found missing later have another. spec.acceptedLosses of the
+	// FileShare gives them up.
 	LossID *string `json:"lossID,omitempty"`
-	// rootID is, of the root of a share of layout Single, the identity that its owner's copy has (ShareExport, status.rootIDs): another one is
-	// not this root, but an empty directory in its place.
+	// rootID, for the root of a Single share, is the identity of the root on its owner (ShareExport, status.rootIDs). A
+	// root with another identity is an empty directory in its place.
 	RootID *string `json:"rootID,omitempty"`
-	// removalRefusedTime is since when the directory is known to hold data although spec.removal is WhenEmpty.
+	// removalRefusedTime is since when the directory is known to have data although spec.removal is WhenEmpty.
 	RemovalRefusedTime *v1.Time `json:"removalRefusedTime,omitempty"`
 }
 

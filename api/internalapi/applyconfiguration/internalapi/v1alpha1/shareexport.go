@@ -16,18 +16,19 @@ import (
 // ShareExportApplyConfiguration represents a declarative configuration of the ShareExport type for use
 // with apply.
 //
-// ShareExport is one share on one data server: the operator writes the spec, the data server's instance manager the
-// status. The pseudo path of volume V is /<share>/<V>; the data is in /volumes/<V>/<share>.
+// ShareExport is the export of one share by one data server. The operator writes the spec, the data server's supervisor
+// the status. The pseudo path for volume V is /<share>/<V>; the data is in /volumes/<V>/<share>.
 //
-// Deleting it is the removal: the finalizer keeps it until the status says that ganesha has dropped the export, and
-// that the data is gone too where dataPolicy is Delete. One of a data server that is lost waits for its return.
+// Deleting it removes the export. The finalizer keeps it until the status shows that ganesha has dropped the export
+// and, if dataPolicy is Delete, that the data is removed. If the data server is lost, the deletion waits for its
+// return.
 type ShareExportApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the operator wants of the export.
+	// spec is the desired state of the export.
 	Spec *ShareExportSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the data server's instance manager reports.
+	// status is what the data server's supervisor reports.
 	Status *ShareExportStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // ShareExportSpecApplyConfiguration represents a declarative configuration of the ShareExportSpec type for use
 // with apply.
 //
-// ShareExportSpec is what the operator wants of an export.
+// ShareExportSpec is the desired state of an export.
 type ShareExportSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
@@ -20,16 +20,17 @@ type ShareExportSpecApplyConfiguration struct {
 	DataServerRef *DataServerReferenceApplyConfiguration `json:"dataServerRef,omitempty"`
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// uid is the numeric user id of the export's root.
+	// uid is the numeric user ID of the export's root.
 	UID *int64 `json:"uid,omitempty"`
-	// gid is the numeric group id of the export's root.
+	// gid is the numeric group ID of the export's root.
 	GID *int64 `json:"gid,omitempty"`
-	// mode is the permission of the export's root, in octal.
+	// mode is the permission bits of the export's root, in octal.
 	Mode *string `json:"mode,omitempty"`
-	// access are the share's access rules, in order; the first that has the client's address counts.
+	// access are the share's access rules, in order. The first rule that contains the client's address applies.
 	Access []apiv1alpha1.AccessRule `json:"access,omitempty"`
-	// dataPolicy tells what happens to the data on the volumes when this object is deleted. It is Retain as long as the share
-	// lives, so that no accident with this object can cost data: only the deletion of a share with reclaimPolicy Delete sets Delete.
+	// dataPolicy is what happens to the data on the volumes when this object is deleted. It is Retain while the share
+	// exists, so that an accidental deletion of this object removes no data. Only the deletion of a share with
+	// reclaimPolicy Delete sets it to Delete.
 	DataPolicy *internalapiv1alpha1.DataPolicy `json:"dataPolicy,omitempty"`
 }
 

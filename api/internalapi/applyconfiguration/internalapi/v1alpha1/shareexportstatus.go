@@ -11,20 +11,20 @@ import (
 // ShareExportStatusApplyConfiguration represents a declarative configuration of the ShareExportStatus type for use
 // with apply.
 //
-// ShareExportStatus is what the instance manager reports of an export.
+// ShareExportStatus is what the supervisor reports of an export.
 type ShareExportStatusApplyConfiguration struct {
-	// conditions are Serving, and Removed once a deleted export is gone.
+	// conditions are Serving, and Removed once a deleted export is removed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that ganesha has loaded.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are in
-	// clients' file handles; their durable copy is beside the data.
+	// exportIDs are ganesha's Export_Ids, one for each volume in order. They are part of clients' file handles. Their
+	// durable copy is stored with the data.
 	ExportIDs []int32 `json:"exportIDs,omitempty"`
-	// rootIDs are the identities of the directories in which the volumes have the share, one for each volume in order; "" is not known. A
-	// directory that is made again, because the volume has none, has another.
+	// rootIDs are the identities of the share's root directories, one for each volume in order; "" means not known. A
+	// directory that is made again has another identity.
 	RootIDs []string `json:"rootIDs,omitempty"`
-	// inventory tells what the data server has of the share. The elected namespace server writes it, after it has looked
-	// at all volumes through NFS and has written a ShareDirectory for each directory that had none.
+	// inventory is which directories of the share the data server has. The leader of the namespace servers writes it
+	// after it has listed all volumes through NFS and has written a ShareDirectory for each directory that had none.
 	Inventory *ShareInventoryApplyConfiguration `json:"inventory,omitempty"`
 }
 

@@ -9,23 +9,24 @@ package v1alpha1
 //
 // ShareInventory is what was found of a share on the volumes of a data server.
 type ShareInventoryApplyConfiguration struct {
-	// fileShareUID is the UID of the FileShare that it was made for.
+	// fileShareUID is the UID of the FileShare for which the inventory was made.
 	FileShareUID *string `json:"fileShareUID,omitempty"`
-	// generation is the FileShare's status.inventoryGeneration that it was made for: an older one knows nothing of
-	// ShareDirectories that were lost since.
+	// generation is the status.inventoryGeneration of the FileShare for which the inventory was made. An older
+	// inventory does not cover ShareDirectories that were lost later.
 	Generation *int64 `json:"generation,omitempty"`
-	// occupiedVolumes are those where the root of a share of layout Single is not empty.
+	// occupiedVolumes are the volumes on which the root of a Single share is not empty.
 	OccupiedVolumes []int32 `json:"occupiedVolumes,omitempty"`
-	// misplaced are some of the directories that another data server or volume owns by their ShareDirectories: clients
-	// don't see what is in these copies.
+	// misplaced are some of the directories whose ShareDirectory names another data server or volume as owner. Clients
+	// can't see these copies.
 	Misplaced []MisplacedDirectoryApplyConfiguration `json:"misplaced,omitempty"`
-	// misplacedCount is how many there are of those.
+	// misplacedCount is the number of misplaced directories.
 	MisplacedCount *int32 `json:"misplacedCount,omitempty"`
-	// leftOut are some of the directories that clients don't see because no ShareDirectory can stand for them, with the volume, the path or its
-	// beginning, and why: a path is longer than 1,024 characters, or is not UTF-8.
-	LeftOut []string `json:"leftOut,omitempty"`
-	// leftOutCount is how many there are of those.
-	LeftOutCount *int32 `json:"leftOutCount,omitempty"`
+	// skipped are some of the directories that clients can't see because they can have no ShareDirectory: their paths
+	// are longer than 1,024 characters or not UTF-8. Each entry has the volume, the path or its beginning, and the
+	// cause.
+	Skipped []string `json:"skipped,omitempty"`
+	// skippedCount is the number of skipped directories.
+	SkippedCount *int32 `json:"skippedCount,omitempty"`
 }
 
 // ShareInventoryApplyConfiguration constructs a declarative configuration of the ShareInventory type for use with
@@ -81,20 +82,20 @@ func (b *ShareInventoryApplyConfiguration) WithMisplacedCount(value int32) *Shar
 	return b
 }
 
-// WithLeftOut adds the given value to the LeftOut field in the declarative configuration
+// WithSkipped adds the given value to the Skipped field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the LeftOut field.
-func (b *ShareInventoryApplyConfiguration) WithLeftOut(values ...string) *ShareInventoryApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the Skipped field.
+func (b *ShareInventoryApplyConfiguration) WithSkipped(values ...string) *ShareInventoryApplyConfiguration {
 	for i := range values {
-		b.LeftOut = append(b.LeftOut, values[i])
+		b.Skipped = append(b.Skipped, values[i])
 	}
 	return b
 }
 
-// WithLeftOutCount sets the LeftOutCount field in the declarative configuration to the given value
+// WithSkippedCount sets the SkippedCount field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the LeftOutCount field is set to the value of the last call.
-func (b *ShareInventoryApplyConfiguration) WithLeftOutCount(value int32) *ShareInventoryApplyConfiguration {
-	b.LeftOutCount = &value
+// If called multiple times, the SkippedCount field is set to the value of the last call.
+func (b *ShareInventoryApplyConfiguration) WithSkippedCount(value int32) *ShareInventoryApplyConfiguration {
+	b.SkippedCount = &value
 	return b
 }

@@ -16,15 +16,16 @@ import (
 // ShareSnapshotApplyConfiguration represents a declarative configuration of the ShareSnapshot type for use
 // with apply.
 //
-// ShareSnapshot is a snapshot of a share in the storage: the operator makes it for a FileShareSnapshot, in the namespace of the FileServer; the
-// FileServer's steward makes the snapshot and writes the status.
+// ShareSnapshot is a snapshot of a share in the storage. The operator creates it for a FileShareSnapshot, in the
+// namespace of the FileServer. The FileServer's steward makes the snapshot and writes the status.
 //
-// Deleting it is the removal: the finalizer keeps it until the status says that the steward has removed the snapshot. That an object is missing removes nothing.
+// Deleting it removes the snapshot. The finalizer keeps it until the status shows that the steward has removed the
+// snapshot. Snapshots without an object are not removed.
 type ShareSnapshotApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the operator wants.
+	// spec is the desired state.
 	Spec *ShareSnapshotSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what the steward reports.
 	Status *ShareSnapshotStatusApplyConfiguration `json:"status,omitempty"`

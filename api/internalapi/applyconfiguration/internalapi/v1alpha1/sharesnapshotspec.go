@@ -7,15 +7,16 @@ package v1alpha1
 // ShareSnapshotSpecApplyConfiguration represents a declarative configuration of the ShareSnapshotSpec type for use
 // with apply.
 //
-// ShareSnapshotSpec is what the operator wants of a snapshot.
+// ShareSnapshotSpec is the desired state of a snapshot.
 type ShareSnapshotSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// fileServerUID is its storage identity (v1alpha1.StorageIdentity): names in the storage are made from it.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), from which names in the storage
+	// are made. Before there were storage identities it was the UID.
 	FileServerUID *string `json:"fileServerUID,omitempty"`
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// snapshotName is the snapshot's name in the storage, and that of the FileShareSnapshot.
+	// snapshotName is the name of the snapshot in the storage and of the FileShareSnapshot.
 	SnapshotName *string `json:"snapshotName,omitempty"`
 }
 

@@ -14,16 +14,16 @@ import (
 //
 // ShareSnapshotStatus is what the steward reports of a snapshot.
 type ShareSnapshotStatusApplyConfiguration struct {
-	// conditions are Ready, and Removed once a deleted snapshot is gone.
+	// conditions are Ready, and Removed once a deleted snapshot is removed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// beginTime is when the steward was about to make the snapshot for the first time, and had seen that there was none of its name. One that is
-	// found without it is somebody else's, and is not touched.
+	// beginTime is when the steward was first about to make the snapshot, after it had checked that none of this name
+	// existed. A snapshot that exists although beginTime is unset was made by others, and is not changed.
 	BeginTime *metav1.Time `json:"beginTime,omitempty"`
-	// creationTime is the moment of the snapshot, as the storage says.
+	// creationTime is the time of the snapshot, as the storage reports it.
 	CreationTime *metav1.Time `json:"creationTime,omitempty"`
-	// path is where users find it, below any directory of the share.
+	// path is the path of the snapshot below any directory of the share.
 	Path *string `json:"path,omitempty"`
-	// sizeBytes is about how much the share had in it then.
+	// sizeBytes is the approximate size of the share's content at that time.
 	SizeBytes *int64 `json:"sizeBytes,omitempty"`
 }
 

@@ -16,17 +16,18 @@ import (
 // ShareStorageApplyConfiguration represents a declarative configuration of the ShareStorage type for use
 // with apply.
 //
-// ShareStorage is the place of one share in its FileServer's storage, where Howdah makes that place: a subvolume of Ceph with a user of its
-// own. The operator writes the spec, the FileServer's steward makes what it asks for and writes the status. A FileServer whose storage needs
-// nothing made for a share (storage.volumes, or a Secret with directories that are there already) has none. Users read it, and don't write it.
+// ShareStorage is the directory of one share in its FileServer's storage, where Howdah makes it: a subvolume of Ceph
+// with its own user. The operator writes the spec. The FileServer's steward makes the subvolume and writes the status.
+// A FileServer whose storage needs nothing made for a share (storage.volumes, or a Secret with existing directories)
+// has no ShareStorages. Users may read it and must not change it.
 //
-// Deleting it ends the share's account, and its data too where dataPolicy is Delete; the finalizer keeps it until the status says that this
-// is done. It is deleted after the share's exports are gone.
+// Deleting it removes the share's account and, if dataPolicy is Delete, its data. The finalizer keeps it until the
+// status shows that this is done. The operator deletes it after the share's exports are gone.
 type ShareStorageApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the operator wants of the place.
+	// spec is the desired state.
 	Spec *ShareStorageSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what the steward reports.
 	Status *ShareStorageStatusApplyConfiguration `json:"status,omitempty"`

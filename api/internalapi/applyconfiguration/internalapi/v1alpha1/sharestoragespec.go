@@ -11,19 +11,20 @@ import (
 // ShareStorageSpecApplyConfiguration represents a declarative configuration of the ShareStorageSpec type for use
 // with apply.
 //
-// ShareStorageSpec is what the operator wants of a share's place.
+// ShareStorageSpec is the desired state of a share's directory in the storage.
 type ShareStorageSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
 	// fileShareRef names the FileShare.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// dataPolicy tells what happens to the data when this object is deleted. It is Retain as long as the share lives, so that no accident
-	// with this object can cost data: only the deletion of a share with reclaimPolicy Delete sets Delete.
+	// dataPolicy is what happens to the data when this object is deleted. It is Retain while the share exists, so that
+	// an accidental deletion of this object removes no data. Only the deletion of a share with reclaimPolicy Delete
+	// sets it to Delete.
 	DataPolicy *internalapiv1alpha1.DataPolicy `json:"dataPolicy,omitempty"`
-	// quotaBytes is how much the share may hold, in bytes; unset: as much as there is.
+	// quotaBytes is the maximum size of the share's data, in bytes; unset: no limit.
 	QuotaBytes *int64 `json:"quotaBytes,omitempty"`
-	// source is the snapshot that the place is to begin as a copy of; unset: it begins empty. It counts until the place is there for the first
-	// time (status.path), and for nothing after that.
+	// source is the snapshot that is copied into the new directory; unset: the directory starts empty. It has no effect
+	// once the directory exists (status.path).
 	Source *StorageSourceApplyConfiguration `json:"source,omitempty"`
 }
 

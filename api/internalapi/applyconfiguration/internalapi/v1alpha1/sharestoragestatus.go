@@ -14,21 +14,22 @@ import (
 //
 // ShareStorageStatus is what the steward reports.
 type ShareStorageStatusApplyConfiguration struct {
-	// conditions are Ready, and Removed once a deleted place is gone, or its account alone where the data is retained.
+	// conditions are Ready, and Removed once the directory, or with Retain only its account, is removed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation that the steward has carried out.
+	// observedGeneration is the generation that the steward has applied.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// path is the share's directory in the file system. Once it is set the place was there and may have data: the steward never makes
-	// it again, empty, if it is missed.
+	// path is the share's directory in the file system. Once it is set, the directory existed and may have data. The
+	// steward never makes it again if it is missing.
 	Path *string `json:"path,omitempty"`
-	// cloneBeginTime is when the steward was about to have the source copied, and had seen that nothing was in this place. What is found there
-	// without it is somebody else's, or an earlier share's, and is neither served nor removed.
+	// cloneBeginTime is when the steward was about to start the copy of the source, after it had checked that the
+	// directory did not exist. A directory that exists although cloneBeginTime is unset was made by others or for an
+	// earlier share, and is neither served nor removed.
 	CloneBeginTime *metav1.Time `json:"cloneBeginTime,omitempty"`
-	// user is the share's user, which can use nothing but that directory.
+	// user is the share's user, which can access only that directory.
 	User *string `json:"user,omitempty"`
-	// quotaBytes is the quota that the storage keeps the share to, in bytes; 0: none.
+	// quotaBytes is the quota that the storage enforces, in bytes; 0: none.
 	QuotaBytes *int64 `json:"quotaBytes,omitempty"`
-	// usedBytes is what the share holds, in bytes, at most some minutes ago.
+	// usedBytes is the size of the share's data, in bytes, at most a few minutes old.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
 }
 

@@ -16,14 +16,15 @@ import (
 // StewardApplyConfiguration represents a declarative configuration of the Steward type for use
 // with apply.
 //
-// Steward is what the steward of a FileServer is told, and what it says: the operator writes the spec, the steward the status. The steward
-// is the one program that has the credential with which places for shares are made in the storage (ShareStorage), and gives data servers
-// the keys that they need, in a Secret. It has the name of its FileServer. Users read it, and don't write it.
+// Steward is the configuration and state of a FileServer's steward: the operator writes the spec, the steward the
+// status. Only the steward has the credential for making the shares' directories in the storage (ShareStorage). It
+// gives data servers the keys that they need, in a Secret. The object has the name of its FileServer. Users may read it
+// and must not change it.
 type StewardApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the operator wants of the steward.
+	// spec is the desired state of the steward.
 	Spec *StewardSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what the steward reports.
 	Status *StewardStatusApplyConfiguration `json:"status,omitempty"`

@@ -7,19 +7,21 @@ package v1alpha1
 // StewardCephApplyConfiguration represents a declarative configuration of the StewardCeph type for use
 // with apply.
 //
-// StewardCeph is where in Ceph places are made, and how data servers learn of them.
+// StewardCeph is where in Ceph the steward makes directories, and how data servers get their keys.
 type StewardCephApplyConfiguration struct {
-	// monitors are addresses with ports.
+	// monitors are the addresses of the monitors with ports.
 	Monitors []string `json:"monitors,omitempty"`
-	// fsid is the cluster's identity.
+	// fsid is the ID of the cluster.
 	FSID *string `json:"fsid,omitempty"`
 	// fileSystem is the name of the Ceph file system.
 	FileSystem *string `json:"fileSystem,omitempty"`
-	// recoveryPool has the recovery records of data servers. For each DataServer the steward makes the user that may write its own.
+	// recoveryPool is the pool with the recovery records of data servers. For each DataServer the steward makes a user
+	// that may write its own records.
 	RecoveryPool *string `json:"recoveryPool,omitempty"`
-	// provisioningSecretName is the Secret with the credential, which the steward's pod mounts: for messages.
+	// provisioningSecretName is the Secret with the credential, which the steward's pod mounts. It is here for
+	// messages.
 	ProvisioningSecretName *string `json:"provisioningSecretName,omitempty"`
-	// sharesSecretName is the Secret that the steward writes and data servers mount. The operator makes it, empty.
+	// sharesSecretName is the Secret that the steward writes and data servers mount. The operator creates it empty.
 	SharesSecretName *string `json:"sharesSecretName,omitempty"`
 }
 

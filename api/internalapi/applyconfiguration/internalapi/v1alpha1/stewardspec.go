@@ -7,14 +7,14 @@ package v1alpha1
 // StewardSpecApplyConfiguration represents a declarative configuration of the StewardSpec type for use
 // with apply.
 //
-// StewardSpec is what the operator wants of a steward.
+// StewardSpec is the desired state of a steward.
 type StewardSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which was its UID before there were identities: what the
-	// steward makes has it in its name.
+	// fileServerUID is the FileServer's storage identity (v1alpha1.StorageIdentity), which is part of the names of
+	// everything that the steward makes. Before there were storage identities it was the UID.
 	FileServerUID *string `json:"fileServerUID,omitempty"`
-	// ceph is the Ceph file system that places are made in.
+	// ceph is the Ceph file system in which the steward makes directories.
 	Ceph *StewardCephApplyConfiguration `json:"ceph,omitempty"`
 }
 

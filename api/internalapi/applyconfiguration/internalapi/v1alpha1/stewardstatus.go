@@ -13,12 +13,14 @@ import (
 //
 // StewardStatus is what the steward reports.
 type StewardStatusApplyConfiguration struct {
-	// conditions are Ready: Ceph takes the credential, is the cluster that is meant, and data servers have been given what they need.
+	// conditions are Ready: Ceph accepts the credential, the cluster is the right one, and data servers have what they
+	// need.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// observedGeneration is the generation that the steward works by.
+	// observedGeneration is the generation that the steward uses.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// secretRevision changes whenever the steward has written the Secret that data servers mount. The operator writes it on their pods,
-	// which has kubelets bring the Secret at once. It is not made from what is in the Secret.
+	// secretRevision changes when the steward writes the Secret that data servers mount. The operator copies it to an
+	// annotation of their pods, which makes kubelets update the mounted Secret at once. It is not derived from the
+	// content of the Secret.
 	SecretRevision *string `json:"secretRevision,omitempty"`
 }
 

@@ -9,9 +9,9 @@ package v1alpha1
 //
 // StorageSource is a snapshot of a share of the same FileServer.
 type StorageSourceApplyConfiguration struct {
-	// fileShareRef names the FileShare that it is of, which may be gone while the snapshot is there.
+	// fileShareRef names the FileShare of the snapshot. The FileShare may be deleted while the snapshot exists.
 	FileShareRef *FileShareReferenceApplyConfiguration `json:"fileShareRef,omitempty"`
-	// snapshotName is its name in the storage.
+	// snapshotName is the name of the snapshot in the storage.
 	SnapshotName *string `json:"snapshotName,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // UnreachableApplyConfiguration represents a declarative configuration of the Unreachable type for use
 // with apply.
 //
-// Unreachable tells since when a data server does not answer, and who asked.
+// Unreachable is since when a data server does not answer, and which namespace server found this.
 type UnreachableApplyConfiguration struct {
 	// sinceTime is when the first request without an answer was sent.
 	SinceTime *v1.Time `json:"sinceTime,omitempty"`

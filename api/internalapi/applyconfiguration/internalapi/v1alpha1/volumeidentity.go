@@ -7,7 +7,7 @@ package v1alpha1
 // VolumeIdentityApplyConfiguration represents a declarative configuration of the VolumeIdentity type for use
 // with apply.
 //
-// VolumeIdentity names a volume.
+// VolumeIdentity identifies a volume.
 type VolumeIdentityApplyConfiguration struct {
 	// index is the volume's number, from 0.
 	Index *int32 `json:"index,omitempty"`

@@ -7,16 +7,16 @@ package v1alpha1
 // VolumeUsageApplyConfiguration represents a declarative configuration of the VolumeUsage type for use
 // with apply.
 //
-// VolumeUsage tells how full a volume is.
+// VolumeUsage is the used space of a volume.
 type VolumeUsageApplyConfiguration struct {
 	// index is the volume's number, from 0.
 	Index *int32 `json:"index,omitempty"`
 	// totalBytes is the size of the file system in bytes.
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
-	// usedBytes is what is used of it in bytes, in steps of 1/64 of the size so that
-	// status does not change with every write.
+	// usedBytes is the used space in bytes, in steps of 1/64 of the size, so that the status does not change with every
+	// write.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
-	// sharedFileSystem says what else is on the volume's file system; unset if it is one of its own.
+	// sharedFileSystem is what else is on the volume's file system; unset if the volume has its own.
 	SharedFileSystem *string `json:"sharedFileSystem,omitempty"`
 }
 
