@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the documentation a static site in site/, by Debian's Hugo, and checks every link of it. With "look", headless
-# Chromium (Debian's) takes a picture of some pages, into .test-results/site.
+# Makes the documentation a static site in site/, by MkDocs with the theme Material, and checks every link of it. With "look",
+# headless Chromium (Debian's) takes pictures of some pages, wide and narrow, light and dark, into .test-results/site.
 #
 #   hack/site.sh
 #   hack/site.sh look
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
 
-# install PACKAGE...: those of Debian's that are missing; nothing but this script wants them.
+# install_missing PACKAGE...: installs those of Debian's packages that are missing; only this script needs them.
 install_missing() {
   local package missing=()
   for package in "$@"; do
@@ -24,16 +24,28 @@ install_missing() {
   DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
 }
 
-install_missing hugo
+# What is pinned is kept in a folder of its own in the cache.
+tools=$HOWDAH_CACHE/tools/mkdocs-$(sha256sum hack/site/requirements.txt | cut -c1-16)
+if [ ! -e "$tools/complete" ]; then
+  install_missing python3 python3-venv
+  echo "site: installing MkDocs and Material" >&2
+  rm -rf "$tools"
+  python3 -m venv "$tools"
+  "$tools/bin/pip" install --quiet --disable-pip-version-check --requirement hack/site/requirements.txt >&2
+  touch "$tools/complete"
+fi
+
 staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 echo "site: staging the pages" >&2
 go run ./hack/site stage "$staged"
-cp -r hack/site/config.toml hack/site/layouts "$staged"
-cp hack/site/static/* "$staged/static/"
-echo "site: hugo" >&2
+mkdir -p "$staged/content/assets"
+cp hack/site/assets/* "$staged/content/assets/"
+cp --parents docs/icon.svg "$staged/content"
+echo "site: MkDocs" >&2
 rm -rf site
-hugo --quiet --source "$staged" --destination "$PWD/site"
+# The theme announces its next version at each build; the variable turns that off.
+DISABLE_MKDOCS_2_WARNING=true "$tools/bin/mkdocs" build --quiet --strict --config-file "$staged/mkdocs.yml" --site-dir "$PWD/site"
 go run ./hack/site check site
 echo "site: open site/index.html" >&2
 
@@ -41,9 +53,13 @@ echo "site: open site/index.html" >&2
 install_missing chromium fonts-dejavu-core
 into=.test-results/site
 mkdir -p "$into"
-for page in index docs/index docs/start/quickstart docs/start/concepts docs/operate/sizing docs/start/comparison docs/reference/api; do
-  echo "site: a picture of $page" >&2
-  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1600 \
-    --screenshot="$into/${page//\//-}.png" "file://$PWD/site/$page.html" 2>/dev/null
+for page in index docs/index docs/start/cluster docs/start/concepts docs/kinds/fileshare docs/operate/sizing docs/reference/api; do
+  for look in 1300 400 1300-dark 400-dark; do
+    echo "site: $page, $look" >&2
+    options=()
+    [[ $look != *-dark ]] || options=(--blink-settings=preferredColorScheme=0)
+    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars "${options[@]}" --window-size="${look%-dark},1800" \
+      --screenshot="$into/${page//\//-}-$look.png" "file://$PWD/site/$page.html" 2>/dev/null
+  done
 done
 echo "site: pictures are in $into" >&2

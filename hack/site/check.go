@@ -15,6 +15,8 @@ import (
 var (
 	refers = regexp.MustCompile(`\s(?:href|src)="([^"]*)"`)
 	named  = regexp.MustCompile(`\s(?:id|name)="([^"]*)"`)
+	// loaded is what a browser would fetch from elsewhere by itself.
+	loaded = regexp.MustCompile(`<(?:script|img|iframe|link)\b[^>]*\s(?:src|href)="((?:https?:)?//[^"]*)"`)
 	shownC = regexp.MustCompile(`(?s)<pre.*?</pre>|<code.*?</code>`)
 )
 
@@ -42,6 +44,9 @@ func check(public string) (pages, links int, err error) {
 	}
 	var faults []error
 	for file, text := range texts {
+		for _, found := range loaded.FindAllStringSubmatch(text, -1) {
+			faults = append(faults, fmt.Errorf("%s: loads %s from elsewhere", file, found[1]))
+		}
 		for _, found := range refers.FindAllStringSubmatch(text, -1) {
 			links++
 			target, err := url.Parse(html.UnescapeString(found[1]))

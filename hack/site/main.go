@@ -1,7 +1,7 @@
-// Command site prepares the repository's Markdown for Hugo, and checks what Hugo made of it.
+// Command site prepares the repository's Markdown for MkDocs, and checks what MkDocs made of it.
 //
-//	site stage INTO     writes INTO/content and INTO/static
-//	site check PUBLIC   every link of every page leads to a page, a file or a heading
+//	site stage INTO     writes INTO/content and INTO/mkdocs.yml
+//	site check PUBLIC   every link of every page leads to a page, a file or a heading, and nothing is loaded from elsewhere
 package main
 
 import (

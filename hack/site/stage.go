@@ -20,6 +20,7 @@ type stager struct {
 	copied map[string]bool
 }
 
+// stage writes INTO/content, which has the pages with links and lists as MkDocs wants them, and INTO/mkdocs.yml.
 func stage(root, into string) error {
 	files, err := docs.Files(root)
 	if err != nil {
@@ -41,64 +42,85 @@ func stage(root, into string) error {
 			return err
 		}
 	}
-	return nil
+	return s.settings()
+}
+
+// settings writes mkdocs.yml: that of this folder, with the navigation.
+func (s *stager) settings() error {
+	base, err := os.ReadFile(filepath.Join(s.root, "hack", "site", "mkdocs.yml"))
+	if err != nil {
+		return err
+	}
+	contents, err := os.ReadFile(filepath.Join(s.root, "docs", "README.md"))
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(s.into, "mkdocs.yml"), string(base)+"docs_dir: content\n"+s.navigation(string(contents)))
 }
 
 var (
 	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	marker = regexp.MustCompile(`(?m)^(\s*)<!-- (run by|not run): (.*?) -->$`)
-	blocks = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	marker = regexp.MustCompile(`^(\s*)<!-- (run by|not run): (.*?) -->$`)
+	fenced = regexp.MustCompile("^\\s*(```+|~~~+)")
+	titled = regexp.MustCompile(`^(#{1,6}) +(.*)$`)
 )
 
-// page writes one, with links as they are on the site. What is said of who runs its commands is to be seen there.
+// page writes one, with its front matter, links and headings as they are on the site.
 func (s *stager) page(file string) error {
 	text, err := os.ReadFile(filepath.Join(s.root, file))
 	if err != nil {
 		return err
 	}
 	var out strings.Builder
-	title := s.pages[file].Title
-	// Said for each page: Hugo would write the names in small letters, and a folder's own page beside the folder.
-	url := strings.TrimSuffix(file, ".md")
-	if path.Base(file) == "README.md" {
-		url = path.Join(path.Dir(file), "index")
-	}
-	out.WriteString(frontMatter(strings.ReplaceAll(title, "`", ""), url))
-	rest := string(text)
-	for rest != "" {
-		prose, block := rest, ""
-		if at := blocks.FindStringIndex(rest); at != nil {
-			prose, block = rest[:at[0]], rest[at[0]:at[1]]
+	fmt.Fprintf(&out, "---\ntitle: %q\n---\n", s.title(file))
+	anchors := map[string]bool{}
+	inFence := false
+	for line := range strings.SplitSeq(indented(string(text)), "\n") {
+		switch {
+		case fenced.MatchString(line):
+			inFence = !inFence
+		case inFence:
+		case marker.MatchString(line):
+			line = whoRuns(line)
+		default:
+			line = link.ReplaceAllStringFunc(line, func(found string) string { return "](" + s.target(file, found[2:len(found)-1]) + ")" })
+			line = withAnchor(line, anchors)
 		}
-		rest = rest[len(prose)+len(block):]
-		prose = marker.ReplaceAllStringFunc(prose, said)
-		prose = link.ReplaceAllStringFunc(prose, func(found string) string { return "](" + s.target(file, found[2:len(found)-1]) + ")" })
-		out.WriteString(prose + block)
+		out.WriteString(line + "\n")
 	}
-	return write(filepath.Join(s.into, "content", filepath.FromSlash(contentOf(file))), out.String())
+	return write(filepath.Join(s.into, "content", filepath.FromSlash(file)), out.String())
 }
 
-// frontMatter is what Hugo is told of a page. up leads to the site's root.
-func frontMatter(title, url string) string {
-	return fmt.Sprintf("---\ntitle: %q\nurl: /%s.html\nup: %q\n---\n", title, url, strings.Repeat("../", strings.Count(url, "/")))
+// title is a page's first heading, without marks.
+func (s *stager) title(file string) string {
+	return strings.NewReplacer("`", "", "*", "").Replace(s.pages[file].Title)
 }
 
-// said is what a reader sees of the comment before commands. An empty line ends it: HTML goes on until there is one.
-func said(comment string) string {
+// withAnchor gives a heading the anchor that GitHub gives it.
+func withAnchor(line string, taken map[string]bool) string {
+	found := titled.FindStringSubmatch(line)
+	if found == nil {
+		return line
+	}
+	slug := docs.Slug(found[2])
+	unique := slug
+	for i := 1; taken[unique]; i++ {
+		unique = fmt.Sprintf("%s-%d", slug, i)
+	}
+	taken[unique] = true
+	return fmt.Sprintf("%s { #%s }", line, unique)
+}
+
+// whoRuns is what a reader sees of the comment before commands.
+func whoRuns(comment string) string {
 	parts := marker.FindStringSubmatch(comment)
+	text := "Not run by a test: " + parts[3]
 	if parts[2] == "run by" {
 		by, _, _ := strings.Cut(parts[3], " (")
-		return parts[1] + `<p class="ran">Run by ` + html.EscapeString(by) + "</p>\n"
+		text = "Run by " + by
 	}
-	return parts[1] + `<p class="ran">Not run by a test: ` + html.EscapeString(parts[3]) + "</p>\n"
-}
-
-// contentOf is where Hugo wants a page: a folder's own is _index.md.
-func contentOf(file string) string {
-	if path.Base(file) == "README.md" {
-		return path.Join(path.Dir(file), "_index.md")
-	}
-	return file
+	text = strings.NewReplacer("_", `\_`, "*", `\*`).Replace(html.EscapeString(text))
+	return parts[1] + text + "\n" + parts[1] + "{: .ran }\n"
 }
 
 // target is a link of a page of the repository, as it is on the site.
@@ -112,22 +134,18 @@ func (s *stager) target(file, target string) string {
 	}
 	to := path.Join(path.Dir(file), name)
 	if _, isPage := s.pages[to]; isPage {
-		page := strings.TrimSuffix(name, ".md") + ".html"
-		if path.Base(to) == "README.md" {
-			page = path.Join(path.Dir(name), "index.html")
-		}
-		return page + anchor
+		return name + anchor
 	}
 	info, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(to)))
 	if err != nil {
-		return target // The check says so.
+		return target // The check of the site reports it.
 	}
 	if _, hasPage := s.pages[path.Join(to, "README.md")]; info.IsDir() && hasPage {
-		return path.Join(name, "index.html")
+		return path.Join(name, "README.md")
 	}
 	s.copied[to] = true
 	if info.IsDir() {
-		return path.Join(name, "files.html")
+		return path.Join(name, "files.md")
 	}
 	return shown(name)
 }
@@ -153,21 +171,21 @@ func (s *stager) copy(file string) error {
 		if err != nil {
 			return err
 		}
-		return write(filepath.Join(s.into, "static", filepath.FromSlash(shown(file))), string(text))
+		return write(filepath.Join(s.into, "content", filepath.FromSlash(shown(file))), string(text))
 	}
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
-	list := frontMatter(file, file+"/files") + "# " + file + "\n\n"
+	list := fmt.Sprintf("---\ntitle: %q\n---\n# %s\n\n", file, file)
 	for _, entry := range entries {
 		name := entry.Name()
 		below := path.Join(file, name)
-		switch _, isPage := s.pages[below]; {
+		switch page, isPage := s.pages[below]; {
 		case isPage:
-			list += fmt.Sprintf("- [%s](%s)\n", name, strings.TrimSuffix(name, ".md")+".html")
+			list += fmt.Sprintf("- [%s](%s)\n", page.Title, name)
 		case entry.IsDir():
-			list += fmt.Sprintf("- [%s/](%s/files.html)\n", name, name)
+			list += fmt.Sprintf("- [%s/](%s/files.md)\n", name, name)
 		default:
 			list += fmt.Sprintf("- [%s](%s)\n", name, shown(name))
 		}
