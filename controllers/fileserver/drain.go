@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -142,22 +143,12 @@ func (o *observed) drainCondition(replicas int32, homeless int) *metav1.Conditio
 	return &condition
 }
 
-// soonest is the smallest of the durations that are not 0.
-func soonest(durations ...time.Duration) (least time.Duration) {
-	for _, d := range durations {
-		if d > 0 && (least == 0 || d < least) {
-			least = d
-		}
-	}
-	return least
-}
-
 // drainAgain is when the next data server may be idle though nothing happens; 0 if none waits.
 func (o *observed) drainAgain(replicas int32) time.Duration {
 	var first time.Duration
 	for _, name := range o.toBeIdle(replicas) {
 		if drain := o.drainOf(name); drain.State == v1alpha1.DrainWaiting {
-			first = soonest(first, o.drainLeft(name, drain.EmptySinceTime.Time))
+			first = requeue.Soonest(first, o.drainLeft(name, drain.EmptySinceTime.Time))
 		}
 	}
 	return first

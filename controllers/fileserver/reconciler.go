@@ -22,6 +22,8 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/requeue"
+	"github.com/howdah/howdah/controllers/watched"
 )
 
 // FieldManager is the name that this controller applies under.
@@ -72,7 +74,7 @@ type Reconciler struct {
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *desired.NetworkPolicies
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
-	WatchNamespaces []string
+	WatchNamespaces watched.Namespaces
 
 	keys    keys
 	doors   *namespaceServers
@@ -119,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result.RequeueAfter = lostKeysAfter
 	}
 	if err == nil && !paused {
-		result.RequeueAfter = soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), d.storage.Again)
+		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), d.storage.Again)
 	}
 	return result, err
 }

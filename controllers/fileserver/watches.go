@@ -33,6 +33,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/foreign"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -85,7 +86,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(source.Channel(r.foreign.Changed, handler.EnqueueRequestsFromMapFunc(r.inNamespace))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+			RateLimiter:             requeue.RateLimiter(),
 		}).
 		Complete(r)
 }

@@ -10,6 +10,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -74,9 +75,9 @@ func decide(o *observed) decision {
 		d.claim = claimPlan{waiting: &finding{v1alpha1.ReasonProgressing, "waiting for the share to have all that its source has"}}
 	}
 	_, failsIn := failsFor(o)
-	d.again = soonest(stragglersIn(o), restartIn(o), failsIn)
+	d.again = requeue.Soonest(stragglersIn(o), restartIn(o), failsIn)
 	if o.grant.Directories != nil || o.grant.AccessNetworks != nil {
-		d.again = soonest(d.again, lookForRoom)
+		d.again = requeue.Soonest(d.again, lookForRoom)
 	}
 	return d
 }
@@ -188,17 +189,6 @@ func wait(number string, wanted *int32) string {
 		return number
 	}
 	return "all data servers known: " + number + " so far"
-}
-
-// soonest is the smallest of the durations that are not 0.
-func soonest(durations ...time.Duration) time.Duration {
-	least := time.Duration(0)
-	for _, duration := range durations {
-		if duration > 0 && (least == 0 || duration < least) {
-			least = duration
-		}
-	}
-	return least
 }
 
 func plural(n int, noun string) string {

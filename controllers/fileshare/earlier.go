@@ -12,6 +12,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -25,9 +26,9 @@ func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
 	}
 	namespace := &corev1.Namespace{}
 	key := types.NamespacedName{Name: o.share.Namespace}
-	found, err := get(ctx, r.Client, key, namespace)
+	found, err := lookup.Object(ctx, r.Client, key, namespace)
 	if err == nil && !found {
-		found, err = get(ctx, r.Live, key, namespace) // A new one that the cache lacks yet.
+		found, err = lookup.Object(ctx, r.Live, key, namespace) // A new one that the cache lacks yet.
 	}
 	if found {
 		o.namespaceUID = string(namespace.UID)

@@ -22,6 +22,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -138,7 +139,7 @@ func (r *Reconciler) hasUnseenExports(ctx context.Context, o *observed) (bool, e
 			continue
 		}
 		key := types.NamespacedName{Namespace: o.namespace(), Name: naming.ShareExport(o.key(), name)}
-		if found, err := get(ctx, r.Live, key, &internalv1.ShareExport{}); err != nil || found {
+		if found, err := lookup.Object(ctx, r.Live, key, &internalv1.ShareExport{}); err != nil || found {
 			return found, err
 		}
 	}
@@ -225,7 +226,7 @@ func (r *Reconciler) isFinished(ctx context.Context, export *internalv1.ShareExp
 		// A share that is deleted with its data may have said so after the export was gone.
 		return export.Status.ObservedGeneration != nil && *export.Status.ObservedGeneration == export.Generation, nil
 	}
-	exists, err := get(ctx, r.Client, types.NamespacedName{Namespace: export.Namespace, Name: export.Spec.DataServerRef.Name}, &internalv1.DataServer{})
+	exists, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: export.Namespace, Name: export.Spec.DataServerRef.Name}, &internalv1.DataServer{})
 	if err != nil || exists || export.Spec.DataPolicy != internalv1.DataDelete {
 		return err == nil && !exists, err
 	}

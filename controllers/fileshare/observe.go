@@ -3,11 +3,9 @@ package fileshare
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -80,7 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 			o.storage = storage
 		}
 	}
-	if o.unwatched = !r.watches(o.namespace()); !o.unwatched {
+	if o.unwatched = !r.WatchNamespaces.Include(o.namespace()); !o.unwatched {
 		for _, read := range []func(context.Context, *observed) error{
 			r.observeNamespace, r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource, r.observeLimits,
 		} {
@@ -92,15 +91,10 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 	return o, r.observeVolume(ctx, o)
 }
 
-// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
-func (r *Reconciler) watches(kubeNamespace string) bool {
-	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
-}
-
 // observeFileServer reads the FileServer and whether it allows the share.
 func (r *Reconciler) observeFileServer(ctx context.Context, o *observed) error {
 	fileServer := &v1alpha1.FileServer{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.share.Spec.FileServerRef.Name}, fileServer)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.share.Spec.FileServerRef.Name}, fileServer)
 	if err != nil || !found {
 		return err
 	}
@@ -109,7 +103,7 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed) error {
 		return nil
 	}
 	attachment := &internalv1.ShareAttachment{}
-	if found, err = get(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.key()}, attachment); err != nil {
+	if found, err = lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: o.namespace(), Name: o.key()}, attachment); err != nil {
 		return err
 	} else if found {
 		o.attachment = attachment
@@ -123,10 +117,10 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed) error {
 func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer, kubeNamespace string) (bool, error) {
 	namespace := &corev1.Namespace{}
 	if allowed := fileServer.Spec.AllowedNamespaces; allowed != nil && allowed.From == v1alpha1.NamespacesFromSelector {
-		found, err := get(ctx, r.Client, types.NamespacedName{Name: kubeNamespace}, namespace)
+		found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: kubeNamespace}, namespace)
 		if err == nil && !found {
 			// A new one that the cache lacks yet. It must be certain: shares of a namespace that is not allowed are not served.
-			_, err = get(ctx, r.Live, types.NamespacedName{Name: kubeNamespace}, namespace)
+			_, err = lookup.Object(ctx, r.Live, types.NamespacedName{Name: kubeNamespace}, namespace)
 		}
 		if err != nil {
 			return false, err
@@ -218,7 +212,7 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 		return nil // A volume or a claim that may have its name is none of the share's.
 	}
 	volume := &corev1.PersistentVolume{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
 	if err != nil {
 		return err
 	}
@@ -227,13 +221,13 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	key := types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}
-	found, err = get(ctx, r.Client, key, claim)
+	found, err = lookup.Object(ctx, r.Client, key, claim)
 	if err != nil {
 		return err
 	}
 	if !found {
 		// The cache has only what is ours, and lags: that there is no claim must be certain.
-		found, err = get(ctx, r.Live, key, claim)
+		found, err = lookup.Object(ctx, r.Live, key, claim)
 		if err != nil {
 			return err
 		}
@@ -242,16 +236,4 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 		o.claim = claim
 	}
 	return nil
-}
-
-// get reads an object and tells whether it is there.
-func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
-	err := reader.Get(ctx, key, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
-	}
-	return true, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -43,7 +44,7 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	if len(orphans)+len(unmade) == 0 {
 		return nil
 	}
-	if found, err := get(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
+	if found, err := lookup.Object(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
 		return err
 	}
 	for i := range attachments.Items {

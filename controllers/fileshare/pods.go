@@ -13,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -33,7 +34,7 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 	}
 	key := types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}
 	claim := &corev1.PersistentVolumeClaim{}
-	found, err := get(ctx, r.Live, key, claim)
+	found, err := lookup.Object(ctx, r.Live, key, claim)
 	if err != nil || !found || !metav1.IsControlledBy(claim, o.share) {
 		return "", err
 	}
@@ -41,7 +42,7 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 		if err := r.deleteAsSeen(ctx, claim); err != nil {
 			return "", err
 		}
-		if found, err = get(ctx, r.Live, key, claim); err != nil || !found {
+		if found, err = lookup.Object(ctx, r.Live, key, claim); err != nil || !found {
 			return "", err
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/lookup"
+	"github.com/howdah/howdah/controllers/requeue"
+	"github.com/howdah/howdah/controllers/watched"
 )
 
 // FieldManager is the field manager of what the controller applies.
@@ -32,7 +35,7 @@ type Reconciler struct {
 	// Events takes what the user should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
-	WatchNamespaces []string
+	WatchNamespaces watched.Namespaces
 
 	// ledger needs nothing to begin with.
 	ledger ledger
@@ -66,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return apply.Outcome(err)
 	}
 	share := &v1alpha1.FileShare{}
-	if found, err := get(ctx, r.Client, request.NamespacedName, share); err != nil {
+	if found, err := lookup.Object(ctx, r.Client, request.NamespacedName, share); err != nil {
 		return ctrl.Result{}, err
 	} else if !found {
 		r.ledger.forget(request.NamespacedName)
@@ -107,7 +110,7 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 	}
 	if _, taken := apply.IsNameTaken(out.claim); taken {
 		// Nobody tells when the name is free: the object in the way is not ours to watch.
-		again = soonest(again, retryTaken)
+		again = requeue.Soonest(again, retryTaken)
 	}
 	if err := errors.Join(out.attachment, out.storage, out.directories, out.exports, untaken(out.claim)); err != nil {
 		return apply.Outcome(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -61,7 +62,7 @@ func (r *Reconciler) observeSource(ctx context.Context, o *observed) error {
 	}
 	name := o.share.Spec.Source.SnapshotRef.Name
 	snapshot := &v1alpha1.FileShareSnapshot{}
-	if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: name}, snapshot); err != nil || !found {
+	if found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: name}, snapshot); err != nil || !found {
 		return err
 	}
 	o.source.snapshot = snapshot
@@ -73,7 +74,7 @@ func (r *Reconciler) observeSource(ctx context.Context, o *observed) error {
 		o.source.stored = &stored.Items[0]
 	}
 	of := &v1alpha1.FileShare{}
-	if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: snapshot.Spec.FileShareRef.Name}, of); err != nil {
+	if found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: o.share.Namespace, Name: snapshot.Spec.FileShareRef.Name}, of); err != nil {
 		return err
 	} else if found {
 		o.source.of = of

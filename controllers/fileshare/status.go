@@ -15,6 +15,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -218,7 +219,7 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 func restartIn(o *observed) time.Duration {
 	var first time.Duration
 	for i := range o.dataServers {
-		first = soonest(first, fleet.Observe(&o.dataServers[i], fleet.PodUnknown).RestartLeft(o.now))
+		first = requeue.Soonest(first, fleet.Observe(&o.dataServers[i], fleet.PodUnknown).RestartLeft(o.now))
 	}
 	return first
 }
@@ -281,7 +282,7 @@ func stragglersIn(o *observed) time.Duration {
 	var first time.Duration
 	for _, directory := range o.directories {
 		if directory.State() == internalv1.DirectoryCreating || directory.State() == internalv1.DirectoryRenaming {
-			first = soonest(first, inFlightFor(o, directory))
+			first = requeue.Soonest(first, inFlightFor(o, directory))
 		}
 	}
 	return first

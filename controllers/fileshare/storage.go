@@ -16,6 +16,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -102,7 +103,7 @@ func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting strin
 		// The cache may lag behind the making of it.
 		unseen := &internalv1.ShareStorage{}
 		key := types.NamespacedName{Namespace: o.namespace(), Name: naming.ShareStorage(o.key(), o.fileServer.Name)}
-		if found, err := get(ctx, r.Live, key, unseen); err != nil || !found {
+		if found, err := lookup.Object(ctx, r.Live, key, unseen); err != nil || !found {
 			return "", err
 		}
 		o.storage = unseen
@@ -162,10 +163,10 @@ func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.
 	}
 	key := types.NamespacedName{Namespace: storage.Namespace, Name: storage.Spec.FileServerRef.Name}
 	fileServer := &v1alpha1.FileServer{}
-	if exists, err := get(ctx, r.Client, key, fileServer); err != nil || !exists || fileServer.DeletionTimestamp == nil {
+	if exists, err := lookup.Object(ctx, r.Client, key, fileServer); err != nil || !exists || fileServer.DeletionTimestamp == nil {
 		return err == nil && !exists, err
 	}
-	exists, err := get(ctx, r.Client, key, &internalv1.Steward{})
+	exists, err := lookup.Object(ctx, r.Client, key, &internalv1.Steward{})
 	return err == nil && !exists, err
 }
 

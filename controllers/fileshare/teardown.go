@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -201,7 +202,7 @@ func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error
 		return false, fmt.Errorf("deleting the ready-made volume: %w", err)
 	}
 	volume := &corev1.PersistentVolume{}
-	found, err := get(ctx, r.Live, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
+	found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
 	if err != nil || !found {
 		return false, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -56,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+			RateLimiter:             requeue.RateLimiter(),
 		}).
 		Complete(r)
 }
@@ -158,7 +159,7 @@ func (r *Reconciler) ofAttachment(ctx context.Context, object client.Object) []r
 // sharesOfNamespace are those that its labels may allow or forbid.
 func (r *Reconciler) sharesOfNamespace(ctx context.Context, object client.Object) []reconcile.Request {
 	var shares v1alpha1.FileShareList
-	if !r.watches(object.GetName()) {
+	if !r.WatchNamespaces.Include(object.GetName()) {
 		return nil
 	}
 	if err := r.Client.List(ctx, &shares, client.InNamespace(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {

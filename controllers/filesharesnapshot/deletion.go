@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 )
 
 // retryRemoval is when to look whether the FileServer is gone, of which nobody tells.
@@ -75,7 +76,7 @@ func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) e
 func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, stored *internalv1.ShareSnapshot) (bool, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}
 	fileServer := &v1alpha1.FileServer{}
-	if found, err := get(ctx, r.Live, key, fileServer); err != nil || found && v1alpha1.StorageIdentity(fileServer) == stored.Spec.FileServerUID {
+	if found, err := lookup.Object(ctx, r.Live, key, fileServer); err != nil || found && v1alpha1.StorageIdentity(fileServer) == stored.Spec.FileServerUID {
 		return false, err // One of the same name and another identity has nothing to do with what this one had in the storage.
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, stored.DeepCopy(), v1alpha1.StoredSnapshotFinalizer)

@@ -3,16 +3,14 @@ package filesharesnapshot
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -30,14 +28,14 @@ type observed struct {
 func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot) (*observed, error) {
 	o := &observed{now: r.Clock.Now(), snapshot: snapshot}
 	share := &v1alpha1.FileShare{}
-	if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Spec.FileShareRef.Name}, share); err != nil {
+	if found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Spec.FileShareRef.Name}, share); err != nil {
 		return nil, err
 	} else if found {
 		o.share = share
 	}
-	if o.share != nil && r.watches(naming.ServerNamespace(share)) {
+	if o.share != nil && r.WatchNamespaces.Include(naming.ServerNamespace(share)) {
 		fileServer := &v1alpha1.FileServer{}
-		if found, err := get(ctx, r.Client, types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: share.Spec.FileServerRef.Name}, fileServer); err != nil {
+		if found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: share.Spec.FileServerRef.Name}, fileServer); err != nil {
 			return nil, err
 		} else if found {
 			o.fileServer = fileServer
@@ -58,30 +56,13 @@ func (r *Reconciler) stored(ctx context.Context, snapshot *v1alpha1.FileShareSna
 	if len(list.Items) > 0 {
 		return &list.Items[0], nil
 	}
-	if share == nil || !r.watches(naming.ServerNamespace(share)) {
+	if share == nil || !r.WatchNamespaces.Include(naming.ServerNamespace(share)) {
 		return nil, nil
 	}
 	stored := &internalv1.ShareSnapshot{}
 	key := types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: naming.ShareSnapshot(naming.KeyOf(share), snapshot.Name)}
-	if found, err := get(ctx, r.Live, key, stored); err != nil || !found {
+	if found, err := lookup.Object(ctx, r.Live, key, stored); err != nil || !found {
 		return nil, err
 	}
 	return stored, nil
-}
-
-// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
-func (r *Reconciler) watches(kubeNamespace string) bool {
-	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
-}
-
-// get reads an object and tells whether it is there.
-func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
-	err := reader.Get(ctx, key, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
-	}
-	return true, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/watched"
 )
 
 // FieldManager is the name of the controller among writers and in events.
@@ -28,7 +29,7 @@ type Reconciler struct {
 	// Events takes what the user should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
-	WatchNamespaces []string
+	WatchNamespaces watched.Namespaces
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshots,verbs=get;list;watch;patch

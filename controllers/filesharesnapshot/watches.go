@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +20,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/requeue"
 )
 
 // maxBackoff keeps a fault that a user has mended from being noticed minutes later.
@@ -34,7 +34,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(ofStored)).
 		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare)).
 		WithOptions(controller.Options{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+			RateLimiter: requeue.RateLimiter(),
 		}).
 		Complete(r)
 }

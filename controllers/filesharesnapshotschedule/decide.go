@@ -50,7 +50,7 @@ func decide(o *observed) decision {
 	if d.ready = obstacle(o); d.ready.Type == "" {
 		d.plan(o, when)
 	}
-	d.again = soonest(o.now, d.next, expiry)
+	d.again = untilNext(o.now, d.next, expiry)
 	return d
 }
 
@@ -132,8 +132,8 @@ func asTime(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.Truncate(time.Second)}
 }
 
-// soonest is how long it is to the first of some times, and not more than the longest.
-func soonest(now time.Time, times ...time.Time) time.Duration {
+// untilNext returns the time to the first of some times, at most longest.
+func untilNext(now time.Time, times ...time.Time) time.Duration {
 	in := longest
 	for _, t := range times {
 		if !t.IsZero() {

@@ -13,6 +13,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -45,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, schedule *v1alpha1.FileShareSn
 		}
 	}
 	share := &v1alpha1.FileShare{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: schedule.Namespace, Name: schedule.Spec.FileShareRef.Name}, share)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: schedule.Namespace, Name: schedule.Spec.FileShareRef.Name}, share)
 	if err != nil || !found {
 		return o, err
 	}
@@ -56,7 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, schedule *v1alpha1.FileShareSn
 		return o, nil
 	}
 	fileServer := &v1alpha1.FileServer{}
-	found, err = get(ctx, r.Client, types.NamespacedName{Namespace: server, Name: share.Spec.FileServerRef.Name}, fileServer)
+	found, err = lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: server, Name: share.Spec.FileServerRef.Name}, fileServer)
 	if found {
 		o.refusal = backend.Of(fileServer).SnapshotRefusal(fileServer)
 	}

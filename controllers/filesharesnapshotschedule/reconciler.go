@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/watched"
 )
 
 // FieldManager is the name of the controller among writers and in events.
@@ -30,7 +30,7 @@ type Reconciler struct {
 	// Events takes what the user should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
-	WatchNamespaces []string
+	WatchNamespaces watched.Namespaces
 
 	removals removals
 }
@@ -111,16 +111,4 @@ func (r *Reconciler) removeExpired(ctx context.Context, o *observed, snapshots [
 		}
 	}
 	return nil
-}
-
-// get reads an object and tells whether it is there.
-func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
-	err := reader.Get(ctx, key, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
-	}
-	return true, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/controllers/lookup"
 )
 
 // observe reads all there is of the claim whose volume has a name.
@@ -34,7 +34,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*observed, error
 
 func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string) error {
 	volume := &corev1.PersistentVolume{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Name: name}, volume)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: name}, volume)
 	if err != nil || !found {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string)
 			return nil
 		}
 		claim := &corev1.PersistentVolumeClaim{}
-		found, err := get(ctx, r.Claims, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		found, err := lookup.Object(ctx, r.Claims, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string)
 
 func (r *Reconciler) observeClass(ctx context.Context, o *observed) error {
 	class := &storagev1.StorageClass{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Name: classOf(o.claim)}, class)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: classOf(o.claim)}, class)
 	if err != nil || !found {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 		return nil
 	case o.volume != nil:
 		namespace, _, _ = shareOf(o.volume)
-		o.unwatched = !r.watches(namespace)
+		o.unwatched = !r.WatchNamespaces.Include(namespace)
 	case o.claim == nil:
 		var shares v1alpha1.FileShareList
 		if err := r.Client.List(ctx, &shares, index.OfVolume(name)); err != nil {
@@ -107,7 +107,7 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 			return err
 		}
 	}
-	if namespace == "" || !r.watches(namespace) {
+	if namespace == "" || !r.WatchNamespaces.Include(namespace) {
 		return nil
 	}
 	inShare := o.volume == nil && o.class != nil && o.class.Parameters["fileShare"] != ""
@@ -115,7 +115,7 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 		name = o.class.Parameters["fileShare"]
 	}
 	share := &v1alpha1.FileShare{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, share)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, share)
 	if err == nil && !found && !inShare {
 		return r.observeSiblings(ctx, o)
 	}
@@ -177,11 +177,11 @@ func (r *Reconciler) observeLeftOver(ctx context.Context, o *observed, name stri
 
 // observeFileServer reads the FileServer that the class names, and what decides whether it allows the claim.
 func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNamespace string) error {
-	if o.unwatched = !r.watches(kubeNamespace); o.unwatched || kubeNamespace == "" {
+	if o.unwatched = !r.WatchNamespaces.Include(kubeNamespace); o.unwatched || kubeNamespace == "" {
 		return nil
 	}
 	fileServer := &v1alpha1.FileServer{}
-	found, err := get(ctx, r.Client, types.NamespacedName{Namespace: kubeNamespace, Name: o.class.Parameters["fileServer"]}, fileServer)
+	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: kubeNamespace, Name: o.class.Parameters["fileServer"]}, fileServer)
 	if err != nil || !found {
 		return err
 	}
@@ -190,9 +190,9 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNam
 		return nil
 	}
 	namespace := &corev1.Namespace{}
-	found, err = get(ctx, r.Client, types.NamespacedName{Name: o.claim.Namespace}, namespace)
+	found, err = lookup.Object(ctx, r.Client, types.NamespacedName{Name: o.claim.Namespace}, namespace)
 	if err == nil && !found {
-		_, err = get(ctx, r.Live, types.NamespacedName{Name: o.claim.Namespace}, namespace)
+		_, err = lookup.Object(ctx, r.Live, types.NamespacedName{Name: o.claim.Namespace}, namespace)
 	}
 	o.namespaceLabels = namespace.Labels
 	return err
@@ -204,7 +204,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 	switch d := decide(o); {
 	case (d.deleteShare || d.policy == v1alpha1.ReclaimDelete) && o.volume != nil:
 		volume := &corev1.PersistentVolume{}
-		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)
+		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: name}, volume)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 		o.volume = volume
 	case (d.deleteShare || d.removeDirectory) && o.volume == nil:
 		volume := &corev1.PersistentVolume{}
-		found, err := get(ctx, r.Live, types.NamespacedName{Name: name}, volume)
+		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: name}, volume)
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 		}
 		claim := &corev1.PersistentVolumeClaim{}
 		ref := madeFor(o)
-		found, err = get(ctx, r.Live, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		found, err = lookup.Object(ctx, r.Live, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 		if err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 	case d.dropVolume && o.share == nil:
 		namespace, _, _ := shareOf(o.volume)
 		share := &v1alpha1.FileShare{}
-		found, err := get(ctx, r.Live, types.NamespacedName{Namespace: namespace, Name: name}, share)
+		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Namespace: namespace, Name: name}, share)
 		if err != nil {
 			return err
 		}
@@ -244,23 +244,6 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 		}
 	}
 	return nil
-}
-
-// watches: the operator was told to look after a Kubernetes namespace. The cache has no answer for others.
-func (r *Reconciler) watches(kubeNamespace string) bool {
-	return len(r.WatchNamespaces) == 0 || slices.Contains(r.WatchNamespaces, kubeNamespace)
-}
-
-// get reads an object and tells whether it is there.
-func get(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.Object) (bool, error) {
-	err := reader.Get(ctx, key, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %T %s: %w", into, key, err)
-	}
-	return true, nil
 }
 
 // madeFor is the claim that what is left over was made for.

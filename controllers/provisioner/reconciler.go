@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
+	"github.com/howdah/howdah/controllers/watched"
 )
 
 // FieldManager is the name of the controller in events.
@@ -45,7 +46,7 @@ type Reconciler struct {
 	// Events takes what the claim's owner should hear of.
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
-	WatchNamespaces []string
+	WatchNamespaces watched.Namespaces
 
 	told    told
 	assumed assumed

@@ -2,12 +2,10 @@ package provisioner
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,11 +20,10 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/lookup"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/naming"
 )
-
-// maxBackoff keeps a fault that somebody has mended from being noticed minutes later.
-const maxBackoff = 30 * time.Second
 
 // SetupWithManager registers the controller and its watches, and has the manager run a cache of all claims.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
@@ -51,7 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Namespace{}, pending, builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, maxBackoff),
+			RateLimiter:             requeue.RateLimiter(),
 		}).
 		Complete(r)
 }
@@ -101,7 +98,7 @@ func (r *Reconciler) ofShare(ctx context.Context, object client.Object) []reconc
 	}
 	return r.pendingThat(ctx, func(claim *corev1.PersistentVolumeClaim) bool {
 		class := &storagev1.StorageClass{}
-		found, err := get(ctx, r.Client, types.NamespacedName{Name: classOf(claim)}, class)
+		found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: classOf(claim)}, class)
 		return err == nil && found && class.Parameters["fileShare"] == share.Name && class.Parameters["fileServerNamespace"] == share.Namespace
 	})
 }

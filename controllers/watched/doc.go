@@ -1,0 +1,3 @@
+// Package watched has which Kubernetes namespaces the operator watches. It decides nothing about objects, and must not import a
+// controller.
+package watched
