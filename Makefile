@@ -161,7 +161,7 @@ test-storage: packages ##+ Kubernetes' own storage tests on a StorageClass of Ho
 test-crash: packages ##+ Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
 	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
-	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/dataserver
+	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/dataserver/exporter
 
 .PHONY: test-busy
 test-busy: packages ##+ Unit and integration tests, three times, beside eight endless loops (STAGES=e2e for others)

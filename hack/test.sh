@@ -26,10 +26,10 @@ rm -f "$results"/*.json
 testrun=$(hack/tools/build.sh testrun) || exit 1
 
 # Which packages are integration tests is not a matter of folders: those that import envtest are, those of rules and
-# dashboards and of the chart, which need promtool, helm and kustomize, and the attacks on the real ganesha.
+# dashboards and of the chart, which need promtool, helm and kustomize, and those that run the real ganesha.
 integration_packages() {
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/test/(chart|hostile|monitoring)$" {print $1}'
+    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/(test/(chart|hostile|monitoring)|internal/dataserver)$" {print $1}'
 }
 unit_packages() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels -e /test/ceph -e /test/argocd -e /test/plugin |

@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -40,11 +41,11 @@ func squashHolds(t *testing.T) {
 	reserved := rule(v1alpha1.SquashNone)
 	reserved.SourcePorts = v1alpha1.SourcePortsReserved
 	squashed := []string{"root", "all"}
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = []internalv1.ShareExportSpec{
-			shareSpec("none", rule(v1alpha1.SquashNone)), shareSpec("root", rule(v1alpha1.SquashRoot)), shareSpec("all", rule(v1alpha1.SquashAll)),
-			shareSpec("readers", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, AccessType: v1alpha1.AccessReadOnly, Squash: v1alpha1.SquashNone}),
-			shareSpec("reserved", reserved), shareSpec("others", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}}),
+			dataservertest.ShareSpec("none", rule(v1alpha1.SquashNone)), dataservertest.ShareSpec("root", rule(v1alpha1.SquashRoot)), dataservertest.ShareSpec("all", rule(v1alpha1.SquashAll)),
+			dataservertest.ShareSpec("readers", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, AccessType: v1alpha1.AccessReadOnly, Squash: v1alpha1.SquashNone}),
+			dataservertest.ShareSpec("reserved", reserved), dataservertest.ShareSpec("others", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}}),
 		}
 	})
 	s.settle()
@@ -160,7 +161,7 @@ func nothingLeadsOut(t *testing.T) {
 	restart := func() {
 		s.stop()
 		s = boot(t, "moved", 1)
-		s.apply(func(spec *wanted) { spec.Exports = exports })
+		s.apply(func(spec *dataservertest.Wanted) { spec.Exports = exports })
 		s.settle()
 		w = dialReady(t, "moved "+w.t.Name(), "10.99.0.1:2049", 1)
 	}
@@ -184,7 +185,7 @@ func nothingLeadsOut(t *testing.T) {
 					operations := then(up(handle, steps), lookUpName("secret"))
 					w.mustAnswer(fmt.Sprintf("%s moved to %s, %d steps up", name, to, steps), user, operations,
 						nfsv4.NFS4ERR_STALE, nfsv4.NFS4ERR_NOENT)
-					if restarted && w.run(user, up(handle, steps)...) == nfsv4.NFS4_OK {
+					if restarted && w.Run(user, up(handle, steps)...) == nfsv4.NFS4_OK {
 						t.Errorf("%s moved to %s leads %d steps up after a restart", name, to, steps)
 					}
 				}
@@ -237,7 +238,7 @@ func sharesOfOthers(t *testing.T) {
 	w.mustAnswer("SECINFO of its own", user, []operation{putRoot(), secinfo("alpha")}, nfsv4.NFS4_OK)
 	w.mustAnswer("SECINFO_NO_NAME", user, then(lookUp("alpha"), raw(52, 0)), nfsv4.NFS4_OK)
 	w.mustAnswer("SECINFO_NO_NAME of the parent", user, then(lookUp("alpha", "0"), raw(52, 1)), nfsv4.NFS4_OK)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = slices.Clone(spec.Exports)
 		spec.Exports[1].Access = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.0/16", "10.98.0.1"}}}
 	})

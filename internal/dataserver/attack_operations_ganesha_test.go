@@ -15,6 +15,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
@@ -23,11 +24,11 @@ import (
 func exported(t *testing.T, name string) *dataServer {
 	t.Helper()
 	s := boot(t, name, 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = []internalv1.ShareExportSpec{
-			shareSpec("alpha", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, AccessType: v1alpha1.AccessReadWrite},
+			dataservertest.ShareSpec("alpha", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, AccessType: v1alpha1.AccessReadWrite},
 				v1alpha1.AccessRule{Clients: []string{"10.99.0.2"}, AccessType: v1alpha1.AccessReadOnly}),
-			shareSpec("hidden", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}}),
+			dataservertest.ShareSpec("hidden", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}}),
 		}
 	})
 	s.settle()
@@ -39,7 +40,7 @@ func exported(t *testing.T, name string) *dataServer {
 func graceIsOver(t *testing.T) {
 	t.Helper()
 	w := dialReady(t, "waits for grace to end", "10.99.0.1:2049", 1)
-	for w.run(user, then(lookUp("alpha", "0"), setMode(0o777))...) == nfsv4.NFS4ERR_GRACE {
+	for w.Run(user, then(lookUp("alpha", "0"), setMode(0o777))...) == nfsv4.NFS4ERR_GRACE {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
@@ -113,7 +114,7 @@ func withoutAHandle(t *testing.T) {
 		} {
 			w := dialReady(t, "wire "+what+address, address+":2049", 2)
 			w.mustAnswer(what+" without a handle", user, []operation{op}, nfsv4.NFS4ERR_NOFILEHANDLE, nfsv4.NFS4ERR_NOTSUPP)
-			if w.run(user, putRoot(), op) == nfsv4.NFS4_OK {
+			if w.Run(user, putRoot(), op) == nfsv4.NFS4_OK {
 				t.Errorf("%s on the root of everything works", what)
 			}
 		}
@@ -243,7 +244,7 @@ func busySlots(t *testing.T) {
 	putOff := 0
 	for try := 0; try < 40 && putOff == 0; try++ {
 		records := slowAndNext(w, slow)
-		mustWork(t, "set a deadline", w.connection.SetDeadline(time.Now().Add(patience)))
+		mustWork(t, "set a deadline", w.connection.SetDeadline(time.Now().Add(timeout)))
 		_, err := w.connection.Write(records)
 		mustWork(t, "send", err)
 		for range 2 {

@@ -55,7 +55,7 @@ func statesOfAnotherType(t *testing.T) {
 			// Whatever else: nothing may end the process, and what is right still works.
 			for what, op := range takes(states[kind]) {
 				if what != "CLOSE" && what != "FREE_STATEID" {
-					w.run(user, then(here, op)...)
+					w.Run(user, then(here, op)...)
 				}
 			}
 			w.mustAnswer("CLOSE", user, then(here, takes(states["open"])["CLOSE"]), nfsv4.NFS4_OK)

@@ -13,6 +13,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -52,7 +53,7 @@ func nothingHoldsAThread(t *testing.T) {
 			"SECINFO": then(directory, &nfsv4.NfsArgop4_OP_SECINFO{Opsecinfo: nfsv4.Secinfo4args{Name: name}}),
 		} {
 			began := time.Now()
-			if !answersWithin(t, 10*time.Second, func() { w.run(user, operations...) }) {
+			if !answersWithin(t, 10*time.Second, func() { w.Run(user, operations...) }) {
 				t.Fatalf("%s of %s holds a thread", what, name)
 			}
 			if took := time.Since(began); took > time.Second {
@@ -85,7 +86,7 @@ func manyOnAFIFO(t *testing.T) {
 	fifo := lookUp("alpha", "0", "fifo")
 	for i := range workers {
 		w := dialWireAs(t, fmt.Sprintf("many %d", i/8), "10.99.0.1:2049", 2)
-		asking.Go(func() { w.run(user, then(fifo, raw(opListXattrs, uint64(0), 4096))...) })
+		asking.Go(func() { w.Run(user, then(fifo, raw(opListXattrs, uint64(0), 4096))...) })
 	}
 	began := time.Now()
 	if err := client.Null(t.Context(), "10.99.0.2:2049"); err != nil || time.Since(began) > time.Second {
@@ -146,7 +147,7 @@ func socketsLeadNowhere(t *testing.T) {
 	exports := s.want.Exports
 	s.stop()
 	s = boot(t, "sockets", 1)
-	s.apply(func(spec *wanted) { spec.Exports = exports })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = exports })
 	s.settle()
 	seen, err := s.from("10.99.0.1").StatHandle(t.Context(), user, handle)
 	mustWork(t, "attributes by the handle", err)
@@ -178,16 +179,16 @@ func slowOperationsAreNamed(t *testing.T) {
 		data := string(make([]byte, 60_000))
 		writing.Go(func() {
 			for ctx.Err() == nil {
-				w.run(user, then(lookUp("alpha", "0", "file"), write(anonymous, data))...)
+				w.Run(user, then(lookUp("alpha", "0", "file"), write(anonymous, data))...)
 			}
 		})
 	}
-	s.await("a slow operation to be named", func(told) bool {
-		work := s.manager.ganesha.state().AtWork
-		return work.count > 0 && strings.Contains(work.oldest, "of client 10.99.0.1, for ")
+	s.await("a slow operation to be named", func(dataservertest.Reported) bool {
+		work := s.supervisor.State().AtWork
+		return work.Count > 0 && strings.Contains(work.Oldest, "of client 10.99.0.1, for ")
 	})
-	t.Logf("FIGURE %s", s.manager.ganesha.state().AtWork.describe(time.Now()))
+	t.Logf("FIGURE %s", s.supervisor.State().AtWork.Describe(time.Now()))
 	cancel()
 	writing.Wait()
-	s.await("the end of it", func(told) bool { return s.manager.ganesha.state().AtWork.count == 0 })
+	s.await("the end of it", func(dataservertest.Reported) bool { return s.supervisor.State().AtWork.Count == 0 })
 }

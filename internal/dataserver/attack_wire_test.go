@@ -24,7 +24,7 @@ var anonymous nfsv4.Stateid4
 func dialReady(t *testing.T, owner, address string, minor uint32) *wire {
 	t.Helper()
 	w := dialWireAs(t, owner, address, minor)
-	if status := w.run(root, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}); status != nfsv4.NFS4_OK {
+	if status := w.Run(root, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{}); status != nfsv4.NFS4_OK {
 		t.Fatalf("RECLAIM_COMPLETE: %s", client.StatusName(status))
 	}
 	return w
@@ -141,7 +141,7 @@ func (w *wire) inSlot(cred client.Credentials, operations ...operation) []byte {
 // mustAnswer fails unless the compound ends with one of the statuses.
 func (w *wire) mustAnswer(what string, cred client.Credentials, operations []operation, statuses ...nfsv4.Nfsstat4) {
 	w.t.Helper()
-	status := w.run(cred, operations...)
+	status := w.Run(cred, operations...)
 	for _, wanted := range statuses {
 		if status == wanted {
 			return
@@ -158,7 +158,7 @@ func then(first []operation, more ...operation) []operation {
 // mustLive fails unless ganesha is the process that it was, and answers.
 func (s *dataServer) mustLive(t *testing.T, pid int) {
 	t.Helper()
-	if err := s.manager.prober.null(t.Context()); err != nil || s.pid() != pid {
+	if err := s.prober.Null(t.Context()); err != nil || s.pid() != pid {
 		t.Errorf("ganesha was process %d and is %d: %v", pid, s.pid(), err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -16,9 +17,11 @@ import (
 // clientsAreBounded: one address makes as many client IDs and sessions as it can, and the next client of another one is served.
 func clientsAreBounded(t *testing.T) {
 	s := boot(t, "bounds", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
-	limits := ganesha.LimitsFor(s.manager.memoryLimit)
+	limits := ganesha.LimitsFor(s.memoryLimit)
 	others := s.watch(clientAddress, "/alpha/0")
 	before := s.residentBytes()
 
@@ -64,7 +67,7 @@ func clientsAreBounded(t *testing.T) {
 	if len(recovery) > int(limits.ClientsPerAddress)+16 {
 		t.Errorf("%d recovery records", len(recovery))
 	}
-	mustBe(t, "the client with an open of the same address", good.run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4_OK)
+	mustBe(t, "the client with an open of the same address", good.Run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4_OK)
 	others.noticedNothing("confirmed client IDs of one address")
 
 	before = s.residentBytes()
@@ -94,9 +97,9 @@ func clientsAreBounded(t *testing.T) {
 func silentClientsAreKept(t *testing.T) {
 	const lease, clients = 3, 40
 	s := boot(t, "silent", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.LeaseSeconds, spec.GraceSeconds = lease, 2*lease
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	var silent []*wire
@@ -111,7 +114,7 @@ func silentClientsAreKept(t *testing.T) {
 	time.Sleep((2*lease + 4) * time.Second)
 	lost := 0
 	for i, w := range silent {
-		if status := w.run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
+		if status := w.Run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
 			t.Logf("client %d: %s", i, client.StatusName(status))
 			lost++
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/internal/ceph"
 	cephclient "github.com/howdah/howdah/internal/ceph/client"
 	cephstorage "github.com/howdah/howdah/internal/dataserver/ceph"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -50,7 +51,7 @@ func newInCeph(t *testing.T) *inCeph {
 	secrets := t.TempDir()
 	c.options = cephstorage.Options{
 		Monitors: []string{os.Getenv("HOWDAH_CEPH_MONITOR")}, FSID: fsid, FileSystem: "fs1", RecoveryPool: "howdah", RecoveryUser: ceph.RecoveryUser(uid, 0), Node: ceph.Node(uid, 0),
-		ConfigFile: filepath.Join(secrets, "ceph.conf"), Secrets: secrets, SecretName: "ceph-shares", Helper: helper, Fence: c.fence,
+		ConfigFile: filepath.Join(secrets, "ceph.conf"), Secrets: secrets, SecretName: "ceph-shares", Helper: helper, Fence: c.Fence,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	c.send(c.volume.CreateGroup())
@@ -66,7 +67,7 @@ func (c *inCeph) send(command ceph.Command) string {
 	return out
 }
 
-func (c *inCeph) fence(ctx context.Context, addresses []string) error {
+func (c *inCeph) Fence(ctx context.Context, addresses []string) error {
 	if c.toothless.Load() {
 		return nil
 	}
@@ -117,7 +118,9 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	c.make("alpha")
 	s := c.boot()
 	began := time.Now()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	first := s.settle()
 	t.Logf("FIGURE from the first DataServer to a share served from CephFS: %s", time.Since(began).Round(time.Millisecond))
 	from := s.from("10.99.0.1")
@@ -133,13 +136,13 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	c.make("beta")
 	c.entry("thief", "/volumes/elsewhere", ceph.ShareUser(c.uid, "alpha"))
 	began = time.Now()
-	s.apply(func(spec *wanted) {
-		spec.Exports = append(spec.Exports, shareSpec("nobody"), shareSpec("thief"), shareSpec("beta"))
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("nobody"), dataservertest.ShareSpec("thief"), dataservertest.ShareSpec("beta"))
 	})
-	served := s.await("the good share to be served", func(status told) bool { return len(status.Exports) == 2 })
+	served := s.await("the good share to be served", func(status dataservertest.Reported) bool { return len(status.Exports) == 2 })
 	t.Logf("FIGURE a further share is served after %s", time.Since(began).Round(time.Millisecond))
-	if served.Exports[0].ShareName != "alpha" || served.Exports[1].ShareName != "beta" || s.manager.ganesha.state().Starts != 1 {
-		t.Errorf("%+v are served, after %d starts", served.Exports, s.manager.ganesha.state().Starts)
+	if served.Exports[0].ShareName != "alpha" || served.Exports[1].ShareName != "beta" || s.supervisor.State().Starts != 1 {
+		t.Errorf("%+v are served, after %d starts", served.Exports, s.supervisor.State().Starts)
 	}
 	_, message := readyCondition(served)
 	for _, want := range []string{`share nobody: no entry nobody.json is in Secret ceph-shares`, "is that of share alpha, too"} {
@@ -147,17 +150,19 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 			t.Errorf("%q does not say %q", message, want)
 		}
 	}
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha"), dataservertest.ShareSpec("beta")}
+	})
 	s.settle()
 
 	// It comes back as itself after a crash, without waiting for its own ghost.
 	for _, fenced := range []bool{true, false} {
 		c.toothless.Store(!fenced)
-		pid, starts := s.pid(), s.manager.ganesha.state().Starts
+		pid, starts := s.pid(), s.supervisor.State().Starts
 		began = time.Now()
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-		for s.manager.ganesha.state().Starts == starts || !s.manager.ganesha.state().Initialized {
-			if time.Since(began) > 2*patience {
+		for s.supervisor.State().Starts == starts || !s.supervisor.State().Initialized {
+			if time.Since(began) > 2*timeout {
 				t.Fatal("it does not come back")
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -174,11 +179,11 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	// Ceph shuts out a share's client, which never comes back by itself. The other share has its own.
 	began = time.Now()
 	c.send(c.volume.Evict(ceph.Subvolume(c.uid, "beta"), ceph.ShareUser(c.uid, "beta")))
-	s.await("the loss to be seen", func(now told) bool {
+	s.await("the loss to be seen", func(now dataservertest.Reported) bool {
 		_, message := readyCondition(now)
 		return strings.Contains(message, "share beta: ganesha lost its storage")
 	})
-	s.await("the share that was shut out to be served again", func(now told) bool { return len(now.Exports) == 2 })
+	s.await("the share that was shut out to be served again", func(now dataservertest.Reported) bool { return len(now.Exports) == 2 })
 	t.Logf("FIGURE a share whose client was shut out is served again after %s", time.Since(began).Round(100*time.Millisecond))
 	for _, share := range []string{"/alpha/0", "/beta/0"} {
 		if _, err := s.from("10.99.0.1").Stat(t.Context(), user, share); err != nil {
@@ -189,7 +194,9 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 
 	// A new pod has nothing of the old one but its name.
 	s = c.boot()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha"), dataservertest.ShareSpec("beta")}
+	})
 	again := s.settle()
 	for i := range ids {
 		if ids[i].ExportIDs[0] != again.Exports[i].ExportIDs[0] {
@@ -205,7 +212,9 @@ func TestAnotherRealCephClusterIsRefused(t *testing.T) {
 	c := newInCeph(t)
 	c.options.FSID = "00000000-0000-0000-0000-000000000001"
 	s := c.boot()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	if message := s.awaitRefusal(); !strings.Contains(message, "not 00000000-0000-0000-0000-000000000001: correct spec.storage.ceph (external.monitors") || s.pid() != 0 {
 		t.Errorf("%q, and ganesha is process %d", message, s.pid())
 	}
@@ -226,7 +235,9 @@ func TestRightsForRecoveryRecordsInARealCephCluster(t *testing.T) {
 	c.options.RecoveryUser = user
 	c.keep(user, allow("get-or-create", "allow rwx pool=howdah namespace=other-*"))
 	s := c.boot()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	want := "ceph auth caps client." + user + " mon 'allow r' osd 'allow rwx pool=howdah namespace=" + c.uid + "-*'"
 	if message := s.awaitRefusal(); !strings.Contains(message, want) {
 		t.Errorf("%q does not say %q", message, want)
@@ -253,7 +264,9 @@ func TestWhatIsMissingInARealCephClusterIsSaid(t *testing.T) {
 		c.options = good
 		change(&c.options)
 		s := c.boot()
-		s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+		s.apply(func(spec *dataservertest.Wanted) {
+			spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+		})
 		if message := s.awaitRefusal(); !strings.Contains(message, want) {
 			t.Errorf("%q does not say %q", message, want)
 		}

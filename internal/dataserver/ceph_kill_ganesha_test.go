@@ -9,6 +9,8 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/test/spare"
 )
@@ -30,15 +32,15 @@ func writeSynced() operation {
 	}}
 }
 
-// process has a file open, and is one client: ganesha waits in grace for all that it had.
-const process = "a process"
+// opener has a file open, and is one client: ganesha waits in grace for all that it had.
+const opener = "a process"
 
 // openFile is the file of a client that has it open, by its handle.
 func openFile(t *testing.T) operation {
 	t.Helper()
-	w := dialWireAs(t, process, "10.99.0.1:2049", 1)
+	w := dialWireAs(t, opener, "10.99.0.1:2049", 1)
 	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	made := w.results(user, append(lookUp("alpha", "0"), openNew("kept", process), writeSynced(), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	made := w.results(user, append(lookUp("alpha", "0"), openNew("kept", opener), writeSynced(), &nfsv4.NfsArgop4_OP_GETFH{})...)
 	handle := made[len(made)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
 	return &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
 }
@@ -53,30 +55,30 @@ func goesOn(t *testing.T, what string, file operation, goes func()) {
 	began := time.Now()
 	goes()
 	const address = "10.99.0.1:2049"
-	for time.Since(began) < patience { // Between two pods nobody listens; in a cluster clients wait with the namespace servers then.
+	for time.Since(began) < timeout { // Between two pods nobody listens; in a cluster clients wait with the namespace servers then.
 		if probe, err := net.Dial("tcp", address); err == nil {
 			_ = probe.Close()
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	w := dialWireAs(t, process, address, 1)
+	w := dialWireAs(t, opener, address, 1)
 	until := func(doing string, operations ...operation) time.Duration {
 		t.Helper()
 		for {
-			status := w.run(user, operations...)
+			status := w.Run(user, operations...)
 			switch {
 			case status == nfsv4.NFS4_OK:
 				return time.Since(began).Round(10 * time.Millisecond)
-			case status != nfsv4.NFS4ERR_GRACE && status != nfsv4.NFS4ERR_DELAY || time.Since(began) > patience:
+			case status != nfsv4.NFS4ERR_GRACE && status != nfsv4.NFS4ERR_DELAY || time.Since(began) > timeout:
 				t.Fatalf("%s: %s: %s", what, doing, client.StatusName(status))
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	io := until("reclaim and write", file, reclaimBy(process), writeSynced())
+	io := until("reclaim and write", file, reclaimBy(opener), writeSynced())
 	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	open := until("open", append(lookUp("alpha", "0"), openNew("opened", process), writeSynced())...)
+	open := until("open", append(lookUp("alpha", "0"), openNew("opened", opener), writeSynced())...)
 	now, err := spare.Now()
 	mustWork(t, "look at the CPUs", err)
 	room := spare.Room{Share: 1, Stolen: now.Since(usage).Stolen}
@@ -93,17 +95,17 @@ func goesOn(t *testing.T, what string, file operation, goes func()) {
 func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
 	c.make("alpha")
-	wish := func(spec *wanted) {
+	want := func(spec *dataservertest.Wanted) {
 		spec.LeaseSeconds, spec.GraceSeconds = 8, 12
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	}
 	s := c.boot()
-	s.apply(wish)
+	s.apply(want)
 	s.settle()
-	s.await("the first start's grace to end", func(told) bool { return !s.manager.ganesha.state().InGrace })
+	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
 	file := openFile(t)
 	for range 5 {
-		time.Sleep(settledAfter + time.Second) // As long as ganesha must have served not to be held back; the health look sees who is to be shut out.
+		time.Sleep(supervisor.SettledAfter + time.Second) // As long as ganesha must have served not to be held back; the health look sees who is to be shut out.
 		goesOn(t, "ganesha killed", file, func() {
 			mustWork(t, "kill", syscall.Kill(s.pid(), syscall.SIGKILL))
 			time.Sleep(50 * time.Millisecond) // Until its connections are closed.
@@ -115,7 +117,7 @@ func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 		goesOn(t, "stopped, and started in a new pod that is there", file, func() {
 			s.stop()
 			s = c.boot()
-			s.apply(wish)
+			s.apply(want)
 		})
 		s.settle()
 	}

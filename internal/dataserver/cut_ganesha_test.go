@@ -14,6 +14,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/dataserver/volumes"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -39,20 +40,22 @@ func handlesOfRemovedData(t *testing.T) {
 	defer delete(beforeOf, name)
 	s := boot(t, name, 1)
 	defer sync.OnceFunc(func() { close(held) })()
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("again"), shareSpec("stays")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("again"), dataservertest.ShareSpec("stays")}
 	})
 	s.settle()
 	mustWork(t, "write", os.WriteFile(filepath.Join(volumesOf(name), "0/again/file"), []byte("secret"), 0o666))
 	handle, err := s.from("10.99.0.1").Handle(t.Context(), user, "/again/0/file")
 	mustWork(t, "GETFH", err)
-	s.apply(func(spec *wanted) { spec.Exports, spec.Removals = spec.Exports[1:], []string{"again"} })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports, spec.Removals = spec.Exports[1:], []string{"again"} })
 	s.settle()
 	left, err := filepath.Glob(filepath.Join(volumesOf(name), "0", volumes.MetaDir, volumes.TrashDir, "*", "file"))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("the data is not in the trash (%v, %v), so this shows nothing", left, err)
 	}
-	s.apply(func(spec *wanted) { spec.Removals, spec.Exports = nil, append(spec.Exports, shareSpec("again")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Removals, spec.Exports = nil, append(spec.Exports, dataservertest.ShareSpec("again"))
+	})
 	s.settle()
 	c := s.from("10.99.0.2")
 	_, err = c.StatHandle(t.Context(), user, handle)
@@ -102,12 +105,12 @@ func (c *cutter) isDead() bool {
 // again boots a data server whose instance manager was killed, with the same API and volumes.
 func (s *dataServer) again(name string) *dataServer {
 	s.t.Helper()
-	s.await("the end of ganesha", func(told) bool { return s.pid() == 0 })
+	s.await("the end of ganesha", func(dataservertest.Reported) bool { return s.pid() == 0 })
 	s.stop()
 	next := boot(s.t, name, s.dataServer.Spec.Volumes)
-	s.status.mutex.Lock()
-	next.status.exports, next.status.status = s.status.exports, s.status.status
-	s.status.mutex.Unlock()
+	s.status.Mutex.Lock()
+	next.status.Exports, next.status.Status = s.status.Exports, s.status.Status
+	s.status.Mutex.Unlock()
 	next.want, next.dataServer = s.want, s.dataServer
 	return next
 }
@@ -122,23 +125,23 @@ func removalsAreCut(t *testing.T) {
 	beforeOf[name] = c.before
 	defer delete(beforeOf, name)
 	s := boot(t, name, 2)
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("stays"), shareSpec("again")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("stays"), dataservertest.ShareSpec("again")}
 	})
 	s.settle()
 	path := func(volume, share string) string { return filepath.Join(volumesOf(name), volume, share) }
 	mustWork(t, "write", os.WriteFile(filepath.Join(path("1", "stays"), "file"), []byte("kept"), 0o666))
 	// change asks for something else, and boots what was killed meanwhile until that is done.
-	change := func(what func(*wanted)) {
+	change := func(what func(*dataservertest.Wanted)) {
 		s.apply(what)
-		s.await("what is asked for to be done, or a death", func(told) bool { return c.isDead() || s.status.settled() })
+		s.await("what is asked for to be done, or a death", func(dataservertest.Reported) bool { return c.isDead() || s.status.Settled() })
 		if c.isDead() {
 			c.mu.Lock()
 			c.dead = false
 			c.mu.Unlock()
 			s = s.again(name)
 			c.pid = s.pid
-			s.offer()
+			s.Offer()
 		}
 		s.settle()
 	}
@@ -151,13 +154,15 @@ func removalsAreCut(t *testing.T) {
 		c.mu.Lock()
 		c.in, c.manager, c.pid, c.what = 3*round-2, round%3 != 0, s.pid, "nothing"
 		c.mu.Unlock()
-		change(func(spec *wanted) { spec.Exports, spec.Removals = spec.Exports[:1], []string{"again"} })
+		change(func(spec *dataservertest.Wanted) { spec.Exports, spec.Removals = spec.Exports[:1], []string{"again"} })
 		for _, volume := range []string{"0", "1"} {
 			if _, err := os.Lstat(path(volume, "again")); err == nil {
 				t.Errorf("round %d: the data on volume %s is said to be removed, and is not", round, volume)
 			}
 		}
-		change(func(spec *wanted) { spec.Removals, spec.Exports = nil, append(spec.Exports, shareSpec("again")) })
+		change(func(spec *dataservertest.Wanted) {
+			spec.Removals, spec.Exports = nil, append(spec.Exports, dataservertest.ShareSpec("again"))
+		})
 		t.Logf("round %d: killed before: %s (the instance manager: %v)", round, c.what, c.manager)
 		reader := s.from("10.99.0.2")
 		_, err = reader.StatHandle(t.Context(), user, handle)

@@ -1,10 +1,10 @@
-// Package dataserver is the main process of a data server's container, `howdah
-// server`: it turns its DataServer into ganesha.conf, prepares the
-// volumes, allocates Export_Ids and keeps them beside the data, starts,
-// supervises and reloads ganesha, answers the probes and reports the
-// DataServer's status. At a port of its own it lets namespace servers in, by their certificates, and hands their calls on.
+// Package dataserver is the main process of a data server's pod, `howdah server`. It puts the rooms together and chooses the storage back end:
 //
-// It decides what is on a data server's volumes and when ganesha is started,
-// reloaded and called ready. The text of the configuration is internal/ganesha's,
-// names are internal/naming's. It must not import controllers.
+//   - supervisor starts ganesha, watches it and restarts it.
+//   - exporter brings ganesha and the storage to what the DataServer and its ShareExports ask for, verifies it and reports.
+//   - server answers others: probes, metrics, the port for namespace servers; and it looks at ganesha through NFS.
+//   - kubeapi watches the objects in the API and writes their statuses.
+//   - volumes and ceph are the storage back ends, backend is their interface; exportids is the table of Export_Ids.
+//
+// The text of ganesha's configuration is internal/ganesha's, names are internal/naming's. It must not import controllers.
 package dataserver

@@ -13,6 +13,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -35,10 +37,12 @@ func getText(t *testing.T, url string) string {
 // what is counted by client address.
 func exporterIsNotReached(t *testing.T) {
 	s := boot(t, "exporter", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	go func() {
-		_ = s.manager.serveHTTP(t.Context(), v1alpha1.MetricsPort, tellGanesha(s.manager.ganesha.state, ganeshaMetrics))
+		_ = server.ServeHTTP(t.Context(), v1alpha1.MetricsPort, server.NewGaneshaHandler(s.supervisor.State, server.GaneshaMetrics), s.nodes, quiet)
 	}()
 	file := volumesOf("exporter") + "/0/alpha/file"
 	mustWork(t, "make a file", os.WriteFile(file, make([]byte, 5000), 0o644))
@@ -58,7 +62,7 @@ func exporterIsNotReached(t *testing.T) {
 	if strings.Contains(text, "10.99.0.1") || strings.Contains(text, "client=") {
 		t.Error("port 9587 tells of client addresses")
 	}
-	if strings.Contains(getText(t, ganeshaMetrics), "client=") {
+	if strings.Contains(getText(t, server.GaneshaMetrics), "client=") {
 		t.Error("ganesha counts by client address")
 	}
 }
@@ -66,7 +70,9 @@ func exporterIsNotReached(t *testing.T) {
 // silenceHarmsNothing: who connects to the exporter and says nothing, or reads nothing, holds up neither others nor ganesha's end.
 func silenceHarmsNothing(t *testing.T) {
 	s := boot(t, "silent-scraper", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	connect := func() net.Conn {
 		conn, err := net.Dial("tcp", "127.0.0.1:9586")
@@ -76,7 +82,7 @@ func silenceHarmsNothing(t *testing.T) {
 	}
 	connect()
 	began := time.Now()
-	getText(t, ganeshaMetrics)
+	getText(t, server.GaneshaMetrics)
 	t.Logf("FIGURE the exporter's answer beside a silent client: %s", time.Since(began).Round(time.Millisecond))
 	for range 3 { // As many as wait to be accepted.
 		connect()

@@ -2,6 +2,7 @@ package dataserver
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -13,11 +14,13 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
 // readyCondition is what the server says of itself.
-func readyCondition(status told) (reason, message string) {
+func readyCondition(status dataservertest.Reported) (reason, message string) {
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return c.Reason, c.Message
 	}
@@ -26,10 +29,10 @@ func readyCondition(status told) (reason, message string) {
 
 func (s *dataServer) awaitRefusal() (message string) {
 	s.t.Helper()
-	s.await("the volume to be refused", func(status told) bool {
+	s.await("the volume to be refused", func(status dataservertest.Reported) bool {
 		var reason string
 		reason, message = readyCondition(status)
-		return (reason == internalv1.ReasonVolumeRefused || reason == internalv1.ReasonCephUnusable) && s.manager.fit(s.t.Context()) != nil
+		return (reason == internalv1.ReasonVolumeRefused || reason == internalv1.ReasonCephUnusable) && s.probes.Fit(s.t.Context()) != nil
 	})
 	return message
 }
@@ -38,9 +41,9 @@ func (s *dataServer) awaitRefusal() (message string) {
 // when nobody does.
 func sharedVolumesAreRefused(t *testing.T) {
 	s := boot(t, "folder", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.SharedFileSystemPolicy = v1alpha1.SharedFileSystemForbid
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha"), dataservertest.ShareSpec("beta")}
 	})
 	message := s.awaitRefusal()
 	for _, part := range []string{"claim data-0-training-0 ", "/volumes/folder/0 is a directory of the file system", "StorageClass", "sharedFileSystemPolicy to Allow"} {
@@ -52,10 +55,12 @@ func sharedVolumesAreRefused(t *testing.T) {
 		t.Errorf("%v was written to the volume (%v), and ganesha is process %d", entries, err, s.pid())
 	}
 	// What was never served can go, with data that was never there.
-	s.apply(func(spec *wanted) { spec.Exports, spec.Removals = spec.Exports[:1], []string{"beta"} })
-	s.await("a share to be let go", func(status told) bool { return len(status.Removed) == 1 })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports, spec.Removals = spec.Exports[:1], []string{"beta"} })
+	s.await("a share to be let go", func(status dataservertest.Reported) bool { return len(status.Removed) == 1 })
 
-	s.apply(func(spec *wanted) { spec.SharedFileSystemPolicy, spec.Removals = v1alpha1.SharedFileSystemAllow, nil })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.SharedFileSystemPolicy, spec.Removals = v1alpha1.SharedFileSystemAllow, nil
+	})
 	allowed := s.settle()
 	if allowed.Volumes[0].SharedFileSystem == "" {
 		t.Error("the status does not say that the file system is shared")
@@ -63,21 +68,21 @@ func sharedVolumesAreRefused(t *testing.T) {
 	c := s.from("10.99.0.1")
 	mustWork(t, "mkdir", c.Mkdir(t.Context(), user, "/alpha/0/kept", client.MkdirOptions{Mode: 0o755}))
 
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.SharedFileSystemPolicy = v1alpha1.SharedFileSystemForbid
 		spec.Exports, spec.Removals = nil, []string{"alpha"}
 	})
 	s.awaitRefusal()
-	s.await("the exports to be taken back, after which no address is let in", func(told) bool {
+	s.await("the exports to be taken back, after which no address is let in", func(dataservertest.Reported) bool {
 		return isEnded(connectFrom(t, "10.99.0.1"), time.Second)
 	})
-	if status, _ := s.status.get(); len(status.Removed) > 0 {
+	if status, _ := s.status.Get(); len(status.Removed) > 0 {
 		t.Error("a share that is to go with its data is called removed, and the data is there")
 	}
 	if _, err := os.Stat("/volumes/folder/0/alpha/kept"); err != nil {
 		t.Errorf("data of a refused volume: %v", err)
 	}
-	s.apply(func(spec *wanted) { spec.SharedFileSystemPolicy = v1alpha1.SharedFileSystemAllow })
+	s.apply(func(spec *dataservertest.Wanted) { spec.SharedFileSystemPolicy = v1alpha1.SharedFileSystemAllow })
 	s.settle()
 	if _, err := os.Stat("/volumes/folder/0/alpha"); err == nil {
 		t.Error("allowed again, the share's data is still there")
@@ -87,9 +92,9 @@ func sharedVolumesAreRefused(t *testing.T) {
 // ownVolumesServe: the volume is an ext4 of its own, on a loop device.
 func ownVolumesServe(t *testing.T) {
 	s := boot(t, "own", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.SharedFileSystemPolicy = "" // Unset forbids.
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	status := s.settle()
 	if shared := status.Volumes[0].SharedFileSystem; shared != "" {
@@ -122,6 +127,11 @@ func aForgedHandleEndsAtTheVolume(t *testing.T) {
 	}
 }
 
+// trusting does not try whether ganesha takes forged handles: one that does would be stopped.
+type trusting struct{ server.Prober }
+
+func (trusting) Forge(context.Context, string) error { return nil }
+
 // theft is a try to get at a file through a handle that the server did not make.
 type theft struct {
 	handle []byte
@@ -134,10 +144,13 @@ func stealFrom(t *testing.T, name, path string, leaked []byte) (thefts []theft) 
 	t.Helper()
 	ganeshaOf[name] = unsignedGanesha
 	defer delete(ganeshaOf, name)
+	proberOf[name] = trusting{server.NewNFSProber("training-0", server.OwnAddress())}
+	defer delete(proberOf, name)
 	s := boot(t, name, 1)
 	defer s.stop()
-	s.manager.proven = 1 // Its first start counts as tried; it would be stopped.
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	c := s.from("10.99.0.1")
 	mine := volumesOf(name) + "/0/alpha/mine"

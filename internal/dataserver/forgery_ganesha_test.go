@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -61,7 +62,7 @@ func (f *forger) of(inode []byte) []byte {
 // signaturesAreAsWritten compares ganesha's signature with that of other code, and tries the key of another data server, which
 // has the same exports' ids.
 func signaturesAreAsWritten(f *forger) {
-	key, err := os.ReadFile(keysOf("forged").current)
+	key, err := os.ReadFile(keysOf("forged").Current)
 	mustWork(f.t, "read the key", err)
 	bare := ganeshatest.BareHandle(f.own)
 	if signed := ganeshatest.SignHandle([16]byte(key), bare, 0); !bytes.Equal(signed, f.own) {
@@ -85,8 +86,8 @@ const macBytes = 8
 // system: another share, Howdah's own directory, and with a volume that is a directory the node's files.
 func forgedHandlesAreRefused(t *testing.T) {
 	s := boot(t, "forged", 2)
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("mine"), shareSpec("theirs", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}})}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("mine"), dataservertest.ShareSpec("theirs", v1alpha1.AccessRule{Clients: []string{"10.98.0.1"}})}
 	})
 	status := s.settle()
 	for _, path := range []string{"mine/file", "mine/other", "theirs/secret"} {
@@ -177,16 +178,18 @@ func pseudoRootIsHarmless(t *testing.T, c *client.Client) {
 // referralsCantBePlanted: a client makes what ganesha takes for a referral, in both ways that there are.
 func referralsCantBePlanted(t *testing.T) {
 	s := boot(t, "referrals", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	c, w := s.from("10.99.0.1"), dialWire(t, "10.99.0.2:2049", 2)
 	mustWork(t, "mkdir", c.Mkdir(t.Context(), user, "/alpha/0/plain", client.MkdirOptions{Mode: 0o755}))
 	mustWork(t, "mkdir", c.Mkdir(t.Context(), user, "/alpha/0/planted", client.MkdirOptions{Mode: 0o777}))
 	planted := lookUp("alpha", "0", "planted")
-	if status := w.run(user, append(planted, setXattr("fs_location", "10.66.6.6:/evil"))...); status != nfsv4.NFS4_OK {
+	if status := w.Run(user, append(planted, setXattr("fs_location", "10.66.6.6:/evil"))...); status != nfsv4.NFS4_OK {
 		t.Fatalf("SETXATTR: %s: this way of planting was not tried", client.StatusName(status))
 	}
-	if status := w.run(user, append(planted, setMode(0o1666))...); status != nfsv4.NFS4_OK {
+	if status := w.Run(user, append(planted, setMode(0o1666))...); status != nfsv4.NFS4_OK {
 		t.Fatalf("SETATTR: %s", client.StatusName(status))
 	}
 	// No xattr at all: just the mode.
@@ -209,7 +212,7 @@ func referralsCantBePlanted(t *testing.T) {
 	list := &nfsv4.NfsArgop4_OP_READDIR{Opreaddir: nfsv4.Readdir4args{
 		Dircount: 4096, Maxcount: 16384, AttrRequest: nfsv4.Bitmap4{1 << nfsv4.FATTR4_FILEID},
 	}}
-	if status := w.run(root, append(lookUp("alpha", "0"), list)...); status != nfsv4.NFS4_OK {
+	if status := w.Run(root, append(lookUp("alpha", "0"), list)...); status != nfsv4.NFS4_OK {
 		t.Errorf("listing without rdattr_error: %s", client.StatusName(status))
 	}
 }

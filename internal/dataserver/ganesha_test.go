@@ -4,225 +4,55 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
-	diff "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
+	"github.com/howdah/howdah/internal/dataserver/server"
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/dataserver/volumes"
-	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-const patience = 2 * time.Minute
+// timeout is how long a test waits for what must happen.
+const timeout = 2 * time.Minute
 
-// memorySource stands in for the API: it keeps the statuses and counts their changes. That the API itself
-// takes them is shown in TestTheDataServerInTheAPI.
-type memorySource struct {
-	mutex   sync.Mutex
-	status  internalv1.DataServerStatus
-	exports map[string]*internalv1.ShareExport // By share.
-	writes  int
-	// history has what each write changed, for a test that wants none.
-	history []string
-	// sharesUnknown: the storage can't tell which shares it has.
-	sharesUnknown bool
-	// downs counts how often an export that served ceased to.
-	downs int
-}
-
-func (r *memorySource) report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if next := build(*r.status.DeepCopy()); !equality.Semantic.DeepEqual(r.status, next) {
-		r.history = append(r.history, diff.Diff(r.status, next))
-		r.status = next
-		r.writes++
-	}
-	return nil
-}
-
-func (r *memorySource) reportExports(_ context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	for share, export := range r.exports {
-		next := build(export)
-		if equality.Semantic.DeepEqual(export.Status, next) {
-			continue
-		}
-		if serves(export) && !meta.IsStatusConditionTrue(next.Conditions, internalv1.ExportServing) && export.DeletionTimestamp == nil {
-			r.downs++
-		}
-		r.history = append(r.history, diff.Diff(export.Status, next))
-		if now := meta.IsStatusConditionTrue(next.Conditions, internalv1.ExportServing); now && !r.sharesUnknown && (r.status.Shares == nil ||
-			!naming.DigestMayHave(*r.status.Shares, naming.ShareDirectoryName(share))) {
-			return fmt.Errorf("share %s serves before the DataServer says that its volumes have it", share)
-		}
-		r.exports[share] = export.DeepCopy()
-		r.exports[share].Status = next
-		r.writes++
-	}
-	return nil
-}
-
-func serves(export *internalv1.ShareExport) bool {
-	return meta.IsStatusConditionTrue(export.Status.Conditions, internalv1.ExportServing)
-}
-
-// wanted is what a test asks of a data server.
-type wanted struct {
-	internalv1.DataServerSpec
-	// Exports are the shares to serve. One that leaves is deleted, its data stays.
-	Exports []internalv1.ShareExportSpec
-	// Removals are shares to delete with their data.
-	Removals []string
-}
-
-// told is what the instance manager has reported.
-type told struct {
-	internalv1.DataServerStatus
-	Exports []servedExport
-	Removed []string
-}
-
-type servedExport struct {
-	ShareName string
-	ExportIDs []int32
-}
-
-// take makes the exports what is wanted, as the operator does.
-func (r *memorySource) take(want *wanted) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	before := r.exports
-	r.exports = map[string]*internalv1.ShareExport{}
-	for _, spec := range want.Exports {
-		share := spec.FileShareRef.Name
-		export := before[share]
-		if export == nil || export.DeletionTimestamp != nil {
-			export = newExport(spec)
-		}
-		if !equality.Semantic.DeepEqual(export.Spec, spec) {
-			export = export.DeepCopy()
-			export.Spec = spec
-			export.Generation++
-		}
-		r.exports[share] = export
-	}
-	remove := func(export *internalv1.ShareExport, policy internalv1.DataPolicy) {
-		gone := export.DeepCopy()
-		now := metav1.Now()
-		gone.DeletionTimestamp, gone.Spec.DataPolicy = &now, policy
-		gone.Generation++
-		r.exports[export.Spec.FileShareRef.Name] = gone
-	}
-	for share, export := range before {
-		if r.exports[share] == nil && export.DeletionTimestamp == nil {
-			remove(export, internalv1.DataRetain)
-		}
-	}
-	for _, share := range want.Removals {
-		export := before[share]
-		if export == nil {
-			export = newExport(shareSpec(share))
-		}
-		remove(export, internalv1.DataDelete)
-	}
-}
-
-var newestUID atomic.Int64
-
-func newExport(spec internalv1.ShareExportSpec) *internalv1.ShareExport {
-	uid := newestUID.Add(1)
-	return &internalv1.ShareExport{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: naming.ShareExport(spec.FileShareRef.Name, "training-0"), Namespace: "default", Generation: 1,
-			UID: types.UID(strconv.FormatInt(uid, 10)), CreationTimestamp: metav1.Unix(1_700_000_000+uid, 0),
-		},
-		Spec: spec,
-	}
-}
-
-// list are the exports as the watch has them, the oldest first.
-func (r *memorySource) list() []*internalv1.ShareExport {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return slices.SortedFunc(maps.Values(r.exports), func(a, b *internalv1.ShareExport) int {
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	})
-}
-
-func (r *memorySource) get() (told, int) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	all := told{DataServerStatus: *r.status.DeepCopy()}
-	for _, share := range slices.Sorted(maps.Keys(r.exports)) {
-		export := r.exports[share]
-		if serves(export) {
-			all.Exports = append(all.Exports, servedExport{share, export.Status.ExportIDs})
-		}
-		if meta.IsStatusConditionTrue(export.Status.Conditions, internalv1.ExportRemoved) {
-			all.Removed = append(all.Removed, share)
-		}
-	}
-	return all, r.writes
-}
-
-// changesSince is what writes have changed after the first of them.
-func (r *memorySource) changesSince(write int) string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return strings.Join(r.history[write:], "\n")
-}
-
-// settled tells whether every export is as its newest generation asks for.
-func (r *memorySource) settled() bool {
-	for _, export := range r.list() {
-		done := internalv1.ExportServing
-		if export.DeletionTimestamp != nil {
-			done = internalv1.ExportRemoved
-		}
-		if export.Status.ObservedGeneration == nil || *export.Status.ObservedGeneration != export.Generation ||
-			!meta.IsStatusConditionTrue(export.Status.Conditions, done) {
-			return false
-		}
-	}
-	return true
-}
+var quiet = slog.New(slog.DiscardHandler)
 
 // dataServer is a running instance manager with the real ganesha.
 type dataServer struct {
 	t          *testing.T
 	dataServer *internalv1.DataServer
-	want       wanted
-	wishes     chan wish
-	status     *memorySource
-	manager    *manager
-	stop       func()
+	want       dataservertest.Wanted
+	desired    chan kubeapi.Desired
+	status     *dataservertest.Statuses
+	*process
+	// logged has what it has logged.
+	logged dataservertest.Lines
+	stop   func()
 }
 
 // boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
@@ -240,54 +70,62 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 			t.Fatal(err)
 		}
 	}
-	server := &dataServer{
-		t: t, dataServer: sampleServer(count), wishes: make(chan wish, 1), status: &memorySource{sharesUnknown: storage != nil},
+	dataServer := &dataServer{
+		t: t, dataServer: dataservertest.DataServer(count), desired: make(chan kubeapi.Desired, 1), status: &dataservertest.Statuses{SharesUnknown: storage != nil},
 	}
-	server.want.DataServerSpec = server.dataServer.Spec
+	dataServer.want.DataServerSpec = dataServer.dataServer.Spec
 	keys := keysOf(name)
-	if _, err := os.Stat(keys.current); err != nil {
-		mustWork(t, "write a key", os.WriteFile(keys.current, []byte("the key of " + name + ", cut to size")[:handleKeyBytes], 0o400))
+	if _, err := os.Stat(keys.Current); err != nil {
+		mustWork(t, "write a key", os.WriteFile(keys.Current, []byte("the key of " + name + ", cut to size")[:supervisor.HandleKeyBytes], 0o400))
 	}
 	options, err := Options{
-		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root,
-		HandleKey: keys.current, PreviousHandleKey: keys.previous,
-		Certificate: certificateOf(t, name, testAuthority), PreviousCertificate: "/run/none",
-		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root, Gateways: gatewaysOf[name],
+		HandleKey: keys.Current, PreviousHandleKey: keys.Previous,
+		Certificate: certificateOf(t, name, dataservertest.TestAuthority), PreviousCertificate: "/run/none",
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &dataServer.logged), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
-	server.manager, err = newManager(options, server.wishes, server.status, newNFSProber("training-0", options.own))
+	dataServer.process, err = newProcess(options, parts{
+		reporter: dataServer.status, desired: dataServer.desired, isDeleted: func() bool { return false }, prober: proberOf[name],
+		storage: func(dataServer *internalv1.DataServer) backend.Backend {
+			if storage != nil {
+				return storage
+			}
+			if before := beforeOf[name]; before != nil {
+				here := volumes.New(root, options.Log)
+				here.CallBefore(before)
+				return here
+			}
+			return storageOf(dataServer, options, nil)
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.manager.storage = storage
+	dataServer.proxy.LogRefusals(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, proxied := make(chan error, 1), make(chan error, 1)
-	go reapOrphans(ctx, func() int { return server.manager.ganesha.state().PID })
-	if before := beforeOf[name]; before != nil && server.manager.storage == nil {
-		here := volumes.New(root, options.Log)
-		here.CallBefore(before)
-		server.manager.storage = here
-	}
+	go supervisor.ReapOrphans(ctx, func() int { return dataServer.supervisor.State().PID })
 	go func() {
 		defer close(ended) // It may end without an answer.
-		ended <- server.manager.run(ctx)
+		ended <- dataServer.exporter.Run(ctx)
 	}()
-	go func() { proxied <- server.manager.proxy.listenAndServe(ctx, options.NFSTLSPort) }()
-	server.stop = sync.OnceFunc(func() {
+	go func() { proxied <- dataServer.proxy.ListenAndServe(ctx, options.NFSTLSPort) }()
+	dataServer.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the manager ended with: %v", err)
 		}
-		server.supervisor().port.release() // As the end of the process does.
+		dataServer.supervisor.Release() // As the end of the process does.
 		if err := <-proxied; err != nil {
 			t.Errorf("the TLS port ended with: %v", err)
 		}
 	})
-	t.Cleanup(server.stop)
-	return server
+	t.Cleanup(dataServer.stop)
+	return dataServer
 }
 
 // volumesOf is where the volumes of a data server are.
@@ -301,66 +139,48 @@ func volumesOf(name string) string {
 // ganeshaOf names the binaries of data servers that boot must not give the image's.
 var ganeshaOf = map[string]string{}
 
+// gatewaysOf are the addresses from which a data server's own node comes to it.
+var gatewaysOf = map[string][]netip.Addr{}
+
+// proberOf are the probers of data servers that boot must not give one that speaks NFS.
+var proberOf = map[string]server.Prober{}
+
 // beforeOf are called before each change of a data server's volumes.
 var beforeOf = map[string]func(change string){}
 
 // keysOf are the files of the keys of file handles, of the data server that boot makes of the name.
-func keysOf(name string) handleKeys {
-	return handleKeys{current: "/run/handle-key-" + name, previous: "/run/previous-handle-key-" + name}
-}
-
-func sampleServer(volumes int32) *internalv1.DataServer {
-	return &internalv1.DataServer{
-		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
-		Spec: internalv1.DataServerSpec{
-			FileServerRef: internalv1.FileServerReference{Name: "training"}, ServerScope: "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c",
-			LeaseSeconds: 10, GraceSeconds: 20, Volumes: volumes,
-			// The volumes of most tests are folders.
-			SharedFileSystemPolicy: v1alpha1.SharedFileSystemAllow,
-		},
-	}
-}
-
-// shareSpec is an export of training-0.
-func shareSpec(name string, rules ...v1alpha1.AccessRule) internalv1.ShareExportSpec {
-	owner, group := int64(1000), int64(1000)
-	if len(rules) == 0 {
-		rules = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.0/16"}}}
-	}
-	return internalv1.ShareExportSpec{
-		FileServerRef: internalv1.FileServerReference{Name: "training"}, DataServerRef: internalv1.DataServerReference{Name: "training-0"},
-		FileShareRef: internalv1.FileShareReference{Name: name}, UID: &owner, GID: &group, Mode: "0755", Access: rules, DataPolicy: internalv1.DataRetain,
-	}
+func keysOf(name string) supervisor.HandleKeys {
+	return supervisor.HandleKeys{Current: "/run/handle-key-" + name, Previous: "/run/previous-handle-key-" + name}
 }
 
 // apply changes what is asked for, as the operator does, and gives it to the manager.
-func (s *dataServer) apply(change func(*wanted)) {
+func (s *dataServer) apply(change func(*dataservertest.Wanted)) {
 	s.t.Helper()
 	change(&s.want)
-	s.status.take(&s.want)
+	s.status.Take(&s.want)
 	s.dataServer.Spec = *s.want.DataServerSpec.DeepCopy()
 	s.dataServer.Generation++
-	s.offer()
+	s.Offer()
 }
 
-func (s *dataServer) offer() {
-	s.wishes <- wish{server: s.dataServer.DeepCopy(), exports: s.status.list()}
+func (s *dataServer) Offer() {
+	s.desired <- kubeapi.Desired{Server: s.dataServer.DeepCopy(), Exports: s.status.List()}
 }
 
 // settle waits until everything that is asked for is served, and lets go of what was removed.
-func (s *dataServer) settle() told {
+func (s *dataServer) settle() dataservertest.Reported {
 	s.t.Helper()
-	return s.await("what is asked for to be served", func(status told) bool {
+	return s.await("what is asked for to be served", func(status dataservertest.Reported) bool {
 		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.dataServer.Generation &&
-			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.settled()
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.Settled()
 	})
 }
 
-func (s *dataServer) await(what string, good func(told) bool) told {
+func (s *dataServer) await(what string, good func(dataservertest.Reported) bool) dataservertest.Reported {
 	s.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
-		status, _ := s.status.get()
+		status, _ := s.status.Get()
 		if good(status) {
 			return status
 		}
@@ -374,7 +194,7 @@ func (s *dataServer) await(what string, good func(told) bool) told {
 // from is a client with that address.
 func (s *dataServer) from(address string) *client.Client {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	c, err := client.Dial(ctx, address+":2049", client.Options{ClientOwner: "test " + address + " " + s.t.Name()})
 	if err != nil {
@@ -391,7 +211,7 @@ func (s *dataServer) from(address string) *client.Client {
 // fromReservedPort is a client with that address, and a source port that is reserved.
 func (s *dataServer) fromReservedPort(address string) *client.Client {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	next := 1023
 	c, err := client.Dial(ctx, address+":2049", client.Options{
@@ -417,9 +237,7 @@ func (s *dataServer) fromReservedPort(address string) *client.Client {
 	return c
 }
 
-func (s *dataServer) supervisor() *supervisor { return s.manager.ganesha.(*supervisor) }
-
-func (s *dataServer) pid() int { return s.manager.ganesha.state().PID }
+func (s *dataServer) pid() int { return s.supervisor.State().PID }
 
 var (
 	root = client.Credentials{}
@@ -526,7 +344,9 @@ func runScenarios(t *testing.T) {
 func sharesComeAndGo(t *testing.T) {
 	s := boot(t, "come-and-go", 2)
 	began := time.Now()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	first := s.settle()
 	t.Logf("FIGURE from the first DataServer to a served share: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
@@ -539,7 +359,9 @@ func sharesComeAndGo(t *testing.T) {
 	}
 
 	began = time.Now()
-	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("beta")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("beta"))
+	})
 	second := s.settle()
 	t.Logf("FIGURE from a DataServer with one share more to its service: %s", time.Since(began).Round(time.Millisecond))
 	_, err = c.Stat(t.Context(), user, "/beta/0")
@@ -547,7 +369,7 @@ func sharesComeAndGo(t *testing.T) {
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
 	mustWork(t, "the old share beside the new one", err)
 
-	s.apply(func(spec *wanted) { spec.Exports = spec.Exports[1:] })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = spec.Exports[1:] })
 	s.settle()
 	_, err = c.Stat(t.Context(), user, "/alpha/1/kept")
 	mustFailWith(t, "stat in the share that left", err, nfsv4.NFS4ERR_NOENT)
@@ -555,8 +377,8 @@ func sharesComeAndGo(t *testing.T) {
 	_, err = c.Stat(t.Context(), user, "/beta/1")
 	mustWork(t, "the other share", err)
 
-	s.apply(func(spec *wanted) {
-		spec.Exports = append(spec.Exports, shareSpec("gamma"), shareSpec("alpha"))
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma"), dataservertest.ShareSpec("alpha"))
 	})
 	last := s.settle()
 	again, err := c.Stat(t.Context(), user, "/alpha/1/kept")
@@ -577,7 +399,7 @@ func sharesComeAndGo(t *testing.T) {
 	}
 }
 
-func idsOf(status told, share string) []int32 {
+func idsOf(status dataservertest.Reported, share string) []int32 {
 	for _, export := range status.Exports {
 		if export.ShareName == share {
 			return export.ExportIDs
@@ -591,17 +413,17 @@ func firstClientBlockCounts(t *testing.T) {
 		return v1alpha1.AccessRule{Clients: []string{clients}, AccessType: mode, Squash: squash}
 	}
 	s := boot(t, "first", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = []internalv1.ShareExportSpec{
-			shareSpec("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
-			shareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
-			shareSpec("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
-			shareSpec("six", rule("::/0", "", "")),
-			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, SourcePorts: v1alpha1.SourcePortsReserved}, rule("0.0.0.0/0", "", "")),
+			dataservertest.ShareSpec("narrow", rule("10.99.0.1", v1alpha1.AccessReadWrite, v1alpha1.SquashRoot), rule("10.99.0.0/24", v1alpha1.AccessReadOnly, "")),
+			dataservertest.ShareSpec("wide", rule("10.99.0.0/24", v1alpha1.AccessReadOnly, ""), rule("10.99.0.1", v1alpha1.AccessReadWrite, "")),
+			dataservertest.ShareSpec("all", rule("0.0.0.0/0", "", v1alpha1.SquashAll)),
+			dataservertest.ShareSpec("six", rule("::/0", "", "")),
+			dataservertest.ShareSpec("reserved", v1alpha1.AccessRule{Clients: []string{"10.99.0.1"}, SourcePorts: v1alpha1.SourcePortsReserved}, rule("0.0.0.0/0", "", "")),
 		}
 	})
 	s.settle()
-	one, two, trusted := s.from("10.99.0.1"), s.from("10.99.0.2"), s.throughTLS("127.0.0.1", testAuthority)
+	one, two, trusted := s.from("10.99.0.1"), s.from("10.99.0.2"), s.throughTLS("127.0.0.1", dataservertest.TestAuthority)
 	mkdir := func(c *client.Client, as client.Credentials, path string) error {
 		return c.Mkdir(t.Context(), as, path, client.MkdirOptions{Mode: 0o755})
 	}
@@ -622,7 +444,7 @@ func firstClientBlockCounts(t *testing.T) {
 	mustFailWith(t, "an IPv4 client where only IPv6 ones are let in", err, nfsv4.NFS4ERR_NOENT)
 
 	// The rules of a share that is being served.
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = slices.Clone(spec.Exports)
 		spec.Exports[0].Access = []v1alpha1.AccessRule{rule("10.99.0.2", v1alpha1.AccessReadWrite, "")}
 	})
@@ -640,7 +462,9 @@ func firstClientBlockCounts(t *testing.T) {
 
 func killedGaneshaComesBack(t *testing.T) {
 	s := boot(t, "killed", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	before := s.settle()
 	pid := s.pid()
 	identity, err := client.Identify(t.Context(), "10.99.0.1:2049")
@@ -657,8 +481,8 @@ func killedGaneshaComesBack(t *testing.T) {
 			refused++
 		}
 	}
-	s.await("another process", func(told) bool { notRefused(); return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(told) bool { notRefused(); return s.manager.fit(t.Context()) == nil })
+	s.await("another process", func(dataservertest.Reported) bool { notRefused(); return s.pid() != 0 && s.pid() != pid })
+	s.await("its service", func(dataservertest.Reported) bool { notRefused(); return s.probes.Fit(t.Context()) == nil })
 	if refused > 0 {
 		t.Errorf("clients were refused %d times", refused)
 	}
@@ -677,7 +501,7 @@ func killedGaneshaComesBack(t *testing.T) {
 	}
 	for _, path := range []string{serverpod.HealthPath, serverpod.ReadyPath, serverpod.MetricsPath} {
 		answer := httptest.NewRecorder()
-		s.manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if answer.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
 		}
@@ -686,26 +510,26 @@ func killedGaneshaComesBack(t *testing.T) {
 
 func newPodFindsItsState(t *testing.T) {
 	s := boot(t, "pod", 1)
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("beta")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha"), dataservertest.ShareSpec("beta")}
 	})
 	first := s.settle()
 	mustWork(t, "chmod as a user would", os.Chmod("/volumes/pod/0/alpha", 0o700))
 	for range 3 { // Unclean stops leave recovery directories behind.
 		pid := s.pid()
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-		s.await("the restart", func(told) bool { return s.pid() != 0 && s.pid() != pid })
+		s.await("the restart", func(dataservertest.Reported) bool { return s.pid() != 0 && s.pid() != pid })
 		s.settle()
 	}
 	began := time.Now()
 	s.stop()
 	t.Logf("FIGURE graceful stop: %s", time.Since(began).Round(time.Millisecond))
-	if status, _ := s.status.get(); meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason != internalv1.ReasonStopping {
+	if status, _ := s.status.Get(); meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason != internalv1.ReasonStopping {
 		t.Errorf("the stop is not in the status: %+v", status)
 	}
 	again := boot(t, "pod", 1)
-	again.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("beta"), shareSpec("alpha")}
+	again.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("beta"), dataservertest.ShareSpec("alpha")}
 	})
 	second := again.settle()
 	if !equality.Semantic.DeepEqual(first.Exports, second.Exports) {
@@ -725,14 +549,14 @@ func newPodFindsItsState(t *testing.T) {
 
 func removedDataGoes(t *testing.T) {
 	s := boot(t, "removed", 2)
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("going"), shareSpec("staying"), shareSpec("wanted")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("going"), dataservertest.ShareSpec("staying"), dataservertest.ShareSpec("wanted")}
 	})
 	s.settle()
 	for _, name := range []string{"going", "staying", "wanted"} {
 		mustWork(t, "write", os.WriteFile("/volumes/removed/1/"+name+"/file", []byte("data"), 0o644))
 	}
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = spec.Exports[2:]
 		spec.Removals = []string{"going", "never-there"}
 	})
@@ -748,7 +572,7 @@ func removedDataGoes(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		left, err := filepath.Glob("/volumes/removed/*/.howdah/trash/*")
 		mustWork(t, "listing the trash", err)
@@ -760,9 +584,9 @@ func removedDataGoes(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Removals = nil
-		spec.Exports = append(spec.Exports, shareSpec("going"))
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("going"))
 	})
 	if status := s.settle(); len(status.Removed) != 0 {
 		t.Errorf("still removed: %v", status.Removed)
@@ -773,7 +597,7 @@ func removedDataGoes(t *testing.T) {
 	}
 
 	// The last ones: what is left is a configuration without exports.
-	s.apply(func(spec *wanted) { spec.Exports, spec.Removals = nil, []string{"going", "wanted"} })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports, spec.Removals = nil, []string{"going", "wanted"} })
 	if status := s.settle(); !slices.Equal(status.Removed, []string{"going", "wanted"}) {
 		t.Errorf("removed of the last shares: %v", status.Removed)
 	}
@@ -784,30 +608,32 @@ func removedDataGoes(t *testing.T) {
 
 func nothingIsWritten(t *testing.T) {
 	s := boot(t, "quiet", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
-	_, before := s.status.get()
-	file, err := os.Stat(s.manager.configFile)
+	_, before := s.status.Get()
+	file, err := os.Stat(s.options.configFile())
 	mustWork(t, "stat", err)
 	for range 50 {
-		s.supervisor().changed() // Wakes the manager for a pass.
+		s.exporter.Wake()
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.offer()
+	s.Offer()
 	time.Sleep(100 * time.Millisecond)
-	if _, after := s.status.get(); after != before {
-		t.Errorf("%d writes of the status became %d: %s", before, after, s.status.changesSince(before))
+	if _, after := s.status.Get(); after != before {
+		t.Errorf("%d writes of the status became %d: %s", before, after, s.status.ChangesSince(before))
 	}
-	if again, err := os.Stat(s.manager.configFile); err != nil || !again.ModTime().Equal(file.ModTime()) {
+	if again, err := os.Stat(s.options.configFile()); err != nil || !again.ModTime().Equal(file.ModTime()) {
 		t.Errorf("the configuration was written again: %v", err)
 	}
 }
 
 func hundredShares(t *testing.T) {
 	s := boot(t, "hundred", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		for i := range 100 {
-			spec.Exports = append(spec.Exports, shareSpec("share-"+strconv.Itoa(i)))
+			spec.Exports = append(spec.Exports, dataservertest.ShareSpec("share-"+strconv.Itoa(i)))
 		}
 	})
 	began := time.Now()
@@ -815,7 +641,9 @@ func hundredShares(t *testing.T) {
 	t.Logf("FIGURE start with 100 shares to Ready: %s", time.Since(began).Round(time.Millisecond))
 	pid := s.pid()
 	began = time.Now()
-	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("one-more")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("one-more"))
+	})
 	s.settle()
 	t.Logf("FIGURE one share more to 100, until it was seen to serve: %s", time.Since(began).Round(time.Millisecond))
 	if s.pid() != pid {

@@ -18,6 +18,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -80,7 +81,7 @@ func (b *bystander) noticedNothing(what string) {
 // connectFrom makes a bare connection to the data server.
 func connectFrom(t *testing.T, local string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{Timeout: patience, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(local), 0))}
+	dialer := net.Dialer{Timeout: timeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(local), 0))}
 	connection, err := dialer.DialContext(t.Context(), "tcp", "10.99.0.1:2049")
 	mustWork(t, "connect from "+local, err)
 	t.Cleanup(func() { _ = connection.Close() })
@@ -126,7 +127,9 @@ func mustAnswerNull(t *testing.T, what string, connection net.Conn) {
 func unfinishedRequests(t *testing.T) {
 	const hostile = "10.99.0.2"
 	s := boot(t, "unfinished", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	pid := s.pid()
 	others := s.watch("10.99.0.1", "/alpha/0")
@@ -232,19 +235,19 @@ func gateAdmits(t *testing.T) {
 		t.Logf("FIGURE %s: closed after %s", what, time.Since(began).Round(time.Microsecond))
 	}
 	s := boot(t, "gate", 1)
-	s.apply(func(*wanted) {})
+	s.apply(func(*dataservertest.Wanted) {})
 	s.settle()
 	mustBeClosed("before the first export", unlisted)
 	mustBeClosed("loopback", "127.0.0.1")
 	mustBeClosed("loopback that is not the manager's", "127.77.77.77")
 
 	only := func(addresses ...string) internalv1.ShareExportSpec {
-		spec := shareSpec("alpha")
+		spec := dataservertest.ShareSpec("alpha")
 		spec.Access[0].Clients = addresses
 		return spec
 	}
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{only("10.99.0.0/30"), shareSpec("beta")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{only("10.99.0.0/30"), dataservertest.ShareSpec("beta")}
 	})
 	s.settle()
 	one := s.watch("10.99.0.1", "/alpha/0")
@@ -259,20 +262,22 @@ func gateAdmits(t *testing.T) {
 	}
 	one.noticedNothing("1,000 connections of an address in no rule")
 
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{only("10.99.0.1")} })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = []internalv1.ShareExportSpec{only("10.99.0.1")} })
 	s.settle()
 	if !isEnded(leaving, 5*time.Second) {
 		t.Error("a connection of an address that was taken off the list is still open")
 	}
 	mustBeClosed("an address that was taken off the list", "10.99.0.2")
 	one.noticedNothing("another address was taken off the list")
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{only("::/0", "10.98.0.0/24")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{only("::/0", "10.98.0.0/24")}
+	})
 	one.stop()
 	s.settle()
 	mustBeClosed("an IPv4 address where IPv6 ones are let in", "10.99.0.1")
 	_, err = s.from(unlisted).Stat(t.Context(), user, "/alpha/0")
 	mustWork(t, "an address that was put on the list", err)
-	_, err = s.throughTLS("10.99.0.1", testAuthority).Stat(t.Context(), root, "/alpha/0")
+	_, err = s.throughTLS("10.99.0.1", dataservertest.TestAuthority).Stat(t.Context(), root, "/alpha/0")
 	mustWork(t, "a namespace server", err)
 }
 
@@ -280,9 +285,9 @@ func gateAdmits(t *testing.T) {
 func tableIsShared(t *testing.T) {
 	const table = 64 // The least; one address may have all of it.
 	s := boot(t, "table", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.MaxConnections = table
-		export := shareSpec("alpha")
+		export := dataservertest.ShareSpec("alpha")
 		export.Access[0].Clients = []string{"10.0.0.0/8"}
 		spec.Exports = []internalv1.ShareExportSpec{export}
 	})

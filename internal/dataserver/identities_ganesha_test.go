@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -38,7 +39,7 @@ func asSessionOf(t *testing.T, address string, of *wire) *wire {
 // locked opens a file so that no other client may write to it. The file must exist.
 func (w *wire) locked(share, file string) nfsv4.Nfsstat4 {
 	w.t.Helper()
-	return w.run(user, append(lookUp(share, "0"), &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
+	return w.Run(user, append(lookUp(share, "0"), &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
 		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_BOTH, ShareDeny: nfsv4.OPEN4_SHARE_DENY_WRITE,
 		Owner:   nfsv4.OpenOwner4{Owner: []byte("a process")},
 		Openhow: &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE},
@@ -65,9 +66,9 @@ func (s *dataServer) makeFile(path string) {
 // sessionsAreTheirClients: a hostile client knows another one's owner string, client ID and session ID, and is let in itself.
 func sessionsAreTheirClients(t *testing.T) {
 	s := boot(t, "sessions", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.LeaseSeconds, spec.GraceSeconds = 60, 60
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	s.makeFile("/volumes/sessions/0/alpha/file")
@@ -77,7 +78,7 @@ func sessionsAreTheirClients(t *testing.T) {
 	mustBe(t, "the client's open", known.locked("alpha", "file"), nfsv4.NFS4_OK)
 	goesOn := func(after string) {
 		t.Helper()
-		mustBe(t, after+": the client's next call", known.run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4_OK)
+		mustBe(t, after+": the client's next call", known.Run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4_OK)
 	}
 	hostile := nextClient(t, hostileAddress)
 	mustBe(t, "EXCHANGE_ID with the client's owner", hostile.identify(owner, [8]byte{1}), nfsv4.NFS4_OK)
@@ -114,10 +115,10 @@ func sessionsAreTheirClients(t *testing.T) {
 	status, _ = w.send(root, destroy)
 	mustBe(t, "DESTROY_SESSION", status, nfsv4.NFS4ERR_CONN_NOT_BOUND_TO_SESSION, nfsv4.NFS4ERR_BADSESSION)
 	goesOn("DESTROY_SESSION")
-	mustBe(t, "SEQUENCE", foreign().run(user, lookUp("alpha")...), nfsv4.NFS4ERR_DELAY)
+	mustBe(t, "SEQUENCE", foreign().Run(user, lookUp("alpha")...), nfsv4.NFS4ERR_DELAY)
 	w = foreign()
 	w.sequence--
-	mustBe(t, "SEQUENCE once more", w.run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4ERR_DELAY)
+	mustBe(t, "SEQUENCE once more", w.Run(user, lookUp("alpha", "0", "file")...), nfsv4.NFS4ERR_DELAY)
 	goesOn("SEQUENCE")
 	end := &nfsv4.NfsArgop4_OP_DESTROY_CLIENTID{OpdestroyClientid: nfsv4.DestroyClientid4args{DcaClientid: known.id.EirClientid}}
 	status, _ = foreign().send(root, end)
@@ -126,7 +127,7 @@ func sessionsAreTheirClients(t *testing.T) {
 
 	// At the client's own address, by another user.
 	known.sequence--
-	mustBe(t, "an answer once more to another user", known.run(client.Credentials{UID: 4711, GID: 4711}, lookUp("alpha", "0", "file")...),
+	mustBe(t, "an answer once more to another user", known.Run(client.Credentials{UID: 4711, GID: 4711}, lookUp("alpha", "0", "file")...),
 		nfsv4.NFS4ERR_SEQ_FALSE_RETRY)
 	goesOn("another user")
 	status, _ = known.send(user, end)
@@ -137,7 +138,7 @@ func sessionsAreTheirClients(t *testing.T) {
 		w := nextClient(t, hostileAddress)
 		mustBe(t, "EXCHANGE_ID as the instance manager", w.identify("howdah instance manager of training-0", [8]byte{round}), nfsv4.NFS4_OK)
 		mustBe(t, "CREATE_SESSION as the instance manager", w.createSession(), nfsv4.NFS4_OK)
-		if sights, err := s.manager.prober.look(t.Context(), []string{"/alpha/0"}); err != nil || sights[0].err != nil {
+		if sights, err := s.prober.Look(t.Context(), []string{"/alpha/0"}); err != nil || sights[0].Err != nil {
 			t.Errorf("the instance manager is disturbed: %v, %v", err, sights)
 		}
 	}
@@ -148,9 +149,9 @@ func sessionsAreTheirClients(t *testing.T) {
 func clientsComeBack(t *testing.T) {
 	const lease = 4 * time.Second
 	s := boot(t, "moves", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.LeaseSeconds, spec.GraceSeconds = int32(lease/time.Second), 8
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	for _, file := range []string{"moved", "silent", "same", "other"} {
@@ -172,14 +173,14 @@ func clientsComeBack(t *testing.T) {
 	old := must(begin(clientAddress, "moved", 1, "moved"))
 	mustWork(t, "close the old connection", old.connection.Close())
 	time.Sleep(200 * time.Millisecond)
-	mustBe(t, "the next call from another address", asSessionOf(t, hostileAddress, old).run(user, lookUp("alpha")...), nfsv4.NFS4_OK)
+	mustBe(t, "the next call from another address", asSessionOf(t, hostileAddress, old).Run(user, lookUp("alpha")...), nfsv4.NFS4_OK)
 
 	old = must(begin(clientAddress, "silent", 1, "silent"))
 	moved := asSessionOf(t, hostileAddress, old)
-	mustBe(t, "a call from another address while the old connection is open", moved.run(user, lookUp("alpha")...), nfsv4.NFS4ERR_DELAY)
+	mustBe(t, "a call from another address while the old connection is open", moved.Run(user, lookUp("alpha")...), nfsv4.NFS4ERR_DELAY)
 	time.Sleep(lease + time.Second)
 	moved.sequence = old.sequence
-	mustBe(t, "the same after the lease", moved.run(user, lookUp("alpha")...), nfsv4.NFS4_OK)
+	mustBe(t, "the same after the lease", moved.Run(user, lookUp("alpha")...), nfsv4.NFS4_OK)
 
 	_, _ = begin(clientAddress, "same", 1, "same")
 	_, status := begin(clientAddress, "same", 2, "same")
@@ -203,30 +204,32 @@ func clientsComeBack(t *testing.T) {
 // recordedAddressesReclaimFirst: another client with a client's owner string takes its place in grace, and the client comes.
 func recordedAddressesReclaimFirst(t *testing.T) {
 	s := boot(t, "recorded", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.GraceSeconds = 60
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha", v1alpha1.AccessRule{Clients: []string{"10.0.0.0/8"}})}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha", v1alpha1.AccessRule{Clients: []string{"10.0.0.0/8"}})}
 	})
 	s.settle()
 	pid, file := fileBeforeAKill(t, s, "/volumes/recorded/0/alpha")
 	owner := "wire " + t.Name()
-	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid && s.manager.ganesha.state().Initialized })
+	s.await("another process", func(dataservertest.Reported) bool {
+		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
+	})
 	first := wireFrom(t, owner, hostileAddress)
-	mustBe(t, "the first that comes, from another address", first.run(user, file, reclaimOpen()), nfsv4.NFS4_OK)
+	mustBe(t, "the first that comes, from another address", first.Run(user, file, reclaimOpen()), nfsv4.NFS4_OK)
 	second := wireFrom(t, owner, "10.98.0.1")
-	mustBe(t, "the second, from another", second.run(user, file, reclaimOpen()), nfsv4.NFS4ERR_NO_GRACE)
+	mustBe(t, "the second, from another", second.Run(user, file, reclaimOpen()), nfsv4.NFS4ERR_NO_GRACE)
 	recorded := wireFrom(t, owner, clientAddress)
-	mustBe(t, "the client from the address that is recorded", recorded.run(user, file, reclaimOpen()), nfsv4.NFS4_OK)
-	mustBe(t, "the first, afterwards", first.run(user, file), nfsv4.NFS4ERR_BADSESSION)
+	mustBe(t, "the client from the address that is recorded", recorded.Run(user, file, reclaimOpen()), nfsv4.NFS4_OK)
+	mustBe(t, "the first, afterwards", first.Run(user, file), nfsv4.NFS4ERR_BADSESSION)
 	third := wireFrom(t, owner, hostileAddress)
-	mustBe(t, "one that comes after the client", third.run(user, file, reclaimOpen()), nfsv4.NFS4ERR_NO_GRACE)
-	mustBe(t, "the client", recorded.run(user, file), nfsv4.NFS4_OK)
+	mustBe(t, "one that comes after the client", third.Run(user, file, reclaimOpen()), nfsv4.NFS4ERR_NO_GRACE)
+	mustBe(t, "the client", recorded.Run(user, file), nfsv4.NFS4_OK)
 	recorded.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	for began := time.Now(); s.manager.ganesha.state().InGrace; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > 5*time.Second {
 			t.Fatal("the client has reclaimed, and the grace period does not end")
 		}
-		recorded.run(user, file)
+		recorded.Run(user, file)
 	}
 }
 
@@ -234,7 +237,9 @@ func recordedAddressesReclaimFirst(t *testing.T) {
 // AddressSanitizer; on others ganesha must live.
 func sessionsEndInARace(t *testing.T) {
 	s := boot(t, "race", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	pid := s.pid()
 	others := s.watch(clientAddress, "/alpha/0")
@@ -266,7 +271,7 @@ func raceOnce(t *testing.T, owner string, verifier byte, destroys bool) {
 	if w.identify(owner, [8]byte{verifier}) != nfsv4.NFS4_OK || w.createSession() != nfsv4.NFS4_OK {
 		return
 	}
-	w.run(user, lookUp("alpha")...)
+	w.Run(user, lookUp("alpha")...)
 	if destroys {
 		w.send(root, &nfsv4.NfsArgop4_OP_DESTROY_SESSION{OpdestroySession: nfsv4.DestroySession4args{DsaSessionid: w.session}})
 		w.send(root, &nfsv4.NfsArgop4_OP_DESTROY_CLIENTID{OpdestroyClientid: nfsv4.DestroyClientid4args{DcaClientid: w.id.EirClientid}})

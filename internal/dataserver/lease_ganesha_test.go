@@ -8,6 +8,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -17,9 +18,9 @@ import (
 func lateClientsAreKept(t *testing.T) {
 	const lease, clients = 6, 3
 	s := boot(t, "late", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.LeaseSeconds, spec.GraceSeconds = lease, lease
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	late := [clients]*wire{}
@@ -32,7 +33,7 @@ func lateClientsAreKept(t *testing.T) {
 	}
 	for i, w := range late {
 		time.Sleep(time.Until(came[i].Add(lease*time.Second + 100*time.Millisecond)))
-		if status := w.run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
+		if status := w.Run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
 			t.Errorf("client %d, %s after its last call, with a lease of %d s: %s", i, time.Since(came[i]).Round(time.Millisecond), lease, client.StatusName(status))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -23,7 +24,7 @@ import (
 func (s *dataServer) scrape() string {
 	s.t.Helper()
 	answer := httptest.NewRecorder()
-	s.manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, http.NoBody))
+	s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, http.NoBody))
 	if answer.Code != http.StatusOK {
 		s.t.Fatalf("the metrics: %d %s", answer.Code, answer.Body)
 	}
@@ -33,7 +34,7 @@ func (s *dataServer) scrape() string {
 // scraped waits for a sample.
 func (s *dataServer) scraped(sample string) string {
 	s.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		text := s.scrape()
 		if strings.Contains("\n"+text, "\n"+sample+"\n") {
@@ -50,8 +51,8 @@ func (s *dataServer) scraped(sample string) string {
 func metricsOfGanesha(t *testing.T) {
 	const identity = `data_server="training-0",file_server="training",namespace="default"`
 	s := boot(t, "metrics", 2)
-	s.apply(func(spec *wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha"), shareSpec("team-a.alpha"), shareSpec("beta")}
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha"), dataservertest.ShareSpec("team-a.alpha"), dataservertest.ShareSpec("beta")}
 	})
 	s.settle()
 	for _, share := range []string{"alpha", "team-a.alpha", "beta"} {
@@ -101,7 +102,7 @@ func metricsOfGanesha(t *testing.T) {
 	}
 
 	// A share that leaves takes its metrics with it, although ganesha goes on counting it.
-	s.apply(func(spec *wanted) { spec.Exports = spec.Exports[:2] })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = spec.Exports[:2] })
 	s.settle()
 	if text := s.scrape(); strings.Contains(text, `share="beta"`) || !strings.Contains(text, `share="alpha"`) {
 		t.Errorf("after beta was deleted:\n%s", text)
@@ -112,9 +113,9 @@ func metricsOfGanesha(t *testing.T) {
 func graceIsTold(t *testing.T) {
 	const identity = `{data_server="training-0",file_server="training",namespace="default"}`
 	s := boot(t, "grace", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.GraceSeconds = 15
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	absent := s.from("10.99.0.2")

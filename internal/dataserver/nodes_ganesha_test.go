@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -18,15 +19,15 @@ import (
 // changes nothing for ganesha is no reload.
 func nodesAreLetIn(t *testing.T) {
 	nodes := v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}}
+	gatewaysOf["nodes"] = []netip.Addr{netip.MustParseAddr("10.98.0.1")}
 	s := boot(t, "nodes", 1)
-	s.manager.gateways = []netip.Addr{netip.MustParseAddr("10.98.0.1")}
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		want.Exports = []internalv1.ShareExportSpec{
-			shareSpec("default", nodes),
-			shareSpec("reader", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes, "10.99.0.9"}, AccessType: v1alpha1.AccessReadOnly},
+			dataservertest.ShareSpec("default", nodes),
+			dataservertest.ShareSpec("reader", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes, "10.99.0.9"}, AccessType: v1alpha1.AccessReadOnly},
 				v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0"}}),
-			shareSpec("reserved", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}, SourcePorts: v1alpha1.SourcePortsReserved}),
-			shareSpec("everybody", v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0"}}),
+			dataservertest.ShareSpec("reserved", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}, SourcePorts: v1alpha1.SourcePortsReserved}),
+			dataservertest.ShareSpec("everybody", v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0"}}),
 		}
 	})
 	s.settle()
@@ -44,7 +45,7 @@ func nodesAreLetIn(t *testing.T) {
 	mustWork(t, "the pod's own node, before any other is known", err)
 
 	before := s.reloads()
-	s.apply(func(want *wanted) { want.NodeNetworks = []string{"10.99.0.1/32", "fd00:7::1/128"} })
+	s.apply(func(want *dataservertest.Wanted) { want.NodeNetworks = []string{"10.99.0.1/32", "fd00:7::1/128"} })
 	s.settle()
 	if got := s.reloads() - before; got != 1 {
 		t.Errorf("%d reloads for the first nodes", got)
@@ -65,7 +66,7 @@ func nodesAreLetIn(t *testing.T) {
 	mustWork(t, "a node's kernel there", err)
 
 	// From the list that all such shares have in common to rules of its own, and back.
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		want.Exports = slices.Clone(want.Exports)
 		want.Exports[0].Access = []v1alpha1.AccessRule{{Clients: []string{"10.99.0.2"}}}
 	})
@@ -74,7 +75,7 @@ func nodesAreLetIn(t *testing.T) {
 	mustFailWith(t, "a node where a rule names another address", err, nfsv4.NFS4ERR_NOENT)
 	_, err = two.Stat(t.Context(), user, "/default/0")
 	mustWork(t, "that address", err)
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		want.Exports = slices.Clone(want.Exports)
 		want.Exports[0].Access = []v1alpha1.AccessRule{nodes}
 	})
@@ -91,25 +92,25 @@ func nodesAreLetIn(t *testing.T) {
 
 	before = s.reloads()
 	began := time.Now()
-	s.apply(func(want *wanted) { want.NodeNetworks = []string{"10.99.0.0/30"} })
-	s.await("a node that comes to be let in", func(told) bool {
+	s.apply(func(want *dataservertest.Wanted) { want.NodeNetworks = []string{"10.99.0.0/30"} })
+	s.await("a node that comes to be let in", func(dataservertest.Reported) bool {
 		_, err := two.Stat(t.Context(), user, "/default/0")
 		return err == nil
 	})
 	t.Logf("FIGURE from a DataServer with one node more to its first answer: %s", time.Since(began).Round(time.Millisecond))
 	s.settle()
-	s.apply(func(want *wanted) { want.LeaseSeconds, want.NodeNetworks = 10, []string{"10.99.0.3/30"} })
+	s.apply(func(want *dataservertest.Wanted) { want.LeaseSeconds, want.NodeNetworks = 10, []string{"10.99.0.3/30"} })
 	s.settle()
 	if got := s.reloads() - before; got != 1 {
 		t.Errorf("%d reloads for one node more and the same list in other words", got)
 	}
-	s.apply(func(want *wanted) { want.NodeNetworks = []string{"10.99.0.2/32"} })
+	s.apply(func(want *dataservertest.Wanted) { want.NodeNetworks = []string{"10.99.0.2/32"} })
 	s.settle()
 	_, err = one.Stat(t.Context(), user, "/default/0")
 	mustFailWith(t, "a node that is gone", err, nfsv4.NFS4ERR_NOENT)
 	_, err = two.Stat(t.Context(), user, "/default/0")
 	mustWork(t, "the one that stays", err)
-	s.apply(func(want *wanted) { want.NodeNetworks = nil })
+	s.apply(func(want *dataservertest.Wanted) { want.NodeNetworks = nil })
 	s.settle()
 	_, err = two.Stat(t.Context(), user, "/default/0")
 	mustFailWith(t, "the last that is gone", err, nfsv4.NFS4ERR_NOENT)
@@ -119,9 +120,9 @@ func nodesAreLetIn(t *testing.T) {
 
 // manyNodes: a cluster of 100 nodes with two networks each, and 100 shares.
 func manyNodes(t *testing.T, s *dataServer) {
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		for i := range 100 {
-			want.Exports = append(want.Exports, shareSpec(fmt.Sprintf("many-%d", i), v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}}))
+			want.Exports = append(want.Exports, dataservertest.ShareSpec(fmt.Sprintf("many-%d", i), v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes}}))
 		}
 		for i := range 100 {
 			want.NodeNetworks = append(want.NodeNetworks, fmt.Sprintf("10.%d.%d.1/32", 100+i/250, i%250), fmt.Sprintf("10.%d.%d.0/31", 200+i/250, i%250))
@@ -129,7 +130,7 @@ func manyNodes(t *testing.T, s *dataServer) {
 	})
 	s.settle()
 	began := time.Now()
-	s.apply(func(want *wanted) { want.NodeNetworks = append(want.NodeNetworks, "10.99.0.1/32") })
+	s.apply(func(want *dataservertest.Wanted) { want.NodeNetworks = append(want.NodeNetworks, "10.99.0.1/32") })
 	s.settle()
 	t.Logf("FIGURE a node more on 100, with 104 shares: %s", time.Since(began).Round(time.Millisecond))
 	c := s.from("10.99.0.1")

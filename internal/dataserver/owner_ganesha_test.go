@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -15,7 +16,9 @@ import (
 // not true any more. So did namespace servers that looked for directories while they made them: its owner was refused.
 func ownersAreSeen(t *testing.T) {
 	s := boot(t, "owners", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	root, uid, gid := client.Credentials{}, uint32(1000), uint32(2000)
 	maker, judge := s.from("10.99.0.1"), s.from("10.99.0.2")

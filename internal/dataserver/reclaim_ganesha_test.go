@@ -13,6 +13,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -49,9 +50,9 @@ func graceIsForClients(t *testing.T) {
 	const grace = 4
 	slow := func(name string, tries int, isFar func(pid int) bool) {
 		s := boot(t, name, 1)
-		s.apply(func(spec *wanted) {
+		s.apply(func(spec *dataservertest.Wanted) {
 			spec.LeaseSeconds, spec.GraceSeconds = 2, grace
-			spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+			spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 		})
 		s.settle()
 		s.startsSlowly(name, grace, tries, isFar)
@@ -95,12 +96,12 @@ func (s *dataServer) startsSlowly(name string, grace time.Duration, tries int, i
 		pid, file := fileBeforeAKill(t, s, "/volumes/"+name+"/0/alpha")
 		stopped := stopInGrace(t, s, pid, isFar)
 		time.Sleep(100 * time.Millisecond) // What it said before is read.
-		tookCalls := s.manager.ganesha.state().Initialized
+		tookCalls := s.supervisor.State().Initialized
 		if !tookCalls {
 			time.Sleep((grace + 1) * time.Second)
 		}
 		mustWork(t, "continue", syscall.Kill(stopped, syscall.SIGCONT))
-		status := dialWire(t, "10.99.0.1:2049", 1).run(user, file, reclaimOpen())
+		status := dialWire(t, "10.99.0.1:2049", 1).Run(user, file, reclaimOpen())
 		if tookCalls {
 			continue // It was faster than this test.
 		}
@@ -119,7 +120,7 @@ func (s *dataServer) startsSlowly(name string, grace time.Duration, tries int, i
 func stopInGrace(t *testing.T, s *dataServer, after int, isFar func(pid int) bool) int {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(100 * time.Microsecond) {
-		if state := s.manager.ganesha.state(); state.PID != 0 && state.PID != after && state.InGrace && isFar(state.PID) {
+		if state := s.supervisor.State(); state.PID != 0 && state.PID != after && state.InGrace && isFar(state.PID) {
 			mustWork(t, "stop", syscall.Kill(state.PID, syscall.SIGSTOP))
 			return state.PID
 		}
@@ -132,28 +133,30 @@ func stopInGrace(t *testing.T, s *dataServer, after int, isFar func(pid int) boo
 // is told by its client owner alone (RFC 8881 section 2.4); another one has nothing to reclaim.
 func clientsAreKnownByTheirOwner(t *testing.T) {
 	s := boot(t, "reclaim", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.GraceSeconds = 30
-		spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")}
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	})
 	s.settle()
 	pid, file := fileBeforeAKill(t, s, "/volumes/reclaim/0/alpha")
-	s.await("another process", func(told) bool { return s.pid() != 0 && s.pid() != pid && s.manager.ganesha.state().Initialized })
+	s.await("another process", func(dataservertest.Reported) bool {
+		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
+	})
 
 	after := dialWire(t, "10.99.0.2:2049", 1)
-	if status := after.run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+	if status := after.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
 		t.Errorf("it is refused to reclaim with %s", client.StatusName(status))
 	}
-	if status := dialWireAs(t, "somebody else", "10.99.0.1:2049", 1).run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
+	if status := dialWireAs(t, "somebody else", "10.99.0.1:2049", 1).Run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
 		t.Errorf("another client at the address that it had is told %s when it reclaims", client.StatusName(status))
 	}
 
 	// Ganesha looks by itself every half lease, which is 3 s; a client that has reclaimed and goes on with its work waits for no such look.
 	after.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	for began := time.Now(); s.manager.ganesha.state().InGrace; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > time.Second {
 			t.Fatal("all have reclaimed, and the grace period does not end")
 		}
-		after.run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
+		after.Run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
 	}
 }

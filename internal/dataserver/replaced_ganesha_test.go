@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
 // bootAgain starts the data server of the name with what its DataServer's status says, as another pod does.
-func bootAgain(t *testing.T, name string, count int32, before told) *dataServer {
+func bootAgain(t *testing.T, name string, count int32, before dataservertest.Reported) *dataServer {
 	t.Helper()
 	s := boot(t, name, count)
-	s.status.status = before.DataServerStatus
+	s.status.Status = before.DataServerStatus
 	s.dataServer.Status = before.DataServerStatus
 	return s
 }
@@ -24,7 +25,9 @@ func bootAgain(t *testing.T, name string, count int32, before told) *dataServer 
 // used, and nothing is written to it, until the volume that is missing is given up by its identity. The volume itself is taken back at any time.
 func replacedVolumeIsRefused(t *testing.T) {
 	s := boot(t, "replaced", 2)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	before := s.settle()
 	c := s.from("10.99.0.1")
 	mustWork(t, "mkdir", c.Mkdir(t.Context(), user, "/alpha/0/kept", client.MkdirOptions{Mode: 0o755}))
@@ -36,7 +39,9 @@ func replacedVolumeIsRefused(t *testing.T) {
 	volume, away := filepath.Join(volumesOf("replaced"), "0"), filepath.Join(volumesOf("replaced"), "away")
 	mustWork(t, "take the volume away", os.Rename(volume, away))
 	again := bootAgain(t, "replaced", 2, before)
-	again.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	again.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	message := again.awaitRefusal()
 	for _, part := range []string{"claim data-0-training-0", before.VolumeIDs[0].ID, "lostVolumes"} {
 		if !strings.Contains(message, part) {
@@ -54,7 +59,9 @@ func replacedVolumeIsRefused(t *testing.T) {
 	mustWork(t, "remove the empty volume", os.Remove(volume))
 	mustWork(t, "bring the volume back", os.Rename(away, volume))
 	back := bootAgain(t, "replaced", 2, before)
-	back.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	back.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	back.settle()
 	_, err := back.from("10.99.0.1").Stat(t.Context(), user, "/alpha/0/kept")
 	mustWork(t, "the data after the volume is back", err)
@@ -62,9 +69,11 @@ func replacedVolumeIsRefused(t *testing.T) {
 
 	mustWork(t, "lose the volume", os.RemoveAll(volume))
 	lost := bootAgain(t, "replaced", 2, before)
-	lost.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	lost.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	lost.awaitRefusal()
-	lost.apply(func(spec *wanted) { spec.LostVolumes = before.VolumeIDs[:1] })
+	lost.apply(func(spec *dataservertest.Wanted) { spec.LostVolumes = before.VolumeIDs[:1] })
 	after := lost.settle()
 	if after.VolumeIDs[0].ID == before.VolumeIDs[0].ID || after.VolumeIDs[1].ID != before.VolumeIDs[1].ID {
 		t.Errorf("the volumes were %+v and are %+v", before.VolumeIDs, after.VolumeIDs)
@@ -76,9 +85,11 @@ func replacedVolumeIsRefused(t *testing.T) {
 func rootsHaveIdentities(t *testing.T) {
 	export := func(s *dataServer) []string {
 		t.Helper()
-		s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+		s.apply(func(spec *dataservertest.Wanted) {
+			spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+		})
 		s.settle()
-		ids := s.status.list()[0].Status.RootIDs
+		ids := s.status.List()[0].Status.RootIDs
 		if len(ids) != 2 || ids[0] == "" || ids[0] == ids[1] {
 			t.Fatalf("the identities are %q", ids)
 		}
@@ -86,7 +97,7 @@ func rootsHaveIdentities(t *testing.T) {
 	}
 	s := boot(t, "roots", 2)
 	first := export(s)
-	before, _ := s.status.get()
+	before, _ := s.status.Get()
 	s.stop()
 	again := bootAgain(t, "roots", 2, before)
 	if now := export(again); !slices.Equal(now, first) {

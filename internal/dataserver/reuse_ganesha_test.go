@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/dataserver/volumes"
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
 )
 
@@ -18,7 +21,9 @@ import (
 // it, whose data is still there, must not lead anywhere.
 func reusedIDsHaveOtherHandles(t *testing.T) {
 	s := boot(t, "round", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("old"), shareSpec("stays")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("old"), dataservertest.ShareSpec("stays")}
+	})
 	s.settle()
 	for _, path := range []string{"old/file", "stays/file"} {
 		mustWork(t, "write", os.WriteFile("/volumes/round/0/"+path, []byte(path), 0o666))
@@ -27,12 +32,12 @@ func reusedIDsHaveOtherHandles(t *testing.T) {
 	mustWork(t, "GETFH", err)
 	stays, err := s.from("10.99.0.1").Handle(t.Context(), user, "/stays/0/file")
 	mustWork(t, "GETFH", err)
-	s.apply(func(spec *wanted) { spec.Exports = spec.Exports[1:] })
+	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = spec.Exports[1:] })
 	s.settle()
 	s.stop()
 
 	// As if 65,535 shares had come and gone.
-	path := idsFile(s.manager.volumesRoot)
+	path := filepath.Join(s.options.VolumesRoot, "0", volumes.MetaDir, "exports.json")
 	text, err := os.ReadFile(path)
 	mustWork(t, "read the table", err)
 	var table map[string]any
@@ -43,10 +48,14 @@ func reusedIDsHaveOtherHandles(t *testing.T) {
 	mustWork(t, "write the table", os.WriteFile(path, text, 0o600))
 
 	s = boot(t, "round", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("stays")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("stays")}
+	})
 	s.settle()
 	pid := s.pid()
-	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("new")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("new"))
+	})
 	status := s.settle()
 	if ids := idsOf(status, "new"); !slices.Equal(ids, []int32{1}) {
 		t.Fatalf("the first share of the second round has ids %v, so this shows nothing", ids)
@@ -70,16 +79,18 @@ func reusedIDsHaveOtherHandles(t *testing.T) {
 	mustWork(t, "GETFH in the new share", err)
 	_, err = c.StatHandle(t.Context(), user, own)
 	mustWork(t, "a handle of the new share", err)
-	key, err := os.ReadFile(keysOf("round").current)
+	key, err := os.ReadFile(keysOf("round").Current)
 	mustWork(t, "read the key", err)
 	if signed := ganeshatest.SignHandle([16]byte(key), ganeshatest.BareHandle(own), 1); !bytes.Equal(signed, own) {
 		t.Errorf("ganesha made %x, and it should be %x", own, signed)
 	}
 	// Back from another pod, which has none of the files of the first.
 	s.stop()
-	mustWork(t, "lose the rounds", os.Remove(s.supervisor().roundsFile))
+	mustWork(t, "lose the rounds", os.Remove(s.options.roundsFile()))
 	s = boot(t, "round", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("new"), shareSpec("stays")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("new"), dataservertest.ShareSpec("stays")}
+	})
 	s.settle()
 	c = s.from("10.99.0.1")
 	_, err = c.StatHandle(t.Context(), user, own)

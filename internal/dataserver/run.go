@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,13 +16,19 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/dataserver/exporter"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
+	"github.com/howdah/howdah/internal/dataserver/server"
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// Options configure the instance manager.
+// Options configure a data server's process.
 type Options struct {
 	// DataServer and Namespace name the object. Required.
 	DataServer, Namespace string
@@ -44,10 +51,10 @@ type Options struct {
 	NFSTLSPort int
 	// Port is that of probes and metrics; unset means v1alpha1.ManagerPort.
 	Port int
-	// Log is where everything is told, ganesha's own lines too. Required.
+	// Log gets everything, ganesha's own lines too. Required.
 	Log *slog.Logger
 
-	// own is the address from which ganesha trusts the instance manager.
+	// own is the address from which ganesha trusts this process.
 	own netip.Addr
 }
 
@@ -80,53 +87,82 @@ func (o Options) withDefaults() (Options, error) {
 	if o.NFSTLSPort == 0 {
 		o.NFSTLSPort = v1alpha1.NFSTLSPort
 	}
-	o.own = ownAddress()
+	o.own = server.OwnAddress()
 	if o.Port == 0 {
 		o.Port = v1alpha1.ManagerPort
 	}
 	return o, nil
 }
 
-// Run is the instance manager. It returns when the context has ended and ganesha has
-// stopped, or with the error that keeps it from working at all.
+// Run is the data server's main process. It returns when the context has ended and ganesha has stopped, or with the error that keeps it from
+// working at all.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
-	source, err := newAPISource(config, options.Namespace, options.DataServer)
+	source, err := kubeapi.NewSource(config, options.Namespace, options.DataServer)
 	if err != nil {
 		return err
 	}
-	manager, err := newManager(options, source.wishes, source, newNFSProber(options.DataServer, options.own))
-	if err != nil {
-		return err
-	}
-	manager.leave = serverpod.LeaveAllowance
-	manager.fence, manager.isDeleted = source.fence, source.isDeleted
-	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
-	manager.ganesha.hold()
-	group, ctx := errgroup.WithContext(ctx)
-	// These outlive the manager, which looks in the end whether its DataServer goes as well, and serves on for a while.
-	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return source.run(serving) })
-	group.Go(func() error { return manager.serveHTTP(serving, options.Port, manager.handler()) })
-	group.Go(func() error {
-		return manager.serveHTTP(serving, v1alpha1.MetricsPort, tellGanesha(manager.ganesha.state, ganeshaMetrics))
+	p, err := newProcess(options, parts{
+		reporter: source, desired: source.Desired(), isDeleted: source.IsDeleted, leave: serverpod.LeaveAllowance,
+		storage: func(dataServer *internalv1.DataServer) backend.Backend {
+			return storageOf(dataServer, options, source.Fence)
+		},
 	})
-	group.Go(func() error { return manager.proxy.listenAndServe(serving, options.NFSTLSPort) })
+	if err != nil {
+		return err
+	}
+	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
+	p.supervisor.Hold()
+	group, ctx := errgroup.WithContext(ctx)
+	// These outlive the exporter, which looks in the end whether its DataServer goes as well, and serves on for a while.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return source.Run(serving) })
+	group.Go(func() error { return server.ServeHTTP(serving, options.Port, p.handler(), p.nodes, options.Log) })
+	group.Go(func() error {
+		return server.ServeHTTP(serving, v1alpha1.MetricsPort, server.NewGaneshaHandler(p.supervisor.State, server.GaneshaMetrics), p.nodes, options.Log)
+	})
+	group.Go(func() error { return p.proxy.ListenAndServe(serving, options.NFSTLSPort) })
 	group.Go(func() error {
 		defer stopServing()
-		return manager.run(ctx)
+		return p.exporter.Run(ctx)
 	})
 	group.Go(func() error {
-		reapOrphans(ctx, func() int { return manager.ganesha.state().PID })
+		supervisor.ReapOrphans(ctx, func() int { return p.supervisor.State().PID })
 		return nil
 	})
 	return group.Wait()
 }
 
-func newManager(options Options, wishes <-chan wish, to reporter, through prober) (*manager, error) {
+// parts are what a process works with, which tests replace.
+type parts struct {
+	reporter  exporter.Reporter
+	desired   <-chan kubeapi.Desired
+	isDeleted func() bool
+	leave     time.Duration
+	storage   func(dataServer *internalv1.DataServer) backend.Backend
+	// prober is unset for one that speaks NFS with ganesha.
+	prober server.Prober
+}
+
+// process is a data server's process: its rooms, and what they share.
+type process struct {
+	options     Options
+	supervisor  *supervisor.Supervisor
+	exporter    *exporter.Exporter
+	proxy       *server.Proxy
+	probes      *server.Probes
+	figures     *server.Figures
+	metrics     *server.Metrics
+	nodes       *server.Nodes
+	prober      server.Prober
+	memoryLimit int64
+}
+
+// newProcess makes the rooms and starts nothing.
+func newProcess(options Options, with parts) (*process, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the host name: %w", err)
@@ -136,36 +172,36 @@ func newManager(options Options, wishes <-chan wish, to reporter, through prober
 		options.Log.Warn("the host name is not the data server's name; recovery records follow the host name",
 			"hostname", hostname, "dataServer", options.DataServer)
 	}
-	m := &manager{
-		volumesRoot: options.VolumesRoot, nodeName: options.NodeName, podIP: options.PodIP,
-		configFile: filepath.Join(options.RunDir, "ganesha.conf"), keys: handleKeys{options.HandleKey, options.PreviousHandleKey},
-		certificates: certificates{options.Certificate, options.PreviousCertificate}, own: options.own, gateways: options.Gateways,
-		memoryLimit: memory.Limit(),
-		prober:      through, reporter: to, wishes: wishes, wake: make(chan struct{}, 1),
-		log: options.Log, now: time.Now, count: readConnections, isDeleted: func() bool { return false }, metrics: newMetrics(options.Namespace, options.DataServer),
+	p := &process{
+		options: options, metrics: server.NewMetrics(options.Namespace, options.DataServer), nodes: server.NewNodes(options.Gateways),
+		prober: with.prober, memoryLimit: memory.Limit(),
 	}
-	m.proxy = newTLSProxy(func(ctx context.Context) (net.Conn, error) { return dialGanesha(ctx, m.own) }, m.metrics, options.Log)
-	m.ganesha = &supervisor{
-		binary: options.GaneshaBinary, configFile: m.configFile,
-		pidFile: filepath.Join(options.RunDir, "ganesha.pid"), roundsFile: filepath.Join(options.RunDir, "export-rounds"),
-		log: options.Log.With("process", "ganesha"), keys: m.keys, port: portHolder{port: v1alpha1.NFSPort},
-		beforeStart: func(ctx context.Context) {
-			if err := m.storage.BeforeStart(ctx, hostname); err != nil {
-				m.log.Warn("putting the recovery records in order", "err", err)
-			}
-		},
-		changed: func() {
-			select {
-			case m.wake <- struct{}{}:
-			default: // A pass is due already.
-			}
-		},
+	if p.prober == nil {
+		p.prober = server.NewNFSProber(options.DataServer, options.own)
 	}
-	collector := &ganeshaCollector{
-		kubeNamespace: options.Namespace, state: m.ganesha.state, connections: readConnections, serves: m.metrics.serves,
-		source: newGaneshaSource(ganeshaMetrics), log: m.log,
-	}
-	m.metrics.register(collector)
-	m.figures = newFigures(options.DataServer, m.proxy.lister, collector.served)
-	return m, nil
+	keys, expected := supervisor.HandleKeys{Current: options.HandleKey, Previous: options.PreviousHandleKey}, &server.Expectation{}
+	p.proxy = server.NewProxy(func(ctx context.Context) (net.Conn, error) { return server.DialGanesha(ctx, options.own) }, p.metrics, options.Log)
+	p.supervisor = supervisor.New(supervisor.Config{
+		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: filepath.Join(options.RunDir, "ganesha.pid"),
+		RoundsFile: options.roundsFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
+		BeforeStart: func(ctx context.Context) { p.exporter.BeforeStart(ctx, hostname) },
+		Changed:     func() { p.exporter.Wake() },
+	})
+	p.exporter = exporter.New(exporter.Config{
+		NodeName: options.NodeName, PodIP: options.PodIP, ConfigFile: options.configFile(), Keys: keys,
+		Certificates: exporter.Certificates{Current: options.Certificate, Previous: options.PreviousCertificate},
+		MemoryLimit:  p.memoryLimit, Own: options.own, Storage: with.storage, Ganesha: p.supervisor, Prober: p.prober, Reporter: with.reporter,
+		Desired: with.desired, IsDeleted: with.isDeleted, Leave: with.leave, Connections: server.ReadConnections,
+		Expected: expected, Nodes: p.nodes, Proxy: p.proxy, Metrics: p.metrics, Log: options.Log,
+	})
+	p.probes = server.NewProbes(p.supervisor.State, p.prober, expected)
+	collector := server.NewGaneshaCollector(options.Namespace, p.supervisor.State, p.metrics.Serves, options.Log)
+	p.metrics.Register(collector)
+	p.figures = server.NewFigures(options.DataServer, p.proxy.Lister, collector.Served)
+	return p, nil
 }
+
+func (p *process) handler() http.Handler { return server.NewHandler(p.probes, p.figures, p.metrics) }
+
+func (o Options) configFile() string { return filepath.Join(o.RunDir, "ganesha.conf") }
+func (o Options) roundsFile() string { return filepath.Join(o.RunDir, "export-rounds") }

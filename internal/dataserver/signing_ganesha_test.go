@@ -14,13 +14,16 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // handlesStayValid: what a client holds stays good over everything but the end of the key that signed it.
 func handlesStayValid(t *testing.T) {
 	s := boot(t, "stays", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
 	handle := func() []byte {
 		t.Helper()
@@ -36,13 +39,15 @@ func handlesStayValid(t *testing.T) {
 	first := handle()
 	allWaysGiveTheSame(t, first)
 
-	s.apply(func(spec *wanted) { spec.Exports = append(spec.Exports, shareSpec("beta")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("beta"))
+	})
 	s.settle()
 	mustKeep("a handle after a reload", first)
 	pid := s.pid()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	s.await("the restart", func(told) bool { return s.pid() != 0 && s.pid() != pid })
-	s.await("its service", func(told) bool { return s.manager.fit(t.Context()) == nil })
+	s.await("the restart", func(dataservertest.Reported) bool { return s.pid() != 0 && s.pid() != pid })
+	s.await("its service", func(dataservertest.Reported) bool { return s.probes.Fit(t.Context()) == nil })
 	mustKeep("a handle after kill -9", first)
 	if again := handle(); !bytes.Equal(again, first) {
 		t.Errorf("the handle was %x and is %x", first, again)
@@ -53,18 +58,18 @@ func handlesStayValid(t *testing.T) {
 	restart := func() {
 		s.stop()
 		s = boot(t, "stays", 1)
-		s.apply(func(spec *wanted) { spec.Exports = exports })
+		s.apply(func(spec *dataservertest.Wanted) { spec.Exports = exports })
 		s.settle()
 	}
-	mustWork(t, "keep the old key", os.Rename(keys.current, keys.previous))
-	mustWork(t, "write a new key", os.WriteFile(keys.current, []byte("some other bytes"), 0o400))
+	mustWork(t, "keep the old key", os.Rename(keys.Current, keys.Previous))
+	mustWork(t, "write a new key", os.WriteFile(keys.Current, []byte("some other bytes"), 0o400))
 	restart()
 	mustKeep("a handle that the previous key signed", first)
 	second := handle()
 	if bytes.Equal(second, first) {
 		t.Errorf("the new key signs nothing: %x", second)
 	}
-	mustWork(t, "drop the old key", os.Remove(keys.previous))
+	mustWork(t, "drop the old key", os.Remove(keys.Previous))
 	restart()
 	mustKeep("a handle that the new key signed", second)
 	_, err := s.from("10.99.0.2").StatHandle(t.Context(), user, first)
@@ -118,20 +123,22 @@ func nothingIsServedUnsigned(t *testing.T) {
 	mustWork(t, "write", os.WriteFile("/run/handle-key-good", []byte("sixteen bytes..."), 0o400))
 	mustEnd(t, "without the old key that was named", "HOWDAH_HANDLE_KEY=/run/handle-key-good", "HOWDAH_HANDLE_OLD_KEY=/run/no-such-key")
 
-	mustWork(t, "make a directory where the key should be", os.Mkdir(keys.current, 0o755))
+	mustWork(t, "make a directory where the key should be", os.Mkdir(keys.Current, 0o755))
 	s := boot(t, "keyless", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
-	s.await("the status to say that the key is missing", func(status told) bool {
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.await("the status to say that the key is missing", func(status dataservertest.Reported) bool {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == internalv1.ReasonHandleKeyMissing
 	})
-	if s.pid() != 0 || s.manager.fit(t.Context()) == nil {
+	if s.pid() != 0 || s.probes.Fit(t.Context()) == nil {
 		t.Errorf("ganesha is process %d, and the server says that it is ready", s.pid())
 	}
-	mustWork(t, "give it a key", os.Remove(keys.current))
-	mustWork(t, "give it a key", os.WriteFile(keys.current, []byte("sixteen bytes..."), 0o400))
+	mustWork(t, "give it a key", os.Remove(keys.Current))
+	mustWork(t, "give it a key", os.WriteFile(keys.Current, []byte("sixteen bytes..."), 0o400))
 	s.settle()
-	if err := s.manager.fit(t.Context()); err != nil {
+	if err := s.probes.Fit(t.Context()); err != nil {
 		t.Errorf("with a key: %v", err)
 	}
 }
@@ -154,16 +161,18 @@ const unsignedGanesha = "/usr/lib/howdah/ganesha.unsigned"
 func unsignedGaneshaIsStopped(t *testing.T) {
 	ganeshaOf["unsigned"] = unsignedGanesha
 	s := boot(t, "unsigned", 1)
-	s.apply(func(*wanted) {})
+	s.apply(func(*dataservertest.Wanted) {})
 	s.settle() // Nothing is exported, so there is nothing to reach.
 	pid := s.pid()
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
-	s.await("the status to say that handles are not signed", func(status told) bool {
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.await("the status to say that handles are not signed", func(status dataservertest.Reported) bool {
 		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == internalv1.ReasonUnsignedHandleAccepted
 	})
-	s.await("the process to end", func(told) bool { return s.pid() != pid })
-	if err := s.manager.fit(t.Context()); err == nil {
+	s.await("the process to end", func(dataservertest.Reported) bool { return s.pid() != pid })
+	if err := s.probes.Fit(t.Context()); err == nil {
 		t.Error("the server says that it is ready")
 	}
 }

@@ -13,20 +13,19 @@ import (
 )
 
 // storageOf is the back end of a data server. Nothing else here knows which ones there are.
-func (m *manager) storageOf(server *internalv1.DataServer) backend.Backend {
+func storageOf(server *internalv1.DataServer, options Options, fence func(context.Context, []string) error) backend.Backend {
 	in := server.Spec.Ceph
 	if len(in.Monitors) == 0 {
-		return volumes.New(m.volumesRoot, m.log)
+		return volumes.New(options.VolumesRoot, options.Log)
 	}
 	ordinal, _ := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name) // A wrong name is refused elsewhere.
-	var fence func(context.Context, []string) error
-	if in.StewardName != "" {
-		fence = m.fence
+	if in.StewardName == "" {
+		fence = nil
 	}
 	return ceph.New(ceph.Options{
 		Monitors: in.Monitors, FSID: in.FSID, FileSystem: in.FileSystem, RecoveryPool: in.RecoveryPool, RecoveryUser: in.RecoveryUser,
 		Node:       naming.DataServerOwner(cmp.Or(server.Spec.Ceph.Identity, server.Spec.ServerScope), ordinal),
 		ConfigFile: serverpod.CephConfig, Secrets: serverpod.CephSecrets, SecretName: in.SecretName, Steward: in.StewardName,
-		Fence: fence, Log: m.log,
+		Fence: fence, Log: options.Log,
 	})
 }

@@ -1,12 +1,10 @@
 package dataserver
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +16,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/dataserver/exportids"
-	"github.com/howdah/howdah/internal/dataserver/volumes"
-	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -40,7 +37,7 @@ func longestAccess() []v1alpha1.AccessRule {
 func (s *dataServer) reloads() int {
 	s.t.Helper()
 	answer := httptest.NewRecorder()
-	s.manager.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, nil))
+	s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, nil))
 	for line := range strings.Lines(answer.Body.String()) {
 		if strings.HasPrefix(line, "howdah_data_server_reload_duration_seconds_count{") {
 			_, count, _ := strings.Cut(line, "} ")
@@ -58,7 +55,7 @@ func costOfConnections(t *testing.T) {
 	const count = 200
 	began := time.Now()
 	for range count {
-		if !isEnded(connectFrom(t, "10.98.0.1"), patience) {
+		if !isEnded(connectFrom(t, "10.98.0.1"), timeout) {
 			t.Fatal("an address that no share lets in is let in")
 		}
 	}
@@ -77,9 +74,9 @@ func costOfConnections(t *testing.T) {
 func thousandShares(t *testing.T) {
 	const many, longest, doomed = 1025, 10, 300
 	s := boot(t, "thousand", 1)
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		for i := range many {
-			export := shareSpec("share-" + strconv.Itoa(i))
+			export := dataservertest.ShareSpec("share-" + strconv.Itoa(i))
 			if i < longest {
 				export.Access = longestAccess()
 			}
@@ -96,7 +93,7 @@ func thousandShares(t *testing.T) {
 
 	before := s.reloads()
 	began = time.Now()
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		want.Exports = want.Exports[:many-doomed]
 		for i := many - doomed; i < many; i++ {
 			want.Removals = append(want.Removals, "share-"+strconv.Itoa(i))
@@ -114,50 +111,23 @@ func thousandShares(t *testing.T) {
 	mustFailWith(t, "a share that was deleted", err, nfsv4.NFS4ERR_NOENT)
 
 	mustWork(t, "a file where a root should be", os.WriteFile("/volumes/thousand/0/broken", nil, 0o600))
-	s.apply(func(want *wanted) {
+	s.apply(func(want *dataservertest.Wanted) {
 		want.Removals = nil
-		want.Exports = append(slices.Clone(want.Exports), shareSpec("broken"), shareSpec("sound"))
+		want.Exports = append(slices.Clone(want.Exports), dataservertest.ShareSpec("broken"), dataservertest.ShareSpec("sound"))
 	})
-	s.await("the share beside a broken one to be served", func(status told) bool { return idsOf(status, "sound") != nil })
-	told, _ := s.status.get()
+	s.await("the share beside a broken one to be served", func(status dataservertest.Reported) bool { return idsOf(status, "sound") != nil })
+	told, _ := s.status.Get()
 	ready := meta.FindStatusCondition(told.Conditions, v1alpha1.ConditionReady)
 	if ready.Status != "True" || ready.Reason != internalv1.ReasonExportsFailing || !strings.Contains(ready.Message, "share broken") {
 		t.Errorf("the server says %+v", ready)
 	}
-	for _, export := range s.status.list() {
+	for _, export := range s.status.List() {
 		condition := meta.FindStatusCondition(export.Status.Conditions, internalv1.ExportServing)
-		if broken := shareOf(export) == "broken"; condition == nil || broken != (condition.Status == "False") {
+		if broken := kubeapi.ShareOf(export) == "broken"; condition == nil || broken != (condition.Status == "False") {
 			t.Errorf("export %s says %+v", export.Name, condition)
 		}
 	}
-	if s.status.downs != 0 {
-		t.Errorf("%d shares that served ceased to while others changed", s.status.downs)
-	}
-}
-
-// If all ids are those of exports that are served, these go on, and only the newest share is refused.
-func TestOnlyTheNewestShareIsRefusedWhenIDsEnd(t *testing.T) {
-	storage := volumes.New(emptyVolume(t), quiet)
-	m := &manager{storage: storage, dataServer: sampleServer(1), failing: map[string]*fault{}, log: quiet, serving: map[string]fileSystem{}}
-	m.ganesha = &supervisor{roundsFile: filepath.Join(t.TempDir(), "rounds")}
-	mustWork(t, "claim", storage.Claim(t.Context(), m.dataServer))
-	served := map[string]exportids.Entry{}
-	for number := exportids.Number(1); number <= exportids.MaxID-2; number++ {
-		share := fmt.Sprintf("served-%d", number)
-		served[share] = exportids.Entry{ExportID: number}
-		m.serving[naming.ExportPseudo(share, 0)] = fileSystem{}
-	}
-	m.memory = &exportids.Table{HighWater: exportids.MaxID - 2, Parts: []map[string]exportids.Entry{served}}
-	for _, name := range []string{"oldest", "older", "newest"} {
-		m.exports = append(m.exports, newExport(shareSpec(name)))
-	}
-	exports, err := m.allocate(t.Context())
-	mustWork(t, "allocate", err)
-	if len(exports) != 2 || shareOf(exports[0]) != "oldest" || shareOf(exports[1]) != "older" {
-		t.Errorf("%v are exported", exports)
-	}
-	if failure := m.failing["newest"]; len(m.failing) != 1 || failure == nil || failure.reason != internalv1.ReasonExportIDsExhausted ||
-		!errors.Is(failure.err, exportids.ErrExhausted) {
-		t.Errorf("failing: %v", m.failing)
+	if s.status.Downs != 0 {
+		t.Errorf("%d shares that served ceased to while others changed", s.status.Downs)
 	}
 }

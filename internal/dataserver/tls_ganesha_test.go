@@ -1,11 +1,9 @@
 package dataserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,32 +20,17 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/mtls"
-	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
-
-// testAuthority is that of the FileServer of sampleServer.
-var testAuthority = sync.OnceValues(func() (*mtls.Authority, error) { return mtls.NewAuthority(sampleServer(1).Spec.ServerScope) })
-
-// foreignAuthority is that of another FileServer.
-var foreignAuthority = sync.OnceValues(func() (*mtls.Authority, error) { return mtls.NewAuthority("another") })
-
-func issue(t *testing.T, from func() (*mtls.Authority, error), what func(*mtls.Authority) ([]byte, error)) []byte {
-	t.Helper()
-	authority, err := from()
-	mustWork(t, "an authority", err)
-	bundle, err := what(authority)
-	mustWork(t, "a certificate", err)
-	return bundle
-}
 
 // certificateOf is the file with the certificate of the data server that boot makes of the name.
 func certificateOf(t *testing.T, name string, from func() (*mtls.Authority, error)) string {
 	t.Helper()
 	path := "/run/certificate-" + name
-	bundle := issue(t, from, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") })
+	bundle := dataservertest.Issue(t, from, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") })
 	mustWork(t, "write a certificate", os.WriteFile(path, bundle, 0o600))
 	return path
 }
@@ -56,8 +38,8 @@ func certificateOf(t *testing.T, name string, from func() (*mtls.Authority, erro
 // throughTLS is a namespace server with a certificate of the authority. The test ends if it is not let in.
 func (s *dataServer) throughTLS(host string, from func() (*mtls.Authority, error)) *client.Client {
 	s.t.Helper()
-	config := tlsConfig(s.t, issue(s.t, from, (*mtls.Authority).NamespaceServers))
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	config := dataservertest.TlsConfig(s.t, dataservertest.Issue(s.t, from, (*mtls.Authority).NamespaceServers))
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	address := net.JoinHostPort(host, strconv.Itoa(v1alpha1.NFSTLSPort))
 	c, err := client.Dial(ctx, address, client.Options{
@@ -78,7 +60,7 @@ func (s *dataServer) throughTLS(host string, from func() (*mtls.Authority, error
 // comeFrom is a plain client that comes from a local address.
 func (s *dataServer) comeFrom(local, server string) (*client.Client, error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	c, err := client.Dial(ctx, server, client.Options{
 		ClientOwner: "plain " + local + server + s.t.Name(),
@@ -97,31 +79,13 @@ func (s *dataServer) comeFrom(local, server string) (*client.Client, error) {
 	return c, err
 }
 
-// lines collects a log.
-type lines struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
-}
-
 func trustByProof(t *testing.T) {
 	s := boot(t, "proof", 1)
-	s.apply(func(spec *wanted) {
+	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports = []internalv1.ShareExportSpec{
-			shareSpec("closed"),
-			shareSpec("open", v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0", "::/0"}}),
-			shareSpec("loop", v1alpha1.AccessRule{Clients: []string{"127.0.0.0/8", "::1"}}),
+			dataservertest.ShareSpec("closed"),
+			dataservertest.ShareSpec("open", v1alpha1.AccessRule{Clients: []string{"0.0.0.0/0", "::/0"}}),
+			dataservertest.ShareSpec("loop", v1alpha1.AccessRule{Clients: []string{"127.0.0.0/8", "::1"}}),
 		}
 	})
 	s.settle()
@@ -154,17 +118,12 @@ func trustByProof(t *testing.T) {
 
 	// The certificate is all that counts, wherever the client is.
 	for _, host := range []string{"127.0.0.1", "::1", "10.99.0.1", "fd00:99::1"} {
-		trusted := s.throughTLS(host, testAuthority)
+		trusted := s.throughTLS(host, dataservertest.TestAuthority)
 		for _, share := range shares {
 			path := "/" + share + "/0/by-" + strings.NewReplacer(":", "-", ".", "-").Replace(host)
 			mustWork(t, "mkdir of root through "+host, trusted.Mkdir(t.Context(), root, path, client.MkdirOptions{Mode: 0o755}))
 		}
 	}
-	var told lines
-	p := s.manager.proxy
-	p.mutex.Lock()
-	p.log = slog.New(slog.NewTextHandler(&told, nil))
-	p.mutex.Unlock()
 	expired := func(a *mtls.Authority) ([]byte, error) {
 		short := *a
 		short.NotAfter = time.Now().Add(-time.Hour)
@@ -175,18 +134,15 @@ func trustByProof(t *testing.T) {
 		bundle []byte
 		told   string
 	}{
-		{"another FileServer", issue(t, foreignAuthority, (*mtls.Authority).NamespaceServers), "unsupported application protocols"},
-		{"expired", issue(t, testAuthority, expired), "certificate has expired"},
-		{"a data server", issue(t, testAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "incompatible key usage"},
+		{"another FileServer", dataservertest.Issue(t, dataservertest.ForeignAuthority, (*mtls.Authority).NamespaceServers), "unsupported application protocols"},
+		{"expired", dataservertest.Issue(t, dataservertest.TestAuthority, expired), "certificate has expired"},
+		{"a data server", dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "incompatible key usage"},
 	} {
-		p.mutex.Lock()
-		p.toldAt = time.Time{}
-		p.mutex.Unlock()
 		mustBeRefused(t, tc.who, tc.bundle)
 		// The client is told before the log.
-		for deadline := time.Now().Add(patience); !strings.Contains(told.String(), tc.told); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(timeout); !strings.Contains(s.logged.String(), tc.told); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the log does not say %q: %s", tc.who, tc.told, &told)
+				t.Fatalf("%s: the log does not say %q: %s", tc.who, tc.told, &s.logged)
 			}
 		}
 	}
@@ -200,10 +156,12 @@ func trustByProof(t *testing.T) {
 // no answer, and ganesha takes no harm; neither does who asks for what volumes don't offer.
 func askedForDirectories(t *testing.T) {
 	s := boot(t, "directories", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("data")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("data")}
+	})
 	s.settle()
-	config := tlsConfig(t, issue(t, testAuthority, (*mtls.Authority).NamespaceServers))
-	started := s.manager.ganesha.state().PID
+	config := dataservertest.TlsConfig(t, dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
+	started := s.supervisor.State().PID
 	for port, dial := range map[int]func(ctx context.Context, network, address string) (net.Conn, error){
 		v1alpha1.NFSPort:    new(net.Dialer).DialContext,
 		v1alpha1.NFSTLSPort: (&tls.Dialer{Config: config}).DialContext,
@@ -211,7 +169,7 @@ func askedForDirectories(t *testing.T) {
 		conn, err := dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		mustWork(t, "connect", err)
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		_, err = listing.Ask(ctx, conn, listing.Request{Share: "data", Depth: 1})
 		if !errors.Is(err, listing.ErrNotOffered) || ctx.Err() != nil {
 			t.Errorf("port %d, after %s: %v", port, time.Since(began), err)
@@ -220,9 +178,9 @@ func askedForDirectories(t *testing.T) {
 		cancel()
 		_ = conn.Close()
 	}
-	trusted := s.throughTLS("127.0.0.1", testAuthority)
+	trusted := s.throughTLS("127.0.0.1", dataservertest.TestAuthority)
 	mustWork(t, "mkdir afterwards", trusted.Mkdir(t.Context(), root, "/data/0/x", client.MkdirOptions{Mode: 0o755}))
-	if now := s.manager.ganesha.state().PID; now != started {
+	if now := s.supervisor.State().PID; now != started {
 		t.Errorf("ganesha was process %d and is %d", started, now)
 	}
 }
@@ -230,9 +188,9 @@ func askedForDirectories(t *testing.T) {
 // mustBeRefused fails if a NULL is answered to who has the certificate.
 func mustBeRefused(t *testing.T, who string, bundle []byte) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	conn, err := (&tls.Dialer{Config: tlsConfig(t, bundle)}).DialContext(ctx, "tcp", net.JoinHostPort("10.99.0.1", strconv.Itoa(v1alpha1.NFSTLSPort)))
+	conn, err := (&tls.Dialer{Config: dataservertest.TlsConfig(t, bundle)}).DialContext(ctx, "tcp", net.JoinHostPort("10.99.0.1", strconv.Itoa(v1alpha1.NFSTLSPort)))
 	if err != nil {
 		return
 	}
@@ -245,36 +203,31 @@ func mustBeRefused(t *testing.T, who string, bundle []byte) {
 	}
 }
 
-func tlsConfig(t *testing.T, bundle []byte) *tls.Config {
-	t.Helper()
-	identity, err := mtls.Parse(bundle)
-	mustWork(t, "read a certificate", err)
-	return mtls.ClientConfig([]*mtls.Identity{identity}, naming.DataServerTLSName(sampleServer(1).Spec.ServerScope, "training-0"), time.Now)
-}
-
 func comingAndGoing(t *testing.T) {
 	s := boot(t, "coming", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
-	_, writes := s.status.get()
+	_, writes := s.status.Get()
 	loads, pid := loadsOf(t, s), s.pid()
 	for i := range 5 {
-		c := s.throughTLS("10.99.0.1", testAuthority)
+		c := s.throughTLS("10.99.0.1", dataservertest.TestAuthority)
 		mustWork(t, "mkdir", c.Mkdir(t.Context(), root, "/alpha/0/"+strconv.Itoa(i), client.MkdirOptions{Mode: 0o755}))
 		mustWork(t, "leave", c.Close(t.Context()))
 	}
-	direct, err := s.comeFrom(s.manager.own.String(), "127.0.0.1:2049")
+	direct, err := s.comeFrom(s.options.own.String(), "127.0.0.1:2049")
 	mustWork(t, "connect as the instance manager does", err)
-	for who, c := range map[string]*client.Client{"without": direct, "in": s.throughTLS("10.99.0.1", testAuthority)} {
+	for who, c := range map[string]*client.Client{"without": direct, "in": s.throughTLS("10.99.0.1", dataservertest.TestAuthority)} {
 		began := time.Now()
 		for i := range 300 {
 			mustWork(t, "mkdir", c.Mkdir(t.Context(), root, "/alpha/0/"+who+strconv.Itoa(i), client.MkdirOptions{Mode: 0o755}))
 		}
 		t.Logf("FIGURE a mkdir %s TLS: %s", who, (time.Since(began) / 300).Round(time.Microsecond))
 	}
-	s.supervisor().changed() // Wakes the manager for a pass.
+	s.exporter.Wake()
 	time.Sleep(100 * time.Millisecond)
-	if _, after := s.status.get(); after != writes || loadsOf(t, s) != loads || s.pid() != pid {
+	if _, after := s.status.Get(); after != writes || loadsOf(t, s) != loads || s.pid() != pid {
 		t.Errorf("%d writes of the status became %d, %v reloads %v", writes, after, loads, loadsOf(t, s))
 	}
 }
@@ -282,25 +235,27 @@ func comingAndGoing(t *testing.T) {
 // loadsOf is how often ganesha has reloaded.
 func loadsOf(t *testing.T, s *dataServer) float64 {
 	t.Helper()
-	return metricOf(t, s.manager.metrics, "howdah_data_server_reload_duration_seconds")
+	return dataservertest.MetricOf(t, s.metrics.Registry, "howdah_data_server_reload_duration_seconds")
 }
 
 func ownClientsAreForgotten(t *testing.T) {
 	s := boot(t, "forgotten", 1)
-	s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
 	s.settle()
-	s.throughTLS("10.99.0.1", testAuthority)
+	s.throughTLS("10.99.0.1", dataservertest.TestAuthority)
 	s.from("10.99.0.1")
-	mustHaveRecords(t, "while both are there", s.manager.own.String(), "10.99.0.1")
+	mustHaveRecords(t, "while both are there", s.options.own.String(), "10.99.0.1")
 	mustWork(t, "kill", syscall.Kill(s.pid(), syscall.SIGKILL))
 	s.stop()
-	mustHaveRecords(t, "after the stop", s.manager.own.String(), "10.99.0.1")
+	mustHaveRecords(t, "after the stop", s.options.own.String(), "10.99.0.1")
 	again := boot(t, "forgotten", 1)
-	again.apply(func(*wanted) {})
+	again.apply(func(*dataservertest.Wanted) {})
 	again.settle()
 	mustHaveRecords(t, "after the start", "10.99.0.1")
-	if again.manager.own == s.manager.own {
-		t.Errorf("two starts with the address %s", again.manager.own)
+	if again.options.own == s.options.own {
+		t.Errorf("two starts with the address %s", again.options.own)
 	}
 }
 
@@ -323,27 +278,29 @@ func mustHaveRecords(t *testing.T, when string, addresses ...string) {
 
 func servedWithoutCertificate(t *testing.T) {
 	for name, bundle := range map[string][]byte{
-		"expired": issue(t, testAuthority, func(a *mtls.Authority) ([]byte, error) {
+		"expired": dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) {
 			short := *a
 			short.NotAfter = time.Now().Add(-time.Hour)
 			return short.DataServer("training-0")
 		}),
-		"of-another-data-server": issue(t, testAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }),
-		"of-another-file-server": issue(t, foreignAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }),
+		"of-another-data-server": dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }),
+		"of-another-file-server": dataservertest.Issue(t, dataservertest.ForeignAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }),
 		"none":                   nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := boot(t, name, 1)
-			s.apply(func(spec *wanted) { spec.Exports = []internalv1.ShareExportSpec{shareSpec("alpha")} })
+			s.apply(func(spec *dataservertest.Wanted) {
+				spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+			})
 			s.settle()
-			path := s.manager.certificates.current
+			path := s.options.Certificate
 			if bundle == nil {
 				mustWork(t, "remove the certificate", os.Remove(path))
 			} else {
 				mustWork(t, "write another certificate", os.WriteFile(path, bundle, 0o600))
 			}
-			s.supervisor().changed() // Wakes the manager for a pass.
-			status := s.await("the status to say so", func(status told) bool {
+			s.exporter.Wake()
+			status := s.await("the status to say so", func(status dataservertest.Reported) bool {
 				condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 				return condition != nil && condition.Reason == internalv1.ReasonCertificateInvalid
 			})
@@ -352,14 +309,14 @@ func servedWithoutCertificate(t *testing.T) {
 				t.Errorf("the condition: %+v", condition)
 			}
 			t.Logf("%s", condition.Message)
-			if err := s.manager.fit(t.Context()); err != nil {
+			if err := s.probes.Fit(t.Context()); err != nil {
 				t.Errorf("its Service leads no client to it: %v", err)
 			}
 			mustWork(t, "a client", s.from("10.99.0.1").Mkdir(t.Context(), user, "/alpha/0/here", client.MkdirOptions{Mode: 0o755}))
-			mustBeRefused(t, "a namespace server", issue(t, testAuthority, (*mtls.Authority).NamespaceServers))
-			certificateOf(t, name, testAuthority)
-			s.supervisor().changed()
-			s.await("all to be well", func(status told) bool {
+			mustBeRefused(t, "a namespace server", dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
+			certificateOf(t, name, dataservertest.TestAuthority)
+			s.exporter.Wake()
+			s.await("all to be well", func(status dataservertest.Reported) bool {
 				condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 				return condition != nil && condition.Reason != internalv1.ReasonCertificateInvalid
 			})

@@ -74,7 +74,7 @@ func dialWire(t *testing.T, address string, minor uint32) *wire {
 // dialWireAs makes a session of the minor version for a client owner.
 func dialWireAs(t *testing.T, owner, address string, minor uint32) *wire {
 	t.Helper()
-	connection, err := net.DialTimeout("tcp", address, patience)
+	connection, err := net.DialTimeout("tcp", address, timeout)
 	mustWork(t, "connect", err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return wireOver(t, connection, owner, minor)
@@ -132,8 +132,8 @@ func (w *wire) createSession() nfsv4.Nfsstat4 {
 	return status
 }
 
-// run executes operations in the session and gives the status of the last one that was executed.
-func (w *wire) run(cred client.Credentials, operations ...operation) nfsv4.Nfsstat4 {
+// Run executes operations in the session and gives the status of the last one that was executed.
+func (w *wire) Run(cred client.Credentials, operations ...operation) nfsv4.Nfsstat4 {
 	w.t.Helper()
 	w.sequence++
 	status, _ := w.send(cred, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
@@ -190,7 +190,7 @@ func (w *wire) encode(cred client.Credentials, operations ...operation) []byte {
 // exchange sends a record and gives the answer's.
 func (w *wire) exchange(record []byte) ([]byte, error) {
 	w.t.Helper()
-	mustWork(w.t, "set a deadline", w.connection.SetDeadline(time.Now().Add(patience)))
+	mustWork(w.t, "set a deadline", w.connection.SetDeadline(time.Now().Add(timeout)))
 	if _, err := w.connection.Write(record); err != nil {
 		return nil, err
 	}

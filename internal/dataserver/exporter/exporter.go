@@ -1,0 +1,363 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
+	"github.com/howdah/howdah/internal/dataserver/server"
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
+)
+
+const (
+	// usageEvery is how often the storage is measured.
+	usageEvery = time.Minute
+	// retryFirst to retryMost is the wait before a failed pass is tried again.
+	retryFirst = 250 * time.Millisecond
+	retryMost  = 15 * time.Second
+	// stopReport is how long the report of a stop may take.
+	stopReport = 2 * time.Second
+	// noRecordRemembered is how long a client that ganesha could not write down is told of.
+	noRecordRemembered = 10 * time.Minute
+)
+
+// Reporter writes the statuses of the DataServer and of its exports. It is the only writer of them.
+type Reporter interface {
+	// Report makes the DataServer's status durable; a status that is there already costs no write.
+	Report(ctx context.Context, build func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus) error
+	// ReportExports makes the statuses of the exports durable, at the same price.
+	ReportExports(ctx context.Context, build func(export *internalv1.ShareExport) internalv1.ShareExportStatus) error
+}
+
+// Daemon is ganesha as the manager sees it: a supervisor.
+type Daemon interface {
+	// Hold has clients wait from now on, until it is up.
+	Hold()
+	// Run keeps it running until the context ends.
+	Run(ctx context.Context)
+	State() supervisor.State
+	// Reload makes it read its configuration again, and returns when it has.
+	Reload(ctx context.Context) error
+	// Restart has it stopped gracefully and started again, and does not wait for that.
+	Restart()
+	// Kill has it ended at once and started again.
+	Kill()
+	// SetRounds tells it how often each Export_Id was used before.
+	SetRounds(rounds []byte) error
+}
+
+// Config is what an Exporter works with. All fields are required, but for Fence-like ones that name another value.
+type Config struct {
+	// NodeName and PodIP go into the status.
+	NodeName, PodIP string
+	// ConfigFile is where ganesha's configuration is written.
+	ConfigFile string
+	// Keys are those of file handles.
+	Keys supervisor.HandleKeys
+	// Certificates are those by which namespace servers know this data server.
+	Certificates Certificates
+	// MemoryLimit is what the container may use, in bytes; 0 if nothing limits it.
+	MemoryLimit int64
+	// Own is the address from which ganesha trusts this process.
+	Own netip.Addr
+	// Storage makes the back end that a DataServer names.
+	Storage func(dataServer *internalv1.DataServer) backend.Backend
+	Ganesha Daemon
+	Prober  server.Prober
+	// Reporter writes the statuses.
+	Reporter Reporter
+	// Desired has the newest of what the API asks for.
+	Desired <-chan kubeapi.Desired
+	// IsDeleted tells whether the DataServer is being deleted, or is gone.
+	IsDeleted func() bool
+	// Leave is how long the exporter goes on after its context has ended, so that new connections are led elsewhere before.
+	Leave time.Duration
+	// Connections counts the connections of clients.
+	Connections func() (int32, error)
+	// Expected, Nodes, Proxy and Metrics are what the exporter tells the parts that answer.
+	Expected *server.Expectation
+	Nodes    *server.Nodes
+	Proxy    *server.Proxy
+	Metrics  *server.Metrics
+	Log      *slog.Logger
+}
+
+// Exporter brings ganesha to what the DataServer asks for, and reports.
+type Exporter struct {
+	Config
+	wakeup chan struct{}
+	now    func() time.Time
+	// storageBack is when the storage answered again after it had not; storageAway belongs to the goroutine that watches its health.
+	storageBack atomic.Pointer[time.Time]
+	storageAway bool
+
+	// The rest belongs to the goroutine of run.
+	dataServer *internalv1.DataServer
+	exports    []*internalv1.ShareExport
+	// storage is the back end, nil until the first DataServer names it.
+	storage     backend.Backend
+	memory      *exportids.Table
+	started     bool
+	loaded      string                       // The configuration that ganesha has.
+	proven      int                          // The start of ganesha that was seen to refuse a forged handle.
+	ended       int                          // The start of ganesha that was ended because it was outdated.
+	starts      int                          // The start of ganesha that loaded and serving are about.
+	verified    string                       // The configuration that ganesha was last looked at with.
+	serving     map[string]server.FileSystem // Pseudo paths that serve, as far as was looked.
+	leaving     map[string]bool              // Pseudo paths that it may still serve.
+	uncertified *kubeapi.Fault               // Why namespace servers can't verify this data server; nil if they can.
+	failing     map[string]*kubeapi.Fault    // What is wrong with single shares, by their names.
+	lost        map[string]*lostShare        // Shares that ganesha has lost for good: they are taken away, and then brought back.
+	lookedAt    time.Time                    // When all exports were looked at last.
+	silent      int                          // Reloads in a row that had no answer.
+	hangs       bool                         // Ganesha is to be ended as soon as its configuration is another.
+	// askedStart is the start of ganesha that took so long that the storage was asked why, at askedAt.
+	askedStart int
+	askedAt    time.Time
+	removed    map[types.UID]bool // Exports being deleted that are gone.
+	usage      []backend.Usage
+	usedAt     time.Time
+	shares     *string // The digest of the shares that the storage has; nil if they are too many.
+	// connections are those of clients when they were counted last.
+	connections int32
+	trash       trashCan
+	group       sync.WaitGroup
+	// refused: the last pass refused the storage, and looked at all exports for it.
+	refused bool
+}
+
+// New makes an exporter. It does nothing before run.
+func New(config Config) *Exporter {
+	return &Exporter{Config: config, wakeup: make(chan struct{}, 1), now: time.Now}
+}
+
+// Wake asks for a pass.
+func (m *Exporter) Wake() {
+	select {
+	case m.wakeup <- struct{}{}:
+	default: // A pass is due already.
+	}
+}
+
+// BeforeStart puts the recovery records of the storage in order. It is for the supervisor, before it starts ganesha.
+func (m *Exporter) BeforeStart(ctx context.Context, hostname string) {
+	if err := m.storage.BeforeStart(ctx, hostname); err != nil {
+		m.Log.Warn("putting the recovery records in order failed", "err", err)
+	}
+}
+
+// Run works until the context ends, then stops ganesha and says so in the status.
+func (m *Exporter) Run(ctx context.Context) error {
+	supervised, stopGanesha := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopGanesha()
+	retry := time.NewTimer(0)
+	wait := retryFirst
+	for {
+		select {
+		case <-ctx.Done():
+			m.stop(ctx, stopGanesha)
+			return nil
+		case next := <-m.Desired:
+			m.dataServer, m.exports = next.Server, next.Exports
+			if nodes, err := clusterNodes(m.dataServer, m.Nodes.Gateways); err == nil { // The pass reports what can't be read.
+				m.Nodes.Set(nodes.networks)
+			}
+			if m.storage == nil {
+				m.storage = m.Storage(next.Server)
+				if lister, can := m.storage.(backend.Lister); can {
+					m.Proxy.Offer(lister)
+				}
+				m.group.Go(func() {
+					m.storage.WatchHealth(ctx, func(health backend.Health) error { return m.tellHealth(ctx, health) })
+				})
+			}
+			wait = retryFirst
+		case <-m.wakeup:
+		case <-retry.C:
+		}
+		again := usageEvery
+		if m.dataServer != nil {
+			if again = m.rest(); !m.pass(ctx, supervised) {
+				again, wait = wait, min(2*wait, retryMost)
+			} else {
+				wait = retryFirst
+			}
+		}
+		retry.Reset(again)
+	}
+}
+
+// rest is the time between two passes while nothing changes.
+func (m *Exporter) rest() time.Duration {
+	if every := m.lookEvery(); every > 0 {
+		return min(every, usageEvery)
+	}
+	return usageEvery
+}
+
+// stop reports that the server is going and waits for ganesha's end.
+func (m *Exporter) stop(ctx context.Context, stopGanesha func()) {
+	m.Expected.SetStopping()
+	if m.dataServer != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopReport)
+		seen := m.Observe()
+		seen.Ready, seen.Reason, seen.Message = false, internalv1.ReasonStopping, "the pod is being stopped"
+		if err := m.write(last, seen); err != nil {
+			m.Log.Warn("the stop was not reported", "err", err)
+		}
+		cancel()
+		m.letLeave()
+		m.sayGoodbye(context.WithoutCancel(ctx))
+	}
+	stopGanesha()
+	m.group.Wait()
+}
+
+// letLeave goes on serving until the pod's Service leads elsewhere.
+func (m *Exporter) letLeave() {
+	if m.IsDeleted() {
+		return // Nobody comes in its place.
+	}
+	<-time.After(m.Leave)
+}
+
+// pass does what is to be done for the present DataServer and reports. It is true if nothing is left to do.
+func (m *Exporter) pass(ctx, supervised context.Context) bool {
+	m.identify()
+	fault := m.apply(ctx, supervised)
+	if ctx.Err() != nil {
+		return false
+	}
+	if m.now().Sub(m.usedAt) >= usageEvery {
+		m.measure(ctx)
+	}
+	if n, err := m.Connections(); err != nil {
+		m.Log.Error("the clients' connections were not counted", "err", err)
+	} else {
+		m.connections = n
+	}
+	seen := m.verdict(fault)
+	m.Metrics.Observe(seen)
+	m.Metrics.SetShares(m.active())
+	// The exports first: who sees that the server is Ready must not see of them what was so before it started.
+	var err error
+	if fault == nil || m.refused {
+		err = m.ReportExports(ctx)
+	}
+	err = errors.Join(err, m.write(ctx, seen))
+	if err != nil {
+		m.Log.Error("a status was not written; trying again", "err", err)
+		return false
+	}
+	return fault == nil && len(m.failing) == 0
+}
+
+// verdict is what is said of the server after a pass. What is wrong with single shares, and a configuration that ganesha
+// does not take, are no reason to call a server not ready that goes on serving others.
+func (m *Exporter) verdict(fault *kubeapi.Fault) kubeapi.Observation {
+	seen := m.Observe()
+	switch {
+	case fault != nil:
+		seen.Ready = fault.Reason == internalv1.ReasonReloadFailed && m.Expected.ServedGeneration() != 0
+		seen.Reason, seen.Message = fault.Reason, fault.Error()
+		m.Log.Warn("not everything that the DataServer asks for is done", "reason", fault.Reason, "err", fault.Err)
+		return seen
+	case m.uncertified != nil:
+		// It goes on serving clients. Its pod is not ready: an update that brings such certificates stops here.
+		seen.Reason, seen.Message = m.uncertified.Reason, m.uncertified.Error()
+		m.Log.Error("namespace servers can't make changes here", "reason", m.uncertified.Reason, "err", m.uncertified.Err)
+	case len(m.failing) > 0:
+		seen.Reason, seen.Message = internalv1.ReasonExportsFailing, kubeapi.DescribeFailing(m.failing)
+		m.Log.Warn("some shares are not as they should be", "err", seen.Message)
+	default:
+		seen.Reason, seen.Message = v1alpha1.ReasonReady, "ganesha serves everything that is asked for"
+	}
+	if at := m.Ganesha.State().NoRecordAt; !at.IsZero() && m.now().Sub(at) < noRecordRemembered {
+		seen.Message += "; but ganesha could not write down a client that connected: after a restart such clients lose what they have open and " +
+			"locked. Look whether volume 0 (with storage.ceph, the pool for recovery records) is full"
+	}
+	seen.Loaded, seen.Ready = true, true
+	m.Expected.SetGeneration(m.dataServer.Generation)
+	return seen
+}
+
+// ReportExports writes what is known of each export after a pass that looked at all of them.
+func (m *Exporter) ReportExports(ctx context.Context) error {
+	now := metav1.NewTime(m.now().Truncate(time.Second))
+	wished := map[types.UID]*internalv1.ShareExport{}
+	for _, export := range m.exports {
+		wished[export.UID] = export
+	}
+	return m.Reporter.ReportExports(ctx, func(export *internalv1.ShareExport) internalv1.ShareExportStatus {
+		known := wished[export.UID]
+		if known == nil || known.Generation != export.Generation {
+			return export.Status // Newer than this pass; the next one knows.
+		}
+		share := kubeapi.ShareOf(known)
+		return kubeapi.ExportStatusFrom(export.Status, kubeapi.ExportObservation{
+			Generation: known.Generation, Deleting: known.DeletionTimestamp != nil, Data: known.Spec.DataPolicy,
+			IDs: m.memory.IDs(share), RootIDs: m.rootIDs(share), Serves: m.servesShare(share), Removed: m.removed[known.UID], Fault: m.failing[share],
+		}, now)
+	})
+}
+
+// Observe tells what is known without a look at the verdict.
+func (m *Exporter) Observe() kubeapi.Observation {
+	seen := kubeapi.Observation{NodeName: m.NodeName, PodIP: m.PodIP, Generation: m.dataServer.Generation, Usage: m.usage}
+	seen.VolumeIDs = m.storage.Identities()
+	if m.memory == nil {
+		return seen
+	}
+	seen.Connections, seen.Failing = m.connections, len(m.failing)
+	seen.Held = m.shares
+	seen.MaxConnections = m.Ganesha.State().ConnectionsAllowed()
+	for _, export := range m.active() {
+		if m.servesShare(kubeapi.ShareOf(export)) {
+			seen.Shares++
+		}
+	}
+	return seen
+}
+
+// tellHealth writes what the storage says of itself, beside passes: those may be waiting for that very storage.
+func (m *Exporter) tellHealth(ctx context.Context, health backend.Health) error {
+	m.noteHealth(health)
+	m.Log.Info("the health of the storage is another", "failing", health.Failing, "degraded", health.Degraded)
+	return m.Reporter.Report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
+		return kubeapi.WithHealth(status, health, metav1.NewTime(m.now().Truncate(time.Second)))
+	})
+}
+
+func (m *Exporter) write(ctx context.Context, seen kubeapi.Observation) error {
+	return m.Reporter.Report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
+		return kubeapi.StatusFrom(earlier, seen, metav1.NewTime(m.now().Truncate(time.Second)))
+	})
+}
+
+// measure looks how full the storage is. If it can't be measured the last report stays.
+func (m *Exporter) measure(ctx context.Context) {
+	usage, err := m.storage.Measure(ctx, m.dataServer)
+	if err != nil {
+		m.Log.Error("measuring the storage", "err", err)
+		return
+	}
+	m.usage, m.usedAt = usage, m.now()
+}
+
+// active are the exports to serve: those that are not being deleted.
+func (m *Exporter) active() []*internalv1.ShareExport {
+	return slices.DeleteFunc(slices.Clone(m.exports), func(e *internalv1.ShareExport) bool { return e.DeletionTimestamp != nil })
+}

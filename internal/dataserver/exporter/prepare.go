@@ -1,0 +1,183 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// prepare does everything in the storage that exports need. What is wrong with one share keeps out that share alone.
+func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault) {
+	if m.storage.Parts(m.dataServer) < 1 {
+		return ganesha.Config{}, kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1"))
+	}
+	if err := m.Keys.Check(); err != nil {
+		return ganesha.Config{}, kubeapi.NewFault(internalv1.ReasonHandleKeyMissing, err)
+	}
+	if err := m.storage.Claim(ctx, m.dataServer); err != nil {
+		return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
+	}
+	if m.memory == nil || len(m.memory.Parts) != int(m.storage.Parts(m.dataServer)) {
+		memory, err := m.storage.ReadIDs(ctx, m.dataServer)
+		if err != nil {
+			return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
+		}
+		m.memory = memory
+	}
+	m.failing = map[string]*kubeapi.Fault{}
+	exports, err := m.allocate(ctx)
+	if err != nil {
+		return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
+	}
+	if exports, err = m.prepareRoots(ctx, exports); err != nil {
+		return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
+	}
+	config, err := desiredConfig(m.dataServer, m.withoutLost(exports), m.memory, m.storage, m.Own, m.MemoryLimit, m.Nodes.Gateways...)
+	if err != nil {
+		return ganesha.Config{}, kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
+	}
+	return config, nil
+}
+
+// allocate gives every share its ids, the oldest first, and returns the exports that have them. Of more than fit, the newest
+// are left out.
+func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, error) {
+	next := m.memory.Clone()
+	next.Raise(ptr.Deref(m.dataServer.Status.LastExportNumber, 0))
+	inUse := map[string]bool{}
+	for _, export := range m.exports {
+		inUse[kubeapi.ShareOf(export)] = true
+		for _, id := range export.Status.ExportIDs {
+			next.Raise(int64(id)) // All that there was before DataServers told.
+		}
+	}
+	for path := range m.serving {
+		inUse[naming.ShareOfExport(path)] = true
+	}
+	for path := range m.leaving {
+		inUse[naming.ShareOfExport(path)] = true
+	}
+	var exports []*internalv1.ShareExport
+	for _, export := range m.active() {
+		share := kubeapi.ShareOf(export)
+		if _, err := clientRules(export.Spec.Access, nodes{known: true}); err != nil {
+			m.failing[share] = kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
+		} else if err := next.Allocate(share, inUse); err != nil {
+			m.failing[share] = kubeapi.NewFault(internalv1.ReasonExportIDsExhausted, err)
+		} else {
+			exports = append(exports, export)
+		}
+	}
+	// An id is durable before ganesha, and so any client, sees it.
+	if err := m.storage.WriteIDs(ctx, next); err != nil {
+		return nil, err
+	}
+	// Nor does it see a reused one before handles of its earlier exports are refused.
+	if err := m.Ganesha.SetRounds(next.Rounds()); err != nil {
+		return nil, err
+	}
+	m.memory = next
+	return exports, nil
+}
+
+// prepareRoots makes the exports' directories and returns the exports that can be served. One that is served
+// already stays: taking it away from its clients would make a small fault a big one.
+func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
+	next := m.memory.Clone()
+	if m.identifyRoots(exports, next) {
+		if err := m.storage.WriteIDs(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	var ready []*internalv1.ShareExport
+	for _, export := range exports {
+		failure := m.prepareRootsOf(ctx, export, next)
+		if failure != nil {
+			m.failing[kubeapi.ShareOf(export)] = failure
+		}
+		if failure == nil || m.servesShare(kubeapi.ShareOf(export)) {
+			ready = append(ready, export)
+		}
+	}
+	if err := m.storage.WriteIDs(ctx, next); err != nil {
+		return nil, err
+	}
+	m.memory = next
+	return ready, nil
+}
+
+// identifyRoots gives an identity to roots that have none, and tells whether it gave any. One that is there already has its volume's: it is the
+// first that was seen there. One that is yet to be made has another, also where an earlier one of the name is gone: who knew that sees by it
+// that this is not the directory with the data.
+func (m *Exporter) identifyRoots(exports []*internalv1.ShareExport, next *exportids.Table) (given bool) {
+	volumes := m.storage.Identities()
+	if volumes == nil {
+		return false
+	}
+	for _, export := range exports {
+		share := kubeapi.ShareOf(export)
+		for part, shares := range next.Parts {
+			there, err := m.storage.HasRoot(share, int32(part))
+			known := shares[share]
+			switch {
+			case err != nil || there && known.RootID != "":
+				continue // What can't be looked at can't be made either, which is said then.
+			case there:
+				known.RootID = volumes[int32(part)]
+			default:
+				known.RootID = string(uuid.NewUUID())
+			}
+			shares[share], given = known, true
+		}
+	}
+	return given
+}
+
+// rootIDs are the identities of the directories that a share is exported from, by part; nil if they are not known.
+func (m *Exporter) rootIDs(share string) []string {
+	if ids := m.storage.RootIDs(share); ids != nil {
+		return ids
+	}
+	return m.memory.RootIDs(share)
+}
+
+func (m *Exporter) prepareRootsOf(ctx context.Context, export *internalv1.ShareExport, next *exportids.Table) *kubeapi.Fault {
+	share := kubeapi.ShareOf(export)
+	wanted, err := attributesOf(export.Spec)
+	if err != nil {
+		return kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
+	}
+	for part, shares := range next.Parts {
+		known := shares[share]
+		if err := m.storage.PrepareRoot(ctx, share, int32(part), wanted, known.Applied); err != nil {
+			return kubeapi.NewFault(m.storage.Refusal(), err)
+		}
+		known.Applied = &wanted
+		shares[share] = known
+	}
+	return nil
+}
+
+// attributesOf are what an export's root should have.
+func attributesOf(export internalv1.ShareExportSpec) (exportids.RootAttributes, error) {
+	mode, err := strconv.ParseUint(export.Mode, 8, 12)
+	if err != nil {
+		return exportids.RootAttributes{}, fmt.Errorf("mode %q is not octal permission bits: %w", export.Mode, err)
+	}
+	if export.UID == nil || export.GID == nil {
+		return exportids.RootAttributes{}, errors.New("owner and group must be set")
+	}
+	return exportids.RootAttributes{Owner: *export.UID, Group: *export.GID, Mode: strconv.FormatUint(mode, 8)}, nil
+}

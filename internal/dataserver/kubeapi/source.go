@@ -1,0 +1,312 @@
+package kubeapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+)
+
+// writeTimeout bounds a write of the status; it is tried again.
+const writeTimeout = 15 * time.Second
+
+// settle is how long the watch waits for more after a change: many shares that come or go at once are one reload.
+const settle = 100 * time.Millisecond
+
+// statusWriters is how many statuses of exports are written at a time.
+const statusWriters = 8
+
+// Desired is what the API asks of a data server.
+type Desired struct {
+	Server *internalv1.DataServer
+	// Exports are all ShareExports of the server, those being deleted included, the oldest first.
+	Exports []*internalv1.ShareExport
+}
+
+// Source is the data server's part of the API: it tells of changes, and takes the statuses.
+type Source struct {
+	client client.Client
+	cache  cache.Cache
+	wanted chan Desired
+
+	// mutex is held during a write of the DataServer's status too: its echo may be faster than its answer, and must wait to be known as one.
+	mutex   sync.Mutex
+	newest  *internalv1.DataServer             // As far as is known; nil until the first is seen.
+	deleted bool                               // The newest is gone.
+	exports map[string]*internalv1.ShareExport // By name, as far as is known.
+	synced  bool                               // Everything that was there at the start is known.
+	pending *time.Timer                        // Runs while a change waits for more.
+}
+
+// NewSource watches the one DataServer of that name and its exports, and nothing else.
+func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
+	scheme := runtime.NewScheme()
+	if err := internalv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the API: %w", err)
+	}
+	watched, err := cache.New(config, cache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		DefaultTransform:  cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&internalv1.DataServer{}:  {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+			&internalv1.ShareExport{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.DataServerLabel: name})},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching the DataServer: %w", err)
+	}
+	writer, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API: %w", err)
+	}
+	source := NewDetachedSource(writer)
+	source.cache = watched
+	return source, nil
+}
+
+// NewDetachedSource is a source whose objects are given to it by seen, exportSeen, exportGone and setSynced.
+func NewDetachedSource(writer client.Client) *Source {
+	return &Source{client: writer, wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
+}
+
+// Desired has the newest of what the API asks for, in place of what was not taken before.
+func (a *Source) Desired() <-chan Desired { return a.wanted }
+
+// SetSynced tells that everything that was there at the start is known.
+func (a *Source) SetSynced() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.synced = true
+	a.changed()
+}
+
+// Run watches until the context ends. Nothing is told before everything is known: to a data server
+// that has just started, an export that is not known yet would be one to remove.
+func (a *Source) Run(ctx context.Context) error {
+	var known []toolscache.InformerSynced
+	for _, kind := range []struct {
+		object  client.Object
+		handler toolscache.ResourceEventHandlerFuncs
+	}{
+		// A DataServer that is deleted changes nothing: ganesha goes on with what it has until the pod goes.
+		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    a.Seen,
+			UpdateFunc: func(_, object any) { a.Seen(object) },
+			DeleteFunc: a.gone,
+		}},
+		{&internalv1.ShareExport{}, toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    a.ExportSeen,
+			UpdateFunc: func(_, object any) { a.ExportSeen(object) },
+			DeleteFunc: a.ExportGone,
+		}},
+	} {
+		informer, err := a.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+		registration, err := informer.AddEventHandler(kind.handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+		known = append(known, registration.HasSynced)
+	}
+	go func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), known...) {
+			a.SetSynced()
+		}
+	}()
+	return a.cache.Start(ctx)
+}
+
+func (a *Source) Seen(object any) {
+	dataServer, ok := object.(*internalv1.DataServer)
+	if !ok {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	known := a.newest
+	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
+		return // An echo of this manager's own write, or older than its answer.
+	}
+	a.newest, a.deleted = dataServer.DeepCopy(), false
+	if known != nil && known.UID == dataServer.UID && known.Generation == dataServer.Generation &&
+		equality.Semantic.DeepEqual(known.Status, dataServer.Status) {
+		return // Labels or the like.
+	}
+	a.changed()
+}
+
+func (a *Source) gone(any) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.deleted = true
+}
+
+// IsDeleted tells whether the DataServer is being deleted, or is gone.
+func (a *Source) IsDeleted() bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.deleted || a.newest != nil && a.newest.DeletionTimestamp != nil
+}
+
+// ExportSeen takes an export. A status that changed alone is no reason for a pass: it is this manager's own, and what
+// somebody else wrote is put right by the next one.
+func (a *Source) ExportSeen(object any) {
+	export, ok := object.(*internalv1.ShareExport)
+	if !ok {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	known := a.exports[export.Name]
+	if known != nil && known.UID == export.UID && !newer(export, known) {
+		return
+	}
+	a.exports[export.Name] = export
+	if known == nil || known.UID != export.UID || known.Generation != export.Generation ||
+		known.DeletionTimestamp.IsZero() != export.DeletionTimestamp.IsZero() {
+		a.changed()
+	}
+}
+
+func (a *Source) ExportGone(object any) {
+	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	export, ok := object.(*internalv1.ShareExport)
+	if !ok {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if known := a.exports[export.Name]; known != nil && known.UID == export.UID {
+		delete(a.exports, export.Name)
+		a.changed()
+	}
+}
+
+// changed has the desired offered when the changes have settled. a.mutex is held.
+func (a *Source) changed() {
+	if a.synced && a.newest != nil && a.pending == nil {
+		a.pending = time.AfterFunc(settle, a.Offer)
+	}
+}
+
+// Offer puts the newest desired into the channel, in place of one that was not taken yet.
+func (a *Source) Offer() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.pending = nil
+	select {
+	case <-a.wanted:
+	default:
+	}
+	a.wanted <- Desired{Server: a.newest.DeepCopy(), Exports: a.known()}
+}
+
+// known are the exports, the oldest first. They are never changed after they were stored. a.mutex is held.
+func (a *Source) known() []*internalv1.ShareExport {
+	return slices.SortedFunc(maps.Values(a.exports), func(x, y *internalv1.ShareExport) int {
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), strings.Compare(x.Name, y.Name))
+	})
+}
+
+// newer is true if a is a later version of the object than b.
+func newer(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err != nil || order > 0
+}
+
+// Report patches the status subresource by a merge patch with what changed; no change, no write.
+func (a *Source) Report(ctx context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.newest == nil {
+		return nil
+	}
+	before, after := a.newest, a.newest.DeepCopy()
+	after.Status = build(*before.Status.DeepCopy())
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	patch := client.MergeFrom(before)
+	if !equality.Semantic.DeepEqual(before.Status.VolumeIDs, after.Status.VolumeIDs) {
+		// Which volumes the server had must not be lost to a view that is behind.
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if err := a.client.Status().Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("writing the status of DataServer %s: %w", after.Name, err)
+	}
+	if after.Generation != before.Generation {
+		// A newer spec is on its way, and its event must not be taken for an echo.
+		a.newest.Status = after.Status
+		return nil
+	}
+	a.newest = after
+	return nil
+}
+
+// ReportExports writes the statuses of those exports whose status is not what build makes of it.
+func (a *Source) ReportExports(ctx context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
+	a.mutex.Lock()
+	exports := a.known()
+	a.mutex.Unlock()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(statusWriters)
+	for _, before := range exports {
+		after := before.DeepCopy()
+		after.Status = build(before)
+		if equality.Semantic.DeepEqual(before.Status, after.Status) {
+			continue
+		}
+		group.Go(func() error { return a.writeExport(ctx, before, after) })
+	}
+	return group.Wait()
+}
+
+func (a *Source) writeExport(ctx context.Context, before, after *internalv1.ShareExport) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	// The lock keeps a status from an object that took the name since.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.client.Status().Patch(ctx, after, patch); apierrors.IsNotFound(err) {
+		return nil // Gone meanwhile; the watch tells.
+	} else if err != nil {
+		return fmt.Errorf("writing the status of ShareExport %s: %w", before.Name, err)
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	// A newer spec or a deletion is on its way, and its event must not be taken for an echo.
+	known := a.exports[before.Name]
+	if known == before && after.Generation == before.Generation && after.DeletionTimestamp.IsZero() == before.DeletionTimestamp.IsZero() {
+		a.exports[before.Name] = after
+	}
+	return nil
+}
+
+// ShareOf is the key of the share that an export is of.
+func ShareOf(export *internalv1.ShareExport) string { return export.Spec.FileShareRef.Name }

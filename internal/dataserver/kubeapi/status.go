@@ -1,0 +1,202 @@
+package kubeapi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/printable"
+)
+
+// maxMessage is the largest message of a condition, in bytes (metav1.Condition).
+const maxMessage = 32768
+
+// maxSharedFileSystem is the schema's limit of sharedFileSystem, in bytes.
+const maxSharedFileSystem = 1024
+
+// Observation is what the instance manager knows of its data server at the end of a pass.
+type Observation struct {
+	NodeName, PodIP string
+	// Generation is the DataServer's generation.
+	Generation int64
+	// Loaded is true if ganesha serves everything that this generation asks for.
+	Loaded bool
+	// ready, reason and message are the Ready condition.
+	Ready           bool
+	Reason, Message string
+	// Shares is the number of shares that serve on every volume.
+	Shares int
+	// Failing is the number of shares that something is wrong with.
+	Failing int
+	Usage   []backend.Usage
+	// Held is the digest of the shares that have a directory on the volumes, nil if that is not known.
+	Held *string
+	// VolumeIDs are the identities of volumes, by number.
+	VolumeIDs map[int32]string
+	// Connections are those of clients, and maxConnections how many there may be; 0: not known.
+	Connections, MaxConnections int32
+}
+
+// ExportObservation is what the instance manager knows of an export at the end of a pass that looked at all of them.
+type ExportObservation struct {
+	Generation int64
+	Deleting   bool
+	Data       internalv1.DataPolicy
+	IDs        []int32
+	// RootIDs are the identities of the share\'s directories, by volume.
+	RootIDs []string
+	// Serves is true if ganesha serves it on every volume as this generation asks for.
+	Serves bool
+	// Removed is true if the export is gone, and its data where that was asked for.
+	Removed bool
+	// Fault is nil unless something is wrong with this very export.
+	Fault *Fault
+}
+
+// ExportStatusFrom is the status to report of an export. What was served once and can't be told now keeps its earlier word.
+func ExportStatusFrom(earlier internalv1.ShareExportStatus, seen ExportObservation, now metav1.Time) internalv1.ShareExportStatus {
+	status := *earlier.DeepCopy()
+	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: truncate(message, maxMessage),
+			ObservedGeneration: seen.Generation, LastTransitionTime: now,
+		})
+	}
+	switch {
+	case seen.Deleting && seen.Removed:
+		message := "ganesha has dropped the export; its data stays"
+		if seen.Data == internalv1.DataDelete {
+			message = "ganesha has dropped the export, and its data is removed"
+		}
+		set(internalv1.ExportServing, metav1.ConditionFalse, internalv1.ExportRemoved, message)
+		set(internalv1.ExportRemoved, metav1.ConditionTrue, internalv1.ExportRemoved, message)
+		status.ObservedGeneration = &seen.Generation
+	case seen.Deleting && seen.Fault != nil:
+		set(internalv1.ExportRemoved, metav1.ConditionFalse, seen.Fault.Reason, seen.Fault.Error())
+	case seen.Deleting:
+	case seen.Fault != nil:
+		set(internalv1.ExportServing, metav1.ConditionFalse, seen.Fault.Reason, seen.Fault.Error())
+	case seen.Serves:
+		set(internalv1.ExportServing, metav1.ConditionTrue, v1alpha1.ReasonReady, "ganesha serves the export")
+		status.ObservedGeneration, status.ExportIDs, status.RootIDs = &seen.Generation, seen.IDs, seen.RootIDs
+	}
+	return status
+}
+
+// DescribeFailing names some of the shares that something is wrong with.
+func DescribeFailing(failing map[string]*Fault) string {
+	const most = 5
+	names := slices.Sorted(maps.Keys(failing))
+	told := make([]string, 0, most)
+	for _, name := range names[:min(len(names), most)] {
+		told = append(told, fmt.Sprintf("share %s: %v", name, failing[name].Err))
+	}
+	text := strings.Join(told, "; ")
+	if more := len(names) - len(told); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// StatusFrom is the status to report. What is unknown now keeps its earlier value.
+func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav1.Time) internalv1.DataServerStatus {
+	status := *earlier.DeepCopy()
+	status.NodeName, status.PodIP = seen.NodeName, seen.PodIP
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: seen.Reason,
+		Message: truncate(seen.Message, maxMessage), ObservedGeneration: seen.Generation, LastTransitionTime: now,
+	}
+	if seen.Ready {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+	if seen.Loaded {
+		status.ObservedGeneration = &seen.Generation
+	}
+	if seen.MaxConnections > 0 {
+		status.Connections = reportConnections(earlier.Connections, seen.Connections, seen.MaxConnections)
+	}
+	if seen.Held != nil {
+		status.Shares = seen.Held
+	}
+	status.VolumeIDs = ReportVolumeIDs(status.VolumeIDs, seen.VolumeIDs)
+	if seen.Usage != nil {
+		status.Volumes = reportUsage(earlier.Volumes, seen.Usage)
+	}
+	return status
+}
+
+// WithHealth is the status with what the storage says of itself.
+func WithHealth(status internalv1.DataServerStatus, health backend.Health, now metav1.Time) internalv1.DataServerStatus {
+	condition := metav1.Condition{Type: internalv1.StorageHealthy, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: "the storage is well", LastTransitionTime: now}
+	said := slices.DeleteFunc([]string{health.Failing, health.Degraded}, func(words string) bool { return words == "" })
+	if len(said) > 0 {
+		condition.Reason, condition.Message = v1alpha1.ReasonStorageDegraded, truncate(strings.Join(said, "; "), maxMessage)
+	}
+	if health.Failing != "" {
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonStorageFailing
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+	return status
+}
+
+// ReportVolumeIDs are the identities to report: those of volumes that were not looked at stay.
+func ReportVolumeIDs(earlier []internalv1.VolumeIdentity, seen map[int32]string) []internalv1.VolumeIdentity {
+	if len(seen) == 0 {
+		return earlier
+	}
+	known := map[int32]string{}
+	for _, volume := range earlier {
+		if volume.Index != nil {
+			known[*volume.Index] = volume.ID
+		}
+	}
+	maps.Copy(known, seen)
+	reported := make([]internalv1.VolumeIdentity, 0, len(known))
+	for _, index := range slices.Sorted(maps.Keys(known)) {
+		reported = append(reported, internalv1.VolumeIdentity{Index: &index, ID: known[index]})
+	}
+	return reported
+}
+
+func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []internalv1.VolumeUsage {
+	reported := map[int32]backend.Usage{}
+	for _, volume := range earlier {
+		if volume.Index != nil && volume.TotalBytes != nil && volume.UsedBytes != nil {
+			reported[*volume.Index] = backend.Usage{Total: *volume.TotalBytes, Used: *volume.UsedBytes}
+		}
+	}
+	volumes := make([]internalv1.VolumeUsage, 0, len(seen))
+	for i, real := range seen {
+		index := int32(i)
+		rounded := coarse(real, reported[index])
+		volumes = append(volumes, internalv1.VolumeUsage{
+			Index: &index, TotalBytes: &rounded.Total, UsedBytes: &rounded.Used, SharedFileSystem: truncate(real.Shared, maxSharedFileSystem),
+		})
+	}
+	return volumes
+}
+
+// truncate is a text as people are to read it: without what steers their terminals, and of at most so many bytes.
+func truncate(text string, limit int) string {
+	text = printable.Text(text)
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}
+
+// reportConnections is what to report of so many connections.
+func reportConnections(earlier internalv1.Connections, used, limit int32) internalv1.Connections {
+	if earlier.Used != nil && earlier.Limit == limit {
+		used = v1alpha1.CoarseConnections(*earlier.Used, used, limit)
+	}
+	return internalv1.Connections{Used: &used, Limit: limit}
+}

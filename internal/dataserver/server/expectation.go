@@ -1,0 +1,59 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Expectation is what a healthy data server answers. The exporter sets it, the probes read it. The zero value is that of a server that has
+// just started.
+type Expectation struct {
+	generation   atomic.Int64
+	stopping     atomic.Bool
+	readyAt      atomic.Int64 // Nanoseconds since 1970.
+	clearedStart atomic.Int64
+
+	mutex        sync.Mutex
+	owner, scope string
+}
+
+// SetIdentity sets the server owner and scope that ganesha must answer.
+func (e *Expectation) SetIdentity(owner, scope string) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.owner, e.scope = owner, scope
+}
+
+func (e *Expectation) Identity() (owner, scope string) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.owner, e.scope
+}
+
+// SetGeneration sets the newest generation of the DataServer that was fully served; 0 is none.
+func (e *Expectation) SetGeneration(generation int64) { e.generation.Store(generation) }
+
+// ServedGeneration is the newest generation that was fully served; 0 is none.
+func (e *Expectation) ServedGeneration() int64 { return e.generation.Load() }
+
+// SetStopping makes the server not ready from now on.
+func (e *Expectation) SetStopping() { e.stopping.Store(true) }
+
+// IsStopping is true once the server is being stopped.
+func (e *Expectation) IsStopping() bool { return e.stopping.Load() }
+
+// ClearStart records the start of ganesha, counted from 1, that refuses forged file handles as far as there is an export to try it on.
+func (e *Expectation) ClearStart(start int) { e.clearedStart.Store(int64(start)) }
+
+// isCleared is true if that start of ganesha refuses forged file handles.
+func (e *Expectation) isCleared(start int) bool { return e.clearedStart.Load() == int64(start) }
+
+// setReady records when the server was ready.
+func (e *Expectation) setReady(at time.Time) { e.readyAt.Store(at.UnixNano()) }
+
+// lastReady is when the server was ready last; ok is false if it never was.
+func (e *Expectation) lastReady() (at time.Time, ok bool) {
+	last := e.readyAt.Load()
+	return time.Unix(0, last), last != 0
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/publichttp"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+// GaneshaMetrics is where ganesha's own exporter is: on the loopback interface, because its one thread answers one client after the other.
+var GaneshaMetrics = "http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(ganesha.DefaultMonitoringPort)) + "/metrics"
+
+// exporterTimeout bounds a reading of ganesha's text for others; with a thousand shares it is some 15 MB.
+const exporterTimeout = 2 * ganeshaTimeout
+
+// byClient are the families that have a series for each address of a client: without end. A ganesha of our own build has none of them.
+var byClient = [][]byte{
+	[]byte("client_requests_total"), []byte("client_bytes_received_total"), []byte("client_bytes_sent_total"), []byte("last_client_update"),
+}
+
+// NewGaneshaHandler gives out what ganesha's exporter says, under ganesha's names, but for what it counts by client address.
+func NewGaneshaHandler(state func() supervisor.State, url string) http.Handler {
+	client := &http.Client{Timeout: exporterTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+serverpod.MetricsPath, publichttp.Page(answerAge, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if !state().Initialized {
+			http.Error(writer, "ganesha is not up", http.StatusServiceUnavailable)
+			return
+		}
+		text, err := readExporter(request.Context(), client, url)
+		if err != nil {
+			http.Error(writer, "ganesha's counters were not read: "+err.Error(), http.StatusBadGateway)
+			return
+		}
+		writer.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = writer.Write(text)
+	})))
+	return mux
+}
+
+func readExporter(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ganesha's exporter answers %s", response.Status)
+	}
+	return withoutClients(io.LimitReader(response.Body, maxGaneshaText))
+}
+
+// withoutClients leaves out the families of byClient. The last line may have been cut by a limit, and is left out then, too.
+func withoutClients(text io.Reader) ([]byte, error) {
+	var kept bytes.Buffer
+	lines := bufio.NewReaderSize(text, maxExporterLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return kept.Bytes(), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading what ganesha's exporter says: %w", err)
+		}
+		if !isByClient(line) {
+			kept.Write(line)
+		}
+	}
+}
+
+// maxExporterLine is the longest line; ganesha's have some 200 bytes and a path.
+const maxExporterLine = 64 << 10
+
+// isByClient looks at a sample or at what describes a family ("# TYPE name counter").
+func isByClient(line []byte) bool {
+	for _, comment := range [][]byte{[]byte("# HELP "), []byte("# TYPE ")} {
+		line = bytes.TrimPrefix(line, comment)
+	}
+	name := line[:max(0, bytes.IndexAny(line, "{ \n"))]
+	return slices.ContainsFunc(byClient, func(family []byte) bool { return bytes.Equal(family, name) })
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// A look at an export takes less than a millisecond; these bound a look at all.
+const (
+	lookTimeout = 20 * time.Second
+	lookForEach = 10 * time.Millisecond
+)
+
+// ganeshaAddress is where ganesha is for the instance manager. Pods that have IPv6 addresses alone have this one, too: the kernel
+// gives it to every loopback interface.
+var ganeshaAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), v1alpha1.NFSPort)
+
+// OwnAddress chooses the loopback address from which the instance manager speaks to ganesha, anew at each start: one of some
+// 16 million, which is told to nobody but ganesha. Nothing else comes from there: what is forwarded to a pod comes from
+// 127.0.0.1, and service meshes use others of 127.0.0.0/16.
+func OwnAddress() netip.Addr {
+	var random [3]byte
+	for random[0] == 0 || random[0] == 255 {
+		_, _ = rand.Read(random[:]) // Never fails: it ends the program instead.
+	}
+	return netip.AddrFrom4([4]byte{127, random[0], random[1], random[2]})
+}
+
+// nfsProber looks over the loopback interface, from the address that every export lets in.
+type nfsProber struct {
+	address string
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	// owner names the prober's session to ganesha: the same each time, so that a crash between
+	// opening and closing leaves one recovery record behind and not many.
+	owner string
+}
+
+func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
+	return &nfsProber{
+		address: ganeshaAddress.String(),
+		dial:    func(ctx context.Context, _ string) (net.Conn, error) { return DialGanesha(ctx, own) },
+		owner:   "howdah instance manager of " + dataServer,
+	}
+}
+
+// DialGanesha connects from the instance manager's own address.
+func DialGanesha(ctx context.Context, own netip.Addr) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(own, 0))}
+	return dialer.DialContext(ctx, "tcp4", ganeshaAddress.String())
+}
+
+func (p *nfsProber) Null(ctx context.Context) error { return client.NullVia(ctx, p.address, p.dial) }
+
+func (p *nfsProber) Identity(ctx context.Context) (owner, scope string, err error) {
+	identity, err := client.IdentifyVia(ctx, p.address, p.dial)
+	// Ganesha 9.14 sends the scope's C string with the NUL that ends it (measured).
+	return identity.Owner, strings.TrimSuffix(identity.Scope, "\x00"), err
+}
+
+// inSession opens a session and destroys it at once: a client id that lives on would be in
+// ganesha's recovery records, and a restarted ganesha would wait a whole grace period for it.
+func (p *nfsProber) inSession(ctx context.Context, limit time.Duration, use func(context.Context, *client.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	session, err := client.Dial(ctx, p.address, client.Options{ClientOwner: p.owner, Slots: 1, CallTimeout: lookTimeout, Dial: p.dial})
+	if err != nil {
+		return fmt.Errorf("connecting to ganesha: %w", err)
+	}
+	return errors.Join(use(ctx, session), session.Close(ctx))
+}
+
+func (p *nfsProber) Look(ctx context.Context, paths []string) (sights []Sight, err error) {
+	err = p.inSession(ctx, lookTimeout+time.Duration(len(paths))*lookForEach, func(ctx context.Context, session *client.Client) error {
+		sights, err = lookIn(ctx, session, paths)
+		return err
+	})
+	return sights, err
+}
+
+func lookIn(ctx context.Context, session *client.Client, paths []string) (sights []Sight, err error) {
+	root := client.Credentials{}
+	for _, path := range paths {
+		attributes, err := session.Stat(ctx, root, path)
+		switch {
+		case err == nil:
+			sights = append(sights, Sight{Fsid: FileSystem{attributes.FSIDMajor, attributes.FSIDMinor}})
+		case client.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+			sights = append(sights, Sight{Err: ErrNotThere})
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("looking at %s: %w", path, err)
+		default:
+			sights = append(sights, Sight{Err: err})
+		}
+	}
+	return sights, nil
+}
+
+func (p *nfsProber) Forge(ctx context.Context, path string) error {
+	return p.inSession(ctx, lookTimeout, func(ctx context.Context, session *client.Client) error {
+		root := client.Credentials{}
+		handle, err := session.Handle(ctx, root, path)
+		if err != nil {
+			return err
+		}
+		if len(handle) == 0 {
+			return errors.New("ganesha gave an empty file handle")
+		}
+		// In the middle are the bytes that say which file it is.
+		handle[len(handle)/2] ^= 1
+		switch _, err := session.StatHandle(ctx, root, handle); {
+		case err == nil:
+			return ErrForgeryTaken
+		case client.IsStatus(err, nfsv4.NFS4ERR_BADHANDLE):
+			return nil
+		case client.IsStatus(err, nfsv4.NFS4ERR_STALE):
+			// It looked for the file, and there is none: the handle was not found out.
+			return ErrForgeryTaken
+		default:
+			return err
+		}
+	})
+}

@@ -1,0 +1,35 @@
+package server
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+func TestAPodStaysReadyWhileGaneshaIsStartedAgainButNotWhileItIsStopped(t *testing.T) {
+	now := time.Unix(1000, 0)
+	expected := &Expectation{}
+	p := NewProbes(func() supervisor.State { return supervisor.State{} }, nil, expected)
+	p.now = func() time.Time { return now }
+	isReady := func(what string, want bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*readyPoll)
+		defer cancel()
+		if err := p.ready(ctx); (err == nil) != want {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	isReady("it never served", false)
+	expected.setReady(now)
+	now = now.Add(serverpod.ReadyPatience - time.Millisecond)
+	isReady("ganesha is away for less than is waited for", true)
+	now = now.Add(time.Millisecond)
+	isReady("ganesha is away for too long", false)
+	expected.setReady(now)
+	isReady("it was ready a moment ago", true)
+	expected.SetStopping()
+	isReady("it is being stopped", false)
+}

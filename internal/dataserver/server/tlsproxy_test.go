@@ -1,0 +1,223 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/listing"
+	"github.com/howdah/howdah/internal/mtls"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// echoProxy is a TLS port before a server that sends back what it gets.
+type echoProxy struct {
+	*Proxy
+	address string
+	told    *dataservertest.Lines
+	client  *tls.Config
+}
+
+func startEchoProxy(t *testing.T, handshake time.Duration) *echoProxy {
+	t.Helper()
+	behind, err := net.Listen("tcp", "127.0.0.1:0")
+	mustWork(t, "listen", err)
+	go func() {
+		for {
+			conn, err := behind.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(conn, conn); _ = conn.Close() }()
+		}
+	}()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	mustWork(t, "listen", err)
+	p := &echoProxy{address: listener.Addr().String(), told: &dataservertest.Lines{}}
+	p.Proxy = NewProxy(func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", behind.Addr().String())
+	}, NewMetrics("default", "training-0"), slog.New(slog.NewTextHandler(p.told, nil)))
+	p.handshake = handshake
+	own, err := mtls.Parse(dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }))
+	mustWork(t, "read a certificate", err)
+	p.Use(mtls.ServerConfig([]*mtls.Identity{own}, naming.NamespaceServerTLSName(dataservertest.DataServer(1).Spec.ServerScope), time.Now))
+	p.client = dataservertest.TlsConfig(t, dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		mustWork(t, "serve", <-ended) // All connections have ended by then.
+		_ = behind.Close()
+	})
+	return p
+}
+
+// connect opens a connection from a loopback address.
+func (p *echoProxy) connect(t *testing.T, from string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "tcp", p.address)
+	mustWork(t, "connect", err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// enter is a namespace server; false if it is not let in.
+func (p *echoProxy) enter(t *testing.T, from string) (net.Conn, bool) {
+	t.Helper()
+	conn := tls.Client(p.connect(t, from), p.client)
+	_, err := conn.Write([]byte("hello"))
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 5))
+	}
+	return conn, err == nil
+}
+
+func TestStrangersDoNotKeepNamespaceServersOut(t *testing.T) {
+	p := startEchoProxy(t, time.Hour) // None is given up for its silence.
+	closed := make(chan int, 4*tlsHandshakes)
+	for range 4 * tlsHandshakes {
+		silent := p.connect(t, "127.0.0.2")
+		go func() {
+			n, _ := silent.Read(make([]byte, 1)) // Until it is closed.
+			closed <- n
+		}()
+	}
+	// All but the newest are gone; on a busy machine they are not heard in the order in which they came.
+	for range 3 * tlsHandshakes {
+		if n := <-closed; n > 0 {
+			t.Fatalf("a stranger was sent %d bytes", n)
+		}
+	}
+	for range 10 {
+		if _, in := p.enter(t, "127.0.0.3"); !in {
+			t.Fatal("a namespace server was not let in")
+		}
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.shaking) > tlsHandshakes {
+		t.Errorf("%d strangers are heard at once", len(p.shaking))
+	}
+}
+
+func TestWhoSaysNothingIsGivenUp(t *testing.T) {
+	p := startEchoProxy(t, 20*time.Millisecond)
+	conn := p.connect(t, "127.0.0.2")
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("a stranger was answered")
+	}
+}
+
+func TestNamespaceServersConnectionsAreBounded(t *testing.T) {
+	before := memoryInUse()
+	p := startEchoProxy(t, handshakeTimeout)
+	var inside []net.Conn
+	for range tlsConnections {
+		conn, in := p.enter(t, "127.0.0.2")
+		if !in {
+			t.Fatalf("no more than %d were let in", len(inside))
+		}
+		inside = append(inside, conn)
+	}
+	t.Logf("FIGURE memory of %d connections, both ends and what is behind: %d KiB", tlsConnections, (memoryInUse()-before)>>10)
+	if _, in := p.enter(t, "127.0.0.3"); in {
+		t.Error("one more was let in")
+	}
+	if got := dataservertest.MetricOf(t, p.metrics.Registry, "howdah_data_server_tls_connections"); got != tlsConnections {
+		t.Errorf("the metric says %v", got)
+	}
+	if text := p.told.String(); !strings.Contains(text, "no more may be") || !strings.Contains(text, "127.0.0.3") {
+		t.Errorf("the log: %s", text)
+	}
+	if got := dataservertest.MetricOf(t, p.metrics.Registry, "howdah_data_server_tls_refused_total"); got != 1 {
+		t.Errorf("%v were refused", got)
+	}
+	// What one leaves is another's.
+	mustWork(t, "leave", inside[0].Close())
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
+		if _, in := p.enter(t, "127.0.0.3"); in {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a place that is free was not given")
+		}
+	}
+}
+
+// metricOf is a gauge, a counter, or how often a histogram observed something.
+// memoryInUse is that of heap and stacks, in bytes.
+func memoryInUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapInuse + stats.StackInuse
+}
+
+func TestRefusalsAreToldNotMoreThanNow(t *testing.T) {
+	p := startEchoProxy(t, handshakeTimeout)
+	for range 50 {
+		conn := p.connect(t, "127.0.0.2")
+		_, _ = conn.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
+		_, _ = io.ReadAll(conn)
+	}
+	if n := strings.Count(p.told.String(), "refused a connection"); n != 1 {
+		t.Errorf("%d lines of log: %s", n, p.told)
+	}
+}
+
+// lists is storage that tells of one share's directories.
+type lists struct{}
+
+func (lists) Directories(_ context.Context, share string, depth int32) ([]listing.Directory, error) {
+	if share != "s" {
+		return nil, errors.New("not exported")
+	}
+	return []listing.Directory{{Path: "train", Mode: uint32(depth)}}, nil
+}
+
+func (lists) Sizes(_ context.Context, share string, depth int32) (map[string]int64, error) {
+	switch {
+	case share != "s":
+		return nil, errors.New("not exported")
+	case depth == 0:
+		return map[string]int64{"": 3 << 40}, nil
+	}
+	return map[string]int64{"train": 1 << 30, "secret name": 2}, nil
+}
+
+func TestNamespaceServersAreToldOfDirectoriesPastGanesha(t *testing.T) {
+	p := startEchoProxy(t, handshakeTimeout)
+	ask := func(share string) ([]listing.Directory, error) {
+		return listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), p.client), listing.Request{Share: share, Depth: 2})
+	}
+	if _, err := ask("s"); !errors.Is(err, listing.ErrNotOffered) {
+		t.Errorf("storage that lists nothing: %v", err)
+	}
+	p.Offer(lists{})
+	if found, err := ask("s"); err != nil || !slices.Equal(found, []listing.Directory{{Path: "train", Mode: 2}}) {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := ask("other"); err == nil || !strings.Contains(err.Error(), "not exported") {
+		t.Errorf("another share: %v", err)
+	}
+	if _, in := p.enter(t, "127.0.0.2"); !in {
+		t.Error("ganesha is not reached any more")
+	}
+	stranger := p.client.Clone()
+	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
+	if found, err := listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), stranger), listing.Request{Share: "s", Depth: 2}); err == nil {
+		t.Errorf("who proves nothing was told %v", found)
+	}
+}

@@ -1,0 +1,67 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// lineAtWork begins what ganesha says, every 5 s, of operations that have held threads for 5 s or longer
+// (internal/ganesha/build/patches/0218-slow-operations-are-named.patch).
+const lineAtWork = "Operations at work for long: "
+
+const (
+	// atWorkLimit is how many slow operations make the server not ready: ganesha has 200 threads, and is about to answer nobody.
+	atWorkLimit = 150
+	// atWorkFor is how long a line counts: ganesha says it again every 5 s, and that there are none at once.
+	atWorkFor = 15 * time.Second
+)
+
+// atWork is what ganesha has said last of slow operations.
+type atWork struct {
+	Count int
+	// Oldest is the one that has taken longest, in ganesha's words.
+	Oldest string
+	said   time.Time
+}
+
+// parseAtWork reads such a line. ok is false for another.
+func parseAtWork(message string, now time.Time) (work atWork, ok bool) {
+	_, text, found := strings.Cut(message, lineAtWork)
+	if !found {
+		return atWork{}, false
+	}
+	number, oldest, _ := strings.Cut(text, ". ")
+	count, err := strconv.Atoi(strings.TrimSuffix(number, "."))
+	if err != nil || count < 0 {
+		return atWork{}, false
+	}
+	oldest = strings.Replace(strings.TrimPrefix(oldest, "The oldest is "), "client ::ffff:", "client ", 1)
+	return atWork{Count: count, Oldest: oldest, said: now}, true
+}
+
+// Describe is "" if there is nothing slow.
+func (a atWork) Describe(now time.Time) string {
+	if a.Count == 0 || now.Sub(a.said) > atWorkFor {
+		return ""
+	}
+	return fmt.Sprintf("%d operations have held threads of ganesha for seconds, the oldest is %s", a.Count, a.Oldest)
+}
+
+// Explain adds the slow operations to what keeps the server from answering.
+func (a atWork) Explain(now time.Time, err error) error {
+	if slow := a.Describe(now); err != nil && slow != "" {
+		return fmt.Errorf("%w; %s", err, slow)
+	}
+	return err
+}
+
+// TooMany is the error of a server that answers, and soon will not.
+func (a atWork) TooMany(now time.Time) error {
+	if slow := a.Describe(now); slow != "" && a.Count >= atWorkLimit {
+		return errors.New(slow)
+	}
+	return nil
+}

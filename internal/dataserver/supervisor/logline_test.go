@@ -1,0 +1,40 @@
+package supervisor
+
+import (
+	"log/slog"
+	"testing"
+)
+
+func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
+	tests := map[string]struct {
+		text, message string
+		level         slog.Level
+	}{
+		"an event": {
+			"21/11/2026 14:06:09 : epoch 00003039 : training-0 : ganesha.nfsd-1[sigmgr] reread_exports :CONFIG :EVENT :Reread exports complete",
+			lineReloaded, slog.LevelInfo,
+		},
+		"the banner": {
+			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.nfsd-1[main] nfs_start :NFS STARTUP :EVENT :             NFS SERVER INITIALIZED",
+			lineInitialized, slog.LevelInfo,
+		},
+		"a critical one": {
+			"21/11/2026 14:05:37 : epoch 00003039 : training-0 : ganesha.nfsd-1[main] fsal_cfg_commit :CONFIG :CRIT :Could not create export for (/a/0) to (/volumes/0/a)",
+			"Could not create export for (/a/0) to (/volumes/0/a)", slog.LevelError,
+		},
+		"no capability for it, on purpose": {
+			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.nfsd-1[main] main :MAIN :WARN :Failed to set PR_SET_IO_FLUSHER due to EPERM, ignoring...",
+			"Failed to set PR_SET_IO_FLUSHER due to EPERM, ignoring...", slog.LevelDebug,
+		},
+		"something of the libraries": {"ld.so: whatever", "ld.so: whatever", slog.LevelInfo},
+		"a line cut short":           {"21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", "21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", slog.LevelInfo},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			line := parseLogLine(tc.text)
+			if line.message != tc.message || line.severity() != tc.level {
+				t.Errorf("%+v of %v", line, line.severity())
+			}
+		})
+	}
+}

@@ -1,0 +1,383 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+// lineEnded tells who waits for a reload that there is none: the process ended.
+const lineEnded = "ended"
+
+const (
+	// FirstBackoff to maxBackoff is the wait before a restart, doubled each time. The very
+	// first restart after settledAfter of good service waits for nothing: clients stall meanwhile.
+	FirstBackoff = 500 * time.Millisecond
+	maxBackoff   = 15 * time.Second
+	SettledAfter = 10 * time.Second
+	// reloadWait is how long a reload may take; 1000 exports took 0.13 s.
+	reloadWait = 30 * time.Second
+)
+
+// Config is how ganesha is started. Port and Changed aside, all fields are required.
+type Config struct {
+	// Binary is the ganesha.nfsd to run, ConfigFile its configuration, which must exist before Run, and PIDFile where it writes its process ID.
+	Binary, ConfigFile, PIDFile string
+	// RoundsFile has, for ganesha, how often each Export_Id was used before.
+	RoundsFile string
+	Keys       HandleKeys
+	// Port is the TCP port that ganesha listens on; the supervisor holds it while no ganesha runs. 0: nothing is held.
+	Port uint16
+	// BeforeStart runs before each start, while ganesha is not running.
+	BeforeStart func(ctx context.Context)
+	// Changed is called whenever the state changes. It must not block.
+	Changed func()
+	Log     *slog.Logger
+}
+
+// Supervisor keeps ganesha running.
+type Supervisor struct {
+	Config
+	// port has the socket that ganesha listens on: clients wait while none is up.
+	port portHolder
+
+	mutex sync.Mutex
+	now   State
+	// served is the last start that came up.
+	served int
+	lines  []chan string // Of those who wait for a line of the log.
+}
+
+// New makes a supervisor. It starts nothing.
+func New(config Config) *Supervisor {
+	return &Supervisor{Config: config, port: portHolder{port: config.Port}}
+}
+
+// State is what is known of the process.
+type State struct {
+	// Starts counts the starts. 0: not started yet.
+	Starts int
+	// PID is 0 while it is not running.
+	PID int
+	// Initialized is true once it serves and takes signals.
+	Initialized bool
+	// InGrace is true while it waits for clients to reclaim their state.
+	InGrace bool
+	// AtWork are its slow operations.
+	AtWork atWork
+	// NoRecordAt is when it last could not remember a client for its next start; zero if it always could.
+	NoRecordAt time.Time
+	// Config is the configuration file's text at the start.
+	Config string
+	// Since is when it started or stopped.
+	Since time.Time
+	// LastExit tells how it ended the last time; "" if it never did.
+	LastExit string
+}
+
+// ConnectionsAllowed is how many connections this ganesha takes; 0 if it was not started. It reads the option at its start only.
+func (s State) ConnectionsAllowed() int32 {
+	_, value, _ := strings.Cut(s.Config, "RPC_Max_Connections = ")
+	value, _, _ = strings.Cut(value, ";")
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil {
+		return int32(n)
+	}
+	return 0
+}
+
+// Release lets the held port go; connections that wait there are reset.
+func (s *Supervisor) Release() { s.port.Release() }
+
+// State is the state of the process now.
+func (s *Supervisor) State() State {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.now
+}
+
+func (s *Supervisor) update(change func(*State)) {
+	s.mutex.Lock()
+	change(&s.now)
+	s.mutex.Unlock()
+	s.Changed()
+}
+
+// note changes what nobody waits for.
+func (s *Supervisor) note(change func(*State)) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	change(&s.now)
+}
+
+// Run starts ganesha, and again whenever it ends, until the context ends; then
+// it stops it gracefully. The configuration file must exist. The port stays held after it: the
+// end of this process, which is near, resets who waits there.
+func (s *Supervisor) Run(ctx context.Context) {
+	backoff, hold := time.Duration(0), true
+	for ctx.Err() == nil {
+		if hold {
+			s.Hold()
+		} else {
+			s.port.Release()
+		}
+		s.BeforeStart(ctx)
+		began := time.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > SettledAfter {
+			backoff = 0
+		}
+		// It may be a ganesha that can't listen on what it is lent: the next start has the port for itself.
+		hold = s.wasUp() || !hold
+		s.Log.Error("ganesha ended; starting it again", "how", err, "after", backoff)
+		select {
+		case <-ctx.Done():
+		case <-time.After(backoff):
+		}
+		backoff = min(max(2*backoff, FirstBackoff), maxBackoff)
+	}
+}
+
+// wasUp tells whether the last start came so far that it served.
+func (s *Supervisor) wasUp() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.served == s.now.Starts
+}
+
+// Hold has clients wait until ganesha is up.
+func (s *Supervisor) Hold() {
+	if err := s.port.Hold(); err != nil {
+		s.Log.Warn("clients are refused until ganesha is up, and come back seconds later", "err", err)
+	}
+}
+
+// once runs ganesha to its end.
+func (s *Supervisor) once(ctx context.Context) error {
+	config, err := os.ReadFile(s.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	epoch, err := randomEpoch()
+	if err != nil {
+		return err
+	}
+	// Without -x: one export that can't be made (its volume failed) must not keep the others from
+	// serving; the instance manager sees what is missing by looking, and reports it.
+	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
+	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
+	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
+	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	lent, environment := s.port.lend()
+	command.ExtraFiles, command.Env = lent, append(command.Env, environment...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	output, input, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting ganesha: %w", err)
+	}
+	command.Stdout, command.Stderr = input, input
+	err = command.Start()
+	_ = input.Close()
+	if err != nil {
+		_ = output.Close()
+		err = fmt.Errorf("starting ganesha: %w", err)
+		s.update(func(state *State) { state.LastExit, state.Since = err.Error(), time.Now() })
+		return err
+	}
+	s.update(func(state *State) {
+		*state = State{Starts: state.Starts + 1, PID: command.Process.Pid, Config: string(config), Since: time.Now(), LastExit: state.LastExit}
+	})
+	s.Log.Info("started ganesha", "pid", command.Process.Pid, "epoch", epoch)
+	forwarded := make(chan struct{})
+	go func() {
+		defer close(forwarded)
+		s.forward(ctx, output)
+	}()
+	err = s.wait(ctx, command)
+	<-forwarded
+	_ = output.Close()
+	s.update(func(state *State) {
+		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
+	})
+	s.tell(lineEnded)
+	return errors.New(describeExit(err))
+}
+
+// wait waits for the end of the process. When the context ends it asks ganesha
+// to stop, and kills it after StopAllowance.
+func (s *Supervisor) wait(ctx context.Context, command *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.Log.Info("stopping ganesha")
+	_ = command.Process.Signal(syscall.SIGTERM) // Fails only if it has just ended.
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(serverpod.StopAllowance):
+		s.Log.Error("ganesha did not stop; killing it", "after", serverpod.StopAllowance)
+		_ = command.Process.Kill()
+		return <-ended
+	}
+}
+
+func (s *Supervisor) forward(ctx context.Context, output io.Reader) {
+	lines := bufio.NewReaderSize(output, 64<<10)
+	for {
+		text, err := lines.ReadString('\n')
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			line := parseLogLine(text)
+			line.forward(ctx, s.Log)
+			s.heard(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *Supervisor) heard(line logLine) {
+	if strings.Contains(line.message, lineReloaded) || strings.Contains(line.message, lineReloadFailed) {
+		s.tell(line.message)
+	}
+	if strings.Contains(line.message, lineInitialized) {
+		s.update(func(state *State) { state.Initialized, s.served = true, state.Starts })
+	}
+	if work, ok := parseAtWork(line.message, time.Now()); ok {
+		s.note(func(state *State) { state.AtWork = work })
+	}
+	switch {
+	case strings.Contains(line.message, lineInGrace):
+		s.note(func(state *State) { state.InGrace = true })
+	case strings.Contains(line.message, lineNotInGrace):
+		s.note(func(state *State) { state.InGrace = false })
+	case strings.Contains(line.message, lineNoRecord), strings.Contains(line.message, lineNoRadosRecord):
+		s.note(func(state *State) { state.NoRecordAt = time.Now() })
+	}
+}
+
+// tell gives the outcome of a reload to who waits for it. Other lines are kept from it: a thousand exports make thousands.
+func (s *Supervisor) tell(outcome string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, listener := range s.lines {
+		select {
+		case listener <- outcome:
+		default: // A listener that is behind has its answer already.
+		}
+	}
+}
+
+func (s *Supervisor) listen() (lines <-chan string, stop func()) {
+	listener := make(chan string, 4)
+	s.mutex.Lock()
+	s.lines = append(s.lines, listener)
+	s.mutex.Unlock()
+	return listener, func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		for i, other := range s.lines {
+			if other == listener {
+				s.lines = append(s.lines[:i], s.lines[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// ErrNoAnswer is the error of a reload without an answer.
+var ErrNoAnswer = errors.New("ganesha did not report in time that it has reloaded its configuration")
+
+// MountsFile is beside the configuration. It names the shares that ganesha can mount at the same time.
+func MountsFile(configFile string) string { return configFile + ".mounts" }
+
+// Reload makes ganesha read its configuration again, and returns when it has. Ganesha
+// leaves an export out that it can't make, so look at what it serves afterwards.
+func (s *Supervisor) Reload(ctx context.Context) error {
+	state := s.State()
+	if state.PID == 0 || !state.Initialized {
+		return errors.New("ganesha is not up, so it can't reload its configuration; it reads it when it starts")
+	}
+	lines, stop := s.listen()
+	defer stop()
+	if err := syscall.Kill(state.PID, syscall.SIGHUP); err != nil {
+		return fmt.Errorf("asking ganesha to reload: %w", err)
+	}
+	timeout := time.NewTimer(reloadWait)
+	defer timeout.Stop()
+	for {
+		select {
+		case line := <-lines:
+			switch {
+			case strings.Contains(line, lineReloaded):
+				return nil
+			case strings.Contains(line, lineReloadFailed):
+				return errors.New("ganesha can't read its new configuration and keeps the old one; its log tells why")
+			case line == lineEnded:
+				return errors.New("ganesha ended while it reloaded its configuration; it reads it when it starts again")
+			}
+		case <-timeout.C:
+			return fmt.Errorf("%w: %s", ErrNoAnswer, reloadWait)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Kill ends a ganesha that does not hear; run starts it again.
+func (s *Supervisor) Kill() {
+	if pid := s.State().PID; pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
+	}
+}
+
+// Restart has ganesha end gracefully, or be killed after StopAllowance; run starts it again.
+func (s *Supervisor) Restart() {
+	pid := s.State().PID
+	if pid == 0 {
+		return
+	}
+	_ = syscall.Kill(pid, syscall.SIGTERM) // Fails only if it has just ended.
+	time.AfterFunc(serverpod.StopAllowance, func() {
+		if s.State().PID == pid {
+			s.Log.Error("ganesha did not stop; killing it", "after", serverpod.StopAllowance)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+}
+
+func randomEpoch() (string, error) {
+	var bytes [4]byte
+	if _, err := rand.Read(bytes[:]); err != nil {
+		return "", fmt.Errorf("choosing ganesha's epoch: %w", err)
+	}
+	// 0 would mean "not given".
+	return strconv.FormatUint(uint64(max(binary.NativeEndian.Uint32(bytes[:]), 1)), 10), nil
+}
+
+func describeExit(err error) string {
+	if err == nil {
+		return "ended by itself with exit code 0"
+	}
+	return err.Error()
+}
