@@ -49,6 +49,9 @@ func TestPlainEnglish(t *testing.T) {
 		number := 0
 		for line := range strings.Lines(string(text)) {
 			number++
+			if file == "CHANGELOG.md" && strings.HasPrefix(line, "|") {
+				continue // Tables there have old names.
+			}
 			if found := banned.FindString(words(line)); found != "" {
 				t.Errorf("%s:%d: %q is a word that we do not use (test/docs/words.txt):\n\t%s", file, number, found, strings.TrimSpace(line))
 			}
