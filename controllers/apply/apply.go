@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -92,7 +93,7 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 		if taken := takenBy(id, present, owner, ownerGVK, object.unowned); taken != nil {
 			return taken
 		}
-		if a.written.unchanged(id, digest, present, a.fieldManager) {
+		if a.written.unchanged(ownerValue(owner, ownerGVK), id, digest, present, a.fieldManager) {
 			return nil
 		}
 	}
@@ -100,9 +101,18 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 		client.FieldOwner(a.fieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("%s: applying it: %w", id, err)
 	}
-	a.written.remember(id, digest, desired, a.fieldManager)
+	a.written.remember(ownerValue(owner, ownerGVK), id, digest, desired, a.fieldManager)
 	return nil
 }
+
+// Forget drops what is remembered of the children of an owner that is gone, so that memory does not grow with every object that ever was. kind is the
+// owner's.
+func (a *Applier) Forget(kind string, owner types.NamespacedName) {
+	a.written.forgetAll(naming.Owner(kind, owner.Namespace, owner.Name))
+}
+
+// Remembered is the number of children that are remembered.
+func (a *Applier) Remembered() int { return a.written.size() }
 
 // find reads the object from the cache, and from the API server if the cache
 // has none: caches are restricted to our labels, and lag behind our own writes.

@@ -23,8 +23,9 @@ import (
 // entry is what it was after our last write, so are all of our values. The cache is a shortcut, not state:
 // a fresh process applies everything once, and the API server stores nothing that did not change.
 type appliedCache struct {
-	mu      sync.Mutex
-	entries map[identity]entry
+	mu sync.Mutex
+	// entries are by owner (naming.Owner), so that they go with it: the garbage collector deletes children, and no pass sees it.
+	entries map[string]map[identity]entry
 }
 
 type identity struct {
@@ -48,7 +49,7 @@ type entry struct {
 	fields  []byte
 }
 
-func newAppliedCache() *appliedCache { return &appliedCache{entries: map[identity]entry{}} }
+func newAppliedCache() *appliedCache { return &appliedCache{entries: map[string]map[identity]entry{}} }
 
 func identify(object *unstructured.Unstructured) identity {
 	return identity{object.GroupVersionKind(), client.ObjectKeyFromObject(object)}
@@ -64,24 +65,46 @@ func digestOf(object *unstructured.Unstructured) (digest, error) {
 }
 
 // unchanged tells whether present is as the last write left it, and desired says the same.
-func (c *appliedCache) unchanged(id identity, desired digest, present client.Object, fieldManager string) bool {
+func (c *appliedCache) unchanged(owner string, id identity, desired digest, present client.Object, fieldManager string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, ok := c.entries[id]
+	last, ok := c.entries[owner][id]
 	return ok && last.desired == desired && last.uid == present.GetUID() &&
 		len(last.fields) > 0 && bytes.Equal(last.fields, fieldsOf(present, fieldManager))
 }
 
-func (c *appliedCache) remember(id identity, desired digest, applied client.Object, fieldManager string) {
+func (c *appliedCache) remember(owner string, id identity, desired digest, applied client.Object, fieldManager string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries[id] = entry{desired: desired, uid: applied.GetUID(), fields: fieldsOf(applied, fieldManager)}
+	if c.entries[owner] == nil {
+		c.entries[owner] = map[identity]entry{}
+	}
+	c.entries[owner][id] = entry{desired: desired, uid: applied.GetUID(), fields: fieldsOf(applied, fieldManager)}
 }
 
-func (c *appliedCache) forget(id identity) {
+func (c *appliedCache) forget(owner string, id identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.entries, id)
+	delete(c.entries[owner], id)
+	if len(c.entries[owner]) == 0 {
+		delete(c.entries, owner)
+	}
+}
+
+func (c *appliedCache) forgetAll(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, owner)
+}
+
+func (c *appliedCache) size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, children := range c.entries {
+		n += len(children)
+	}
+	return n
 }
 
 // fieldsOf is the set of fields that the field manager has applied, in one

@@ -73,7 +73,7 @@ func (a *Applier) pruneKind(ctx context.Context, owner client.Object, ownerGVK s
 		if !ok || wanted[id] || object.GetDeletionTimestamp() != nil || !madeFor(object, owner, ownerGVK) {
 			continue
 		}
-		if err := a.delete(ctx, id, object); err != nil {
+		if err := a.delete(ctx, ownerValue(owner, ownerGVK), id, object); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -84,14 +84,14 @@ func (a *Applier) pruneKind(ctx context.Context, owner client.Object, ownerGVK s
 
 // delete removes exactly the object that was looked at: the UID guards one that
 // took its name since.
-func (a *Applier) delete(ctx context.Context, id identity, object client.Object) error {
+func (a *Applier) delete(ctx context.Context, owner string, id identity, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s: deleting it: %w", id, err)
 	}
-	a.written.forget(id)
+	a.written.forget(owner, id)
 	return nil
 }
 

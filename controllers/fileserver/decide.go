@@ -63,7 +63,6 @@ func decide(o *observed, images desired.Images) decision {
 		NodeNetworks: networks,
 
 		DirectoryLimits: directoryLimits(o.fileServer),
-		Clients:         desired.ClientNetworks(o.shares, networks),
 	}
 	return d
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -58,6 +60,28 @@ func (k *keys) ensure(ctx context.Context, c client.Client, o *observed, lost in
 	}
 	k.given.Store(fs.UID, certificatesOf(fs, lost))
 	return nil
+}
+
+// forget drops what is remembered of a FileServer that is gone. Secrets of another whose name begins like theirs may be forgotten with them: then the
+// next pass of that one tries to make them, and finds them.
+func (k *keys) forget(fileServer types.NamespacedName) {
+	isTheirs := func(key client.ObjectKey) bool {
+		rest, ok := strings.CutPrefix(key.Name, fileServer.Name+"-")
+		return ok && key.Namespace == fileServer.Namespace &&
+			(strings.HasPrefix(rest, "handle-keys-") || strings.HasPrefix(rest, "certificates-") || strings.HasPrefix(rest, "ceph-shares-"))
+	}
+	k.made.Range(func(key, _ any) bool {
+		if isTheirs(key.(client.ObjectKey)) {
+			k.made.Delete(key)
+		}
+		return true
+	})
+	k.given.Range(func(uid, key any) bool {
+		if isTheirs(key.(client.ObjectKey)) {
+			k.given.Delete(uid)
+		}
+		return true
+	})
 }
 
 func newHandleKeys(fs *v1alpha1.FileServer, generation int32) (*corev1.Secret, error) {

@@ -3,6 +3,7 @@ package fileserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,11 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -154,5 +157,35 @@ func TestCertificatesAreLookedForEachMinute(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestKeysOfFileServersThatAreGoneAreForgotten(t *testing.T) {
+	var k keys
+	c := &secretsOnly{there: map[string]bool{}}
+	const many = 300
+	name := func(i int) string { return fmt.Sprint("fs-", i) }
+	for i := range many {
+		o := &observed{fileServer: builders.FileServer("ns", name(i)).UID(fmt.Sprint("uid-", i)).Replicas(1).Build()}
+		k.made.Store(certificatesOf(o.fileServer, 0), nil)
+		k.given.Store(o.fileServer.UID, certificatesOf(o.fileServer, 0))
+		if err := k.ensureStewardSecret(t.Context(), c, o, naming.StewardSecret(name(i), fmt.Sprint("uid-", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := func() (n int) {
+		count := func(any, any) bool { n++; return true }
+		k.made.Range(count)
+		k.given.Range(count)
+		return n
+	}
+	if got := size(); got != 3*many {
+		t.Errorf("%d are remembered, want %d", got, 3*many)
+	}
+	for i := 1; i < many; i++ {
+		k.forget(types.NamespacedName{Namespace: "ns", Name: name(i)})
+	}
+	if got := size(); got != 3 {
+		t.Errorf("with one FileServer left %d are remembered, want 3", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -84,8 +85,12 @@ type Reconciler struct {
 // Reconcile is one pass over a FileServer.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var fs v1alpha1.FileServer
-	if err := r.Get(ctx, request.NamespacedName, &fs); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Get(ctx, request.NamespacedName, &fs); apierrors.IsNotFound(err) {
+		r.Applier.Forget("FileServer", request.NamespacedName)
+		r.keys.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
 	}
 	paused := conditions.IsPaused(&fs)
 	if fs.DeletionTimestamp == nil && !paused {
@@ -103,6 +108,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	d := decide(o, r.Images)
 	d.input.NetworkPolicies = r.NetworkPolicies
+	if r.NetworkPolicies != nil {
+		d.input.Clients = desired.ClientNetworks(o.shares, d.input.NodeNetworks)
+	}
 	var applied error
 	if applied = o.identityFault(); !paused && applied == nil {
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {

@@ -110,7 +110,7 @@ func findBlock(o *observed) *finding {
 		}
 		return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf("attaching the share to FileServer %s of namespace %s", share.Spec.FileServerRef.Name, o.namespace())}
 	}
-	if older := olderShare(o); older != nil {
+	if older := fleet.Older(asSeen(o), o.conflicts); older != nil {
 		return describeConflict(o, older)
 	}
 	return findLimit(o)
@@ -132,17 +132,10 @@ func describeConflict(o *observed, other *fleet.Share) *finding {
 // takenBy is a share that has the path of one that is not attached yet, nil if there is none. Creation times have seconds: an attachment that was made
 // first and compared then could win against a share that is served already.
 func takenBy(o *observed) *fleet.Share {
-	conflicts := fleet.Conflicts(fleet.Share{Key: o.key(), Path: o.share.Spec.Path}, o.shares)
-	if len(conflicts) == 0 {
+	if len(o.conflicts) == 0 {
 		return nil
 	}
-	return &conflicts[0]
-}
-
-// olderShare is an older share with a conflicting path, nil if there is none.
-func olderShare(o *observed) *fleet.Share {
-	self := asSeen(o)
-	return fleet.Older(self, fleet.Conflicts(self, o.shares))
+	return &o.conflicts[0]
 }
 
 func relation(path, other string) string {

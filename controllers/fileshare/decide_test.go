@@ -25,7 +25,6 @@ func passOf(share *v1alpha1.FileShare) *observed {
 	two := int32(2)
 	o := &observed{now: decideTime, share: share, fileServer: builders.FileServer("ns", "fs").Build(), directories: map[string]*internalv1.ShareDirectory{}}
 	o.fileServer.Status.Replicas = &two
-	o.shares = []fleet.Share{fleet.ShareOf(share)}
 	for _, name := range []string{"fs-0", "fs-1"} {
 		o.dataServers = append(o.dataServers, internalv1.DataServer{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: internalv1.DataServerSpec{Volumes: 1},
@@ -101,10 +100,10 @@ func TestDecide(t *testing.T) {
 	}{
 		"no FileServer": {declaring("a"), func(o *observed) { o.fileServer = nil }, []string{"blocked FileServerNotFound"}},
 		"an older share has the path": {declaring("a"), func(o *observed) {
-			o.shares = append(o.shares, fleet.Share{Key: "older", Path: "/s", Created: decideTime.Add(-time.Hour)})
+			o.conflicts = append(o.conflicts, fleet.Share{Key: "older", Path: "/s", Created: decideTime.Add(-time.Hour)})
 		}, []string{"blocked PathConflict"}},
 		"a younger share has the path": {declaring("a"), func(o *observed) {
-			o.shares = append(o.shares, fleet.Share{Key: "younger", Path: "/s", Created: decideTime.Add(time.Hour)})
+			o.conflicts = append(o.conflicts, fleet.Share{Key: "younger", Path: "/s", Created: decideTime.Add(time.Hour)})
 		}, []string{"create a fs-0"}},
 		"new directories are spread": {declaring("{a,b,c}"), nil, []string{"create a fs-0", "create b fs-1", "create c fs-0"}},
 		"directories above come first, without an owner": {

@@ -30,7 +30,6 @@ func twoServers() *observed {
 		exports: map[string]*internalv1.ShareExport{},
 	}
 	o.share.UID = "share"
-	o.shares = []fleet.Share{fleet.ShareOf(o.share)}
 	generation := int64(1)
 	for _, name := range []string{"fs-0", "fs-1"} {
 		server := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -72,9 +73,18 @@ func (l *ledger) keep(share *v1alpha1.FileShare, a account) {
 	l.shares[client.ObjectKeyFromObject(share)] = a
 }
 
+// siblings reads what others have of a FileServer's limits. It is asked only if a share is to get more than it has.
+type siblings interface {
+	// shares are all FileShares that name the FileServer, of all Kubernetes namespaces, whether or not it allows them.
+	shares() []v1alpha1.FileShare
+	// allows tells whether it allows shares of a Kubernetes namespace.
+	allows(namespace string) bool
+	// retained is what deleted shares left.
+	retained() limits.Taken
+}
+
 // admit gives a share what there is room for, and remembers it.
-// A share that has all that it wants needs no look at others.
-func (l *ledger) admit(o *observed, caps limits.Caps, allowed func(namespace string) bool, retained func() limits.Taken) limits.Grant {
+func (l *ledger) admit(o *observed, caps limits.Caps, s siblings) limits.Grant {
 	l.Lock()
 	defer l.Unlock()
 	own := demandOf(o.share, l.of(o.share), len(o.directories))
@@ -89,7 +99,7 @@ func (l *ledger) admit(o *observed, caps limits.Caps, allowed func(namespace str
 	var others []limits.Demand
 	var gone limits.Taken
 	if own.Needs() {
-		others, gone = l.others(o, !own.Admitted, allowed), retained()
+		others, gone = l.others(o, !own.Admitted, s), s.retained()
 	}
 	grant := caps.Admit(own, others, gone)
 	mine := account{uid: o.share.UID}
@@ -102,17 +112,18 @@ func (l *ledger) admit(o *observed, caps limits.Caps, allowed func(namespace str
 
 // others are the demands of the FileServer's other shares: of those that are let in, and where it is about letting a share in, of
 // those that wait. l is locked.
-func (l *ledger) others(o *observed, lettingIn bool, allowed func(namespace string) bool) []limits.Demand {
-	others := make([]limits.Demand, 0, len(o.siblings))
-	for i := range o.siblings {
-		other := &o.siblings[i]
+func (l *ledger) others(o *observed, lettingIn bool, s siblings) []limits.Demand {
+	shares := s.shares()
+	others := make([]limits.Demand, 0, len(shares))
+	for i := range shares {
+		other := &shares[i]
 		if other.UID == o.share.UID {
 			continue
 		}
 		known := l.of(other)
 		demand := demandOf(other, known, 0)
 		if !demand.Admitted {
-			if !lettingIn || !mayWait(other, allowed) {
+			if !lettingIn || !mayWait(other, s.allows) {
 				continue
 			}
 			if known.wants == nil || known.generation != other.Generation {
@@ -185,17 +196,6 @@ func mayWait(share *v1alpha1.FileShare, allowed func(namespace string) bool) boo
 	return false
 }
 
-// waitsForRoom: the share hears of it when another takes less.
-func waitsForRoom(share *v1alpha1.FileShare) bool {
-	for _, kind := range []string{v1alpha1.FileSharePlaced, v1alpha1.FileShareExported} {
-		switch conditions.Reason(share.Status.Conditions, kind) {
-		case v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonGrowthRefused:
-			return true
-		}
-	}
-	return false
-}
-
 // makesRoom: a share takes less than before, or does not wait any more for what it did not get.
 func makesRoom(before, after *v1alpha1.FileShare) bool {
 	was, is := demandOf(before, account{}, 0), demandOf(after, account{}, 0)
@@ -226,7 +226,7 @@ func asksForRoom(o *observed) bool {
 	case naming.IsForeign(o.share) && !isAttached(o):
 		return o.fileServer.DeletionTimestamp == nil && takenBy(o) == nil
 	}
-	return olderShare(o) == nil
+	return fleet.Older(asSeen(o), o.conflicts) == nil
 }
 
 // observeLimits gives the share what its FileServer has room for.
@@ -234,24 +234,42 @@ func (r *Reconciler) observeLimits(ctx context.Context, o *observed) error {
 	if !asksForRoom(o) {
 		return nil
 	}
-	known := map[string]bool{}
-	var failed error
-	allowed := func(namespace string) bool {
-		answer, asked := known[namespace]
-		if !asked {
-			var err error
-			answer, err = r.allows(ctx, o.fileServer, namespace)
-			known[namespace], failed = answer, errors.Join(failed, err)
-		}
-		return answer
+	s := &cachedSiblings{ctx: ctx, r: r, o: o, known: map[string]bool{}}
+	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), backend.Of(o.fileServer).ExportsPerShare(o.fileServer)), s)
+	return s.failed
+}
+
+// cachedSiblings reads the cache, for one pass.
+type cachedSiblings struct {
+	ctx    context.Context //nolint:containedctx // It lives no longer than the call that it is for.
+	r      *Reconciler
+	o      *observed
+	known  map[string]bool
+	failed error
+}
+
+func (s *cachedSiblings) shares() []v1alpha1.FileShare {
+	var list v1alpha1.FileShareList
+	if err := s.r.Client.List(s.ctx, &list, index.SharesOf(s.o.namespace(), s.o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
+		s.failed = errors.Join(s.failed, fmt.Errorf("listing FileShares: %w", err))
 	}
-	retained := func() limits.Taken {
-		taken, err := r.retainedElsewhere(ctx, o)
-		failed = errors.Join(failed, err)
-		return taken
+	return list.Items
+}
+
+func (s *cachedSiblings) allows(namespace string) bool {
+	answer, asked := s.known[namespace]
+	if !asked {
+		var err error
+		answer, err = s.r.allows(s.ctx, s.o.fileServer, namespace)
+		s.known[namespace], s.failed = answer, errors.Join(s.failed, err)
 	}
-	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), backend.Of(o.fileServer).ExportsPerShare(o.fileServer)), allowed, retained)
-	return failed
+	return answer
+}
+
+func (s *cachedSiblings) retained() limits.Taken {
+	taken, err := s.r.retainedElsewhere(s.ctx, s.o)
+	s.failed = errors.Join(s.failed, err)
+	return taken
 }
 
 // retainedElsewhere counts directories of shares that were deleted and left their data.

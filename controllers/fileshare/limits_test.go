@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/limits"
-	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -40,16 +40,17 @@ func (c *crowd) add(namespace string, edit ...func(*v1alpha1.FileShare)) *v1alph
 	return &c.shares[i]
 }
 
+type crowdSiblings []v1alpha1.FileShare
+
+func (c crowdSiblings) shares() []v1alpha1.FileShare { return c }
+func (crowdSiblings) allows(namespace string) bool   { return namespace != "forbidden" }
+func (crowdSiblings) retained() limits.Taken         { return limits.Taken{} }
+
 // pass is what a pass decides of a share; its status is written if it is to be seen by later ones.
 func (c *crowd) pass(i int, written bool) (*finding, limits.Grant) {
 	o := passOf(&c.shares[i])
-	o.fileServer.Spec.Limits, o.siblings, o.shares = c.limits, c.shares, nil
-	for i := range c.shares {
-		if c.shares[i].Namespace == "ns" {
-			o.shares = append(o.shares, fleet.ShareOf(&c.shares[i]))
-		}
-	}
-	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), func(namespace string) bool { return namespace != "stranger" }, func() limits.Taken { return limits.Taken{} })
+	o.fileServer.Spec.Limits = c.limits
+	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), crowdSiblings(c.shares))
 	d := decide(o)
 	if written {
 		c.shares[i].Status = statusOf(o, d, outcome{})
@@ -187,7 +188,7 @@ func TestATenantIsBoundedAndOthersAreNot(t *testing.T) {
 func TestAShareThatIsNotAllowedTakesNoRoom(t *testing.T) {
 	var c crowd
 	c.limits.Total.Shares = 1
-	c.add("stranger")
+	c.add("forbidden")
 	c.add("ns")
 	if found, grant := c.pass(1, true); refused(found) || !grant.Admitted {
 		t.Errorf("%+v", found)
@@ -259,5 +260,24 @@ func TestWhoMakesRoom(t *testing.T) {
 		if got := makesRoom(tc.before, tc.after); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestSharesThatAreGoneAreForgotten(t *testing.T) {
+	var c crowd
+	for range 300 {
+		c.add("ns")
+	}
+	for i := range c.shares {
+		c.pass(i, false)
+	}
+	if got := len(c.ledger.shares); got != 300 {
+		t.Errorf("%d shares are remembered, want 300", got)
+	}
+	for i := 1; i < 300; i++ {
+		c.ledger.forget(client.ObjectKeyFromObject(&c.shares[i]))
+	}
+	if got := len(c.ledger.shares); got != 1 {
+		t.Errorf("with one share left %d are remembered", got)
 	}
 }

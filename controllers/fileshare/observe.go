@@ -35,9 +35,9 @@ type observed struct {
 	attachment *internalv1.ShareAttachment
 	// namespaceUID is the UID of the share's Kubernetes namespace; "" where that is the FileServer's.
 	namespaceUID string
-	// shares are all shares of the FileServer, under their keys: those of its namespace, and those of others that are attached. This
-	// one is among them, unless it is yet to be attached.
-	shares []fleet.Share
+	// conflicts are the shares of the FileServer, attached ones included, whose paths conflict with this one's and that are not being deleted, the
+	// oldest first.
+	conflicts []fleet.Share
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
 	// directories are those of the share, by path.
@@ -48,10 +48,8 @@ type observed struct {
 	exports map[string]*internalv1.ShareExport
 	// storage is the ShareStorage of the share, nil if there is none.
 	storage *internalv1.ShareStorage
-	// siblings are all FileShares that name the FileServer, of all Kubernetes namespaces and whether or not it allows them; grant is what its
-	// limits give to the share.
-	siblings []v1alpha1.FileShare
-	grant    limits.Grant
+	// grant is what the limits of the FileServer give to the share.
+	grant limits.Grant
 	// source is what the share is to be made from.
 	source sourceState
 	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
@@ -81,7 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 	}
 	if o.unwatched = !r.WatchNamespaces.Include(o.namespace()); !o.unwatched {
 		for _, read := range []func(context.Context, *observed) error{
-			r.observeNamespace, r.observeFileServer, r.observeSiblings, r.observeDirectories, r.observeSource, r.observeLimits,
+			r.observeNamespace, r.observeFileServer, r.observeConflicts, r.observeDataServers, r.observeDirectories, r.observeSource, r.observeLimits,
 		} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
@@ -129,26 +127,29 @@ func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer
 	return desired.AllowsNamespace(fileServer, kubeNamespace, namespace.Labels), nil
 }
 
-func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
-	in := client.InNamespace(o.namespace())
-	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, index.SharesOf(o.namespace(), o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing FileShares: %w", err)
-	}
-	o.siblings, o.shares = shares.Items, make([]fleet.Share, 0, len(shares.Items))
-	for i := range shares.Items {
-		if shares.Items[i].Namespace == o.namespace() {
-			o.shares = append(o.shares, fleet.ShareOf(&shares.Items[i]))
+// observeConflicts reads the shares whose paths conflict with this one's. The cache has shares by path, so a pass does not look at the thousands of others
+// that a FileServer can have.
+func (r *Reconciler) observeConflicts(ctx context.Context, o *observed) error {
+	var found []fleet.Share
+	for _, place := range fleet.ConflictPlaces(o.share.Spec.Path) {
+		at := []client.ListOption{client.InNamespace(o.namespace()), index.SharesAt(o.namespace(), o.share.Spec.FileServerRef.Name, place), client.UnsafeDisableDeepCopy}
+		var shares v1alpha1.FileShareList
+		if err := r.Client.List(ctx, &shares, at...); err != nil {
+			return fmt.Errorf("listing FileShares at %s: %w", place, err)
+		}
+		for i := range shares.Items {
+			found = append(found, fleet.ShareOf(&shares.Items[i]))
+		}
+		var attachments internalv1.ShareAttachmentList
+		if err := r.Client.List(ctx, &attachments, at...); err != nil {
+			return fmt.Errorf("listing ShareAttachments at %s: %w", place, err)
+		}
+		for i := range attachments.Items {
+			found = append(found, fleet.ShareOfAttachment(&attachments.Items[i]))
 		}
 	}
-	var attachments internalv1.ShareAttachmentList
-	if err := r.Client.List(ctx, &attachments, in, index.OfFileServer(o.share.Spec.FileServerRef.Name), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ShareAttachments: %w", err)
-	}
-	for i := range attachments.Items {
-		o.shares = append(o.shares, fleet.ShareOfAttachment(&attachments.Items[i]))
-	}
-	return r.observeDataServers(ctx, o)
+	o.conflicts = fleet.Conflicts(fleet.Share{Key: o.key(), Path: o.share.Spec.Path}, found)
+	return nil
 }
 
 // observeDataServers reads the data servers. Whoever asks which shares they have, for a share whose data is yet to be found or is to be

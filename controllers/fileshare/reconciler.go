@@ -73,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	} else if !found {
 		r.ledger.forget(request.NamespacedName)
+		r.Applier.Forget("FileShare", request.NamespacedName)
 		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports, storages))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {

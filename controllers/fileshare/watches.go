@@ -125,26 +125,28 @@ var serverChanged = predicate.Funcs{
 	},
 }
 
-// siblings are the other shares of a share's FileServer that hear of it: those in whose way its path may have been,
-// and those that were one too many.
+// siblings are the other shares that a share's coming, going or shrinking concerns: those whose paths conflict with its path, and those that wait for room.
 func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
 	switch {
 	case !ok:
 		return nil
-	case naming.IsForeign(share): // Of its path its ShareAttachment tells, once it is allowed.
-		return r.sharesThat(ctx, naming.ServerNamespace(share), share.Spec.FileServerRef.Name, func(other *v1alpha1.FileShare) bool {
-			return other.UID != share.UID && waitsForRoom(other)
-		})
+	case naming.IsForeign(share): // Its path counts once it is attached: ofAttachment.
+		return r.waiting(ctx, naming.ServerNamespace(share), fleet.ShareOf(share))
 	}
 	return r.siblingsOf(ctx, share.Namespace, fleet.ShareOf(share))
 }
 
-// siblingsOf has the share as its FileServer's parts see it.
 func (r *Reconciler) siblingsOf(ctx context.Context, namespace string, share fleet.Share) []reconcile.Request {
-	return r.sharesThat(ctx, namespace, share.FileServer, func(other *v1alpha1.FileShare) bool {
-		return naming.KeyOf(other) != share.Key && (fleet.PathsConflict(other.Spec.Path, share.Path) || waitsForRoom(other))
-	})
+	requests := r.waiting(ctx, namespace, share)
+	for _, place := range fleet.ConflictPlaces(share.Path) {
+		requests = append(requests, r.sharesThat(ctx, index.SharesAt(namespace, share.FileServer, place), share.Key)...)
+	}
+	return requests
+}
+
+func (r *Reconciler) waiting(ctx context.Context, namespace string, share fleet.Share) []reconcile.Request {
+	return r.sharesThat(ctx, index.SharesWaiting(namespace, share.FileServer), share.Key)
 }
 
 // ofAttachment is the share that is attached, and those that hear of it as of one of their own namespace.
@@ -176,7 +178,7 @@ func (r *Reconciler) sharesOfNamespace(ctx context.Context, object client.Object
 }
 
 func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.sharesThat(ctx, object.GetNamespace(), object.GetName(), func(*v1alpha1.FileShare) bool { return true })
+	return r.sharesThat(ctx, index.SharesOf(object.GetNamespace(), object.GetName()), "")
 }
 
 // sharesOfDataServer are the shares of its FileServer, and those that are gone but for an export that waits for it.
@@ -185,20 +187,20 @@ func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Objec
 	if !ok {
 		return nil
 	}
-	requests := r.sharesThat(ctx, server.Namespace, server.Spec.FileServerRef.Name, func(*v1alpha1.FileShare) bool { return true })
+	requests := r.sharesThat(ctx, index.SharesOf(server.Namespace, server.Spec.FileServerRef.Name), "")
 	return append(requests, r.endingExports(ctx, server.Namespace, server.Name)...)
 }
 
-// sharesThat are those of all Kubernetes namespaces that name a FileServer of this one.
-func (r *Reconciler) sharesThat(ctx context.Context, kubeNamespace, fileServer string, hear func(*v1alpha1.FileShare) bool) []reconcile.Request {
+// sharesThat are the FileShares of all Kubernetes namespaces that an index has, but for the one of a key.
+func (r *Reconciler) sharesThat(ctx context.Context, indexed client.MatchingFields, key string) []reconcile.Request {
 	var shares v1alpha1.FileShareList
-	if err := r.Client.List(ctx, &shares, index.SharesOf(kubeNamespace, fileServer), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "listing FileShares of a FileServer that changed", "fileServer", fileServer)
+	if err := r.Client.List(ctx, &shares, indexed, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing FileShares that a change concerns", "index", indexed)
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range shares.Items {
-		if hear(&shares.Items[i]) {
+		if naming.KeyOf(&shares.Items[i]) != key {
 			requests = append(requests, requestOf(shares.Items[i].Namespace, shares.Items[i].Name))
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/limits"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -28,6 +30,8 @@ const (
 	snapshot   = "howdah.snapshot"
 	schedule   = "howdah.schedule"
 	retained   = "howdah.retained"
+	place      = "howdah.place"
+	waiting    = "howdah.waiting"
 )
 
 // OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
@@ -38,6 +42,16 @@ func OfFileServer(name string) client.MatchingFields { return client.MatchingFie
 // with client.InNamespace.
 func SharesOf(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{fileServer: namespace + "/" + name}
+}
+
+// SharesAt lists the FileShares that name a FileServer, or its ShareAttachments, at a place of its tree (fleet.Places).
+func SharesAt(namespace, name, at string) client.MatchingFields {
+	return client.MatchingFields{place: namespace + "/" + name + at}
+}
+
+// SharesWaiting lists the FileShares that wait for another share of their FileServer to take less of its limits.
+func SharesWaiting(namespace, name string) client.MatchingFields {
+	return client.MatchingFields{waiting: namespace + "/" + name}
 }
 
 // Retained lists the ShareDirectories of a FileServer that deleted shares left behind.
@@ -75,8 +89,12 @@ var by = []struct {
 	field  string
 	value  func(client.Object) string
 }{
-	{&v1alpha1.FileShare{}, fileServer, specOf(func(s *v1alpha1.FileShare) string {
-		return naming.ServerNamespace(s) + "/" + s.Spec.FileServerRef.Name
+	{&v1alpha1.FileShare{}, fileServer, specOf(serverOf)},
+	{&v1alpha1.FileShare{}, waiting, specOf(func(s *v1alpha1.FileShare) string {
+		if limits.IsWaiting(s) {
+			return serverOf(s)
+		}
+		return ""
 	})},
 	{&v1alpha1.FileShare{}, volume, specOf(func(s *v1alpha1.FileShare) string {
 		if naming.IsProvisioned(s) {
@@ -131,6 +149,11 @@ var by = []struct {
 
 // Register tells the cache of the fields. It must be called before the manager starts.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, object := range []client.Object{&v1alpha1.FileShare{}, &internalv1.ShareAttachment{}} {
+		if err := indexer.IndexField(ctx, object, place, Places); err != nil {
+			return fmt.Errorf("index of %T by %s: %w", object, place, err)
+		}
+	}
 	for _, kind := range by {
 		if err := indexer.IndexField(ctx, kind.object, kind.field, func(o client.Object) []string {
 			if value := kind.value(o); value != "" {
@@ -142,6 +165,26 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		}
 	}
 	return nil
+}
+
+// Places are the values of a FileShare, or of a ShareAttachment, for SharesAt.
+func Places(object client.Object) []string {
+	var server, path string
+	switch o := object.(type) {
+	case *v1alpha1.FileShare:
+		server, path = serverOf(o), o.Spec.Path
+	case *internalv1.ShareAttachment:
+		server, path = o.Namespace+"/"+o.Spec.FileServerRef.Name, o.Spec.Path
+	}
+	places := fleet.Places(path)
+	for i := range places {
+		places[i] = server + places[i]
+	}
+	return places
+}
+
+func serverOf(share *v1alpha1.FileShare) string {
+	return naming.ServerNamespace(share) + "/" + share.Spec.FileServerRef.Name
 }
 
 func label(key string) func(client.Object) string {

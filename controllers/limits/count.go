@@ -16,3 +16,18 @@ func Count(shares []v1alpha1.FileShare) *Taken {
 	}
 	return taken
 }
+
+// IsWaiting tells whether a share is to look again when another takes less.
+func IsWaiting(share *v1alpha1.FileShare) bool {
+	for i := range share.Status.Conditions {
+		condition := &share.Status.Conditions[i]
+		if condition.Type != v1alpha1.FileSharePlaced && condition.Type != v1alpha1.FileShareExported {
+			continue
+		}
+		switch condition.Reason {
+		case v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonGrowthRefused:
+			return true
+		}
+	}
+	return false
+}

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
@@ -58,8 +59,11 @@ type Reconciler struct {
 // Reconcile is one pass over an MLPerfStorageJob.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var job v1alpha1.MLPerfStorageJob
-	if err := r.Get(ctx, request.NamespacedName, &job); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Get(ctx, request.NamespacedName, &job); apierrors.IsNotFound(err) {
+		r.Applier.Forget("MLPerfStorageJob", request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
 	}
 	if job.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.release(ctx, &job)

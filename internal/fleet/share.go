@@ -90,6 +90,29 @@ func liesIn(path, other string) bool {
 	return len(path) > len(other) && path[len(other)] == '/' && path[:len(other)] == other
 }
 
+// Places are the keys under which an index files a share by its path, and ConflictPlaces those under which the shares are that a path conflicts with: two
+// paths conflict if and only if a place of the one is a conflict place of the other.
+func Places(path string) []string {
+	places := []string{path}
+	for at := 1; at < len(path); at++ {
+		if path[at] == '/' {
+			places = append(places, path[:at+1]) // Something lies below path[:at].
+		}
+	}
+	return places
+}
+
+// ConflictPlaces belongs to Places.
+func ConflictPlaces(path string) []string {
+	places := []string{path, path + "/"}
+	for at := 1; at < len(path); at++ {
+		if path[at] == '/' {
+			places = append(places, path[:at])
+		}
+	}
+	return places
+}
+
 // Conflicts are the shares among others that are not being deleted and whose paths conflict with a share's, the oldest first.
 func Conflicts(share Share, others []Share) []Share {
 	var found []Share

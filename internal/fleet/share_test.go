@@ -102,3 +102,16 @@ func TestLiveShares(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIndexOfPlacesFindsConflicts(t *testing.T) {
+	paths := []string{"/a", "/ab", "/a/b", "/a/bc", "/a/b/c", "/b", "/b/a", "/a.b"}
+	for _, path := range paths {
+		for _, other := range paths {
+			places := Places(other)
+			found := slices.ContainsFunc(ConflictPlaces(path), func(place string) bool { return slices.Contains(places, place) })
+			if found != PathsConflict(path, other) {
+				t.Errorf("%s and %s: found %v", path, other, found)
+			}
+		}
+	}
+}
