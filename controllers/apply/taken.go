@@ -63,9 +63,9 @@ func takenBy(id identity, present, owner client.Object, ownerGVK schema.GroupVer
 	case ours && mark != "":
 		taken.Holder = mark
 	default:
-		taken.Holder = "somebody else (no label " + v1alpha1.ManagedByLabel + "=" + v1alpha1.ManagedBy + ")"
+		taken.Holder = "another program (no label " + v1alpha1.ManagedByLabel + "=" + v1alpha1.ManagedBy + ")"
 		if ours {
-			taken.Holder = "somebody else (no annotation " + v1alpha1.OwnerAnnotation + ")"
+			taken.Holder = "another program (no annotation " + v1alpha1.OwnerAnnotation + ")"
 		}
 	}
 	return taken

@@ -79,14 +79,14 @@ var _ = Describe("Applying children", func() {
 		Expect(newApplier().Apply(ctx, owner, apply.Owned(wanted("child", map[string]string{"k": "v"})))).To(Succeed())
 		Expect(read("child").ResourceVersion).To(Equal(before))
 
-		By("taking away what is no longer said")
+		By("removing a field that is no longer applied")
 		Expect(a.Apply(ctx, owner, apply.Owned(wanted("child", map[string]string{"other": "v"})))).To(Succeed())
 		Expect(read("child").Data).To(Equal(map[string]string{"other": "v", "theirs": "x"}))
 	})
 
 	It("does not touch what is not its owner's", func() {
-		stranger := newOwner("stranger")
-		Expect(newApplier().Apply(ctx, stranger, apply.Owned(wanted("theirs", nil)), apply.Unowned(wanted("loose", nil)))).To(Succeed())
+		other := newOwner("other")
+		Expect(newApplier().Apply(ctx, other, apply.Owned(wanted("theirs", nil)), apply.Unowned(wanted("loose", nil)))).To(Succeed())
 		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign"}})
 		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: "pretender",
@@ -94,10 +94,10 @@ var _ = Describe("Applying children", func() {
 		}})
 		applied = 0
 		for name, holder := range map[string]string{
-			"theirs":    "ConfigMap stranger",
-			"loose":     "ConfigMap/" + namespace + "/stranger",
-			"foreign":   "somebody else (no label app.kubernetes.io/managed-by=howdah)",
-			"pretender": "somebody else (no annotation howdah.io/owner)",
+			"theirs":    "ConfigMap other",
+			"loose":     "ConfigMap/" + namespace + "/other",
+			"foreign":   "another program (no label app.kubernetes.io/managed-by=howdah)",
+			"pretender": "another program (no annotation howdah.io/owner)",
 		} {
 			err := newApplier().Apply(ctx, owner, apply.Owned(wanted(name, nil)), apply.Owned(wanted("next", nil)))
 			taken, ok := apply.IsNameTaken(err)
@@ -124,9 +124,9 @@ var _ = Describe("Applying children", func() {
 	})
 
 	It("prunes what its owner no longer wants and nothing else", func() {
-		a, stranger := newApplier(), newOwner("stranger")
+		a, other := newApplier(), newOwner("other")
 		Expect(a.Apply(ctx, owner, apply.Owned(wanted("keep", nil)), apply.Owned(wanted("drop", nil)), apply.Unowned(wanted("loose", nil)))).To(Succeed())
-		Expect(a.Apply(ctx, stranger, apply.Owned(wanted("theirs", nil)))).To(Succeed())
+		Expect(a.Apply(ctx, other, apply.Owned(wanted("theirs", nil)))).To(Succeed())
 		deleted, err := a.Prune(ctx, owner, []apply.Object{apply.Owned(wanted("keep", nil))}, []client.ObjectList{&corev1.ConfigMapList{}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(deleted).To(Equal(2))

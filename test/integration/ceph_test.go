@@ -39,7 +39,7 @@ func cephAtFault(namespace, fileServer, message string) {
 			}
 		}
 		return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Message
-	}, patience, "100ms").Should(And(ContainSubstring("2 of 2 data servers can't use"), ContainSubstring(message)))
+	}, timeout, "100ms").Should(And(ContainSubstring("2 of 2 data servers can't use"), ContainSubstring(message)))
 }
 
 // refuseExports plays the instance managers of data servers that can't export a share, and waits until all of them were heard.
@@ -58,7 +58,7 @@ func refuseExports(namespace, fileServer, share, reason, message string) {
 			}
 		}
 		return strings.Count(shareCondition(namespace, share, v1alpha1.ConditionReady).Message, message)
-	}, patience, "100ms").Should(Equal(len(servers)))
+	}, timeout, "100ms").Should(Equal(len(servers)))
 }
 
 func dataServersOf(namespace, fileServer string) (servers []*internalv1.DataServer) {
@@ -106,14 +106,14 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 				found = append(found, server.Spec.Ceph.Monitors)
 			}
 			return found
-		}, patience, "100ms").Should(HaveEach(Equal([]string{"10.0.0.7:3300"})))
+		}, timeout, "100ms").Should(HaveEach(Equal([]string{"10.0.0.7:3300"})))
 		Expect(exists(&appsv1.StatefulSet{}, namespace, naming.DataServers("training")).Generation).To(Equal(generation))
 
 		By("taking another Secret by new pods")
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Ceph.External.SharesSecretRef.Name = "others" })
 		Eventually(func() int64 {
 			return exists(&appsv1.StatefulSet{}, namespace, naming.DataServers("training")).Generation
-		}, patience, "100ms").Should(BeNumerically(">", generation))
+		}, timeout, "100ms").Should(BeNumerically(">", generation))
 	})
 
 	It("says what data servers say of Ceph, and mends with it", func() {
@@ -121,7 +121,7 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		inCeph(namespace, "training", 2)
 		const wrong = "the Ceph cluster at 10.0.0.1:3300 has the fsid a, not b"
 		cephAtFault(namespace, "training", wrong)
-		// Objects come in any order: a Secret that is not there is waited for.
+		// Objects come in any order: the FileServer waits for a Secret that does not exist yet.
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonCephUnusable)
 		expectCondition(namespace, "training", v1alpha1.FileServerStorageAvailable, metav1.ConditionFalse, v1alpha1.ReasonCephUnusable)
 		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message).To(ContainSubstring("it can't use its storage: see StorageAvailable"))
@@ -146,13 +146,13 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		say(conditions.True(internalv1.StorageHealthy, v1alpha1.ReasonStorageDegraded, "OSDs that are down: osd.1"))
 		Eventually(func() string {
 			return fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable).Message
-		}, patience, "100ms").
+		}, timeout, "100ms").
 			Should(Equal("2 of 2 data servers use Ceph file system fs1; Ceph says: OSDs that are down: osd.1"))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStorageDegraded)
 
 		say(conditions.False(internalv1.StorageHealthy, v1alpha1.ReasonStorageFailing, "no metadata server is active"))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonStorageFailing)
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, timeout, "100ms").
 			Should(ContainSubstring("as the storage of FileServer training says: Ceph file system fs1 is failing: no metadata server is active"))
 		Expect(shareCondition(namespace, "data", v1alpha1.FileShareExported).Reason).To(Equal(v1alpha1.ReasonStorageFailing))
 

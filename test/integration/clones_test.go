@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// snapshotted makes a share data in Ceph with a snapshot now that is Ready and has so many MiB in it.
+// snapshotted makes a share data in Ceph with a snapshot now that is Ready and holds that many MiB.
 func snapshotted(namespace string, mebibytes int64) {
 	GinkgoHelper()
 	stewarded(namespace, builders.FileShare(namespace, "data", "training").Path("/data").Build())
@@ -52,7 +52,7 @@ var _ = Describe("A share from a snapshot", func() {
 		Expect(storage.Spec.Source).To(Equal(internalv1.StorageSource{FileShareRef: internalv1.FileShareReference{Name: "data"}, SnapshotName: "now"}))
 		Expect(storage.Spec.QuotaBytes).To(Equal(int64(50 << 20)))
 		tellClone(namespace, v1alpha1.ReasonCloning, "Ceph copies snapshot now of share data since 2026-11-22T03:04:05Z: in-progress")
-		Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.ConditionReady).Message }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.ConditionReady).Message }, timeout, "100ms").
 			Should(Equal("Cloned: Ceph copies snapshot now of share data since 2026-11-22T03:04:05Z: in-progress"))
 		Expect(shareCondition(namespace, "restored", v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
 		settled(namespace)
@@ -80,7 +80,7 @@ var _ = Describe("A share from a snapshot", func() {
 				return first.Spec.Source
 			}
 			return again.Spec.Source
-		}, patience, "100ms").Should(BeZero(), "nothing is copied over what is there")
+		}, timeout, "100ms").Should(BeZero(), "nothing is copied over what is there")
 		madeStorage(namespace, "restored.training")
 		tellQuota(namespace, "restored.training", 50, 37)
 		readyShare(namespace, "restored")

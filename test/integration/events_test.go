@@ -11,7 +11,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// eventsAbout are the reasons of the events about an object, each as often as it was told.
+// eventsAbout are the reasons of the events about an object, each as often as its event was made.
 func eventsAbout(namespace, kind, name string) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -44,8 +44,8 @@ var _ = Describe("One mistake", func() {
 		runEverything(namespace, "fs")
 		expectCondition(namespace, "fs", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		expectShare(namespace, "s", v1alpha1.FileShareExported, metav1.ConditionTrue, v1alpha1.ReasonReady)
-		Eventually(eventsAbout(namespace, "FileShare", "s"), patience).Should(Equal([]string{v1alpha1.ReasonInvalidDirectories}))
-		Eventually(eventsAbout(namespace, "FileServer", "fs"), patience).Should(Equal([]string{v1alpha1.ReasonReady}))
+		Eventually(eventsAbout(namespace, "FileShare", "s"), timeout).Should(Equal([]string{v1alpha1.ReasonInvalidDirectories}))
+		Eventually(eventsAbout(namespace, "FileServer", "fs"), timeout).Should(Equal([]string{v1alpha1.ReasonReady}))
 
 		By("mending it")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a"} })
@@ -53,7 +53,7 @@ var _ = Describe("One mistake", func() {
 		for _, gone := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
 			Expect(shareCondition(namespace, "s", gone).Type).To(BeEmpty(), "it is there only while it is true: %+v", share.Status.Conditions)
 		}
-		Eventually(eventsAbout(namespace, "FileShare", "s"), patience).Should(ConsistOf(v1alpha1.ReasonInvalidDirectories, v1alpha1.ReasonReady))
+		Eventually(eventsAbout(namespace, "FileShare", "s"), timeout).Should(ConsistOf(v1alpha1.ReasonInvalidDirectories, v1alpha1.ReasonReady))
 		Consistently(eventsAbout(namespace, "FileShare", "s"), "2s").Should(HaveLen(2))
 	})
 })

@@ -43,7 +43,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 			service := exists(&corev1.Service{}, namespace, fmt.Sprintf("training-%d", i))
 			Eventually(func() string {
 				return exists(&internalv1.DataServer{}, namespace, service.Name).Spec.Address
-			}, patience).Should(Equal(service.Spec.ClusterIP), "referrals carry the Service's address")
+			}, timeout).Should(Equal(service.Spec.ClusterIP), "referrals carry the Service's address")
 		}
 		for _, name := range []string{"training-data", "training-namespace"} {
 			exists(&policyv1.PodDisruptionBudget{}, namespace, name)
@@ -76,7 +76,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(builders.FileServer(namespace, "calm").Replicas(2).Build())
 		runEverything(namespace, "calm")
 		create(builders.FileShare(namespace, "unet3d", "calm").Build())
-		Eventually(func() int { return len(exportsOf(namespace, "calm-0")) + len(exportsOf(namespace, "calm-1")) }, patience).Should(Equal(2))
+		Eventually(func() int { return len(exportsOf(namespace, "calm-0")) + len(exportsOf(namespace, "calm-1")) }, timeout).Should(Equal(2))
 		loadConfigurations(namespace, "calm")
 		settled(namespace)
 		versions := func() map[string]string {
@@ -98,11 +98,11 @@ var _ = Describe("A FileServer becomes its children", func() {
 			Expect(admin.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
 			Eventually(func() string {
 				return fileServerCondition(namespace, "calm", v1alpha1.FileServerNamespaceServersAvailable).Message
-			}, patience).Should(ContainSubstring("1 of 2"), "the operator has heard of it")
+			}, timeout).Should(ContainSubstring("1 of 2"), "the operator has heard of it")
 			runPod(namespace, fmt.Sprintf("calm-namespace-new-%d", i), template, nil, "node-a", fmt.Sprintf("10.2.9.%d", i+1))
 			Eventually(func() string {
 				return fileServerCondition(namespace, "calm", v1alpha1.FileServerNamespaceServersAvailable).Message
-			}, patience).Should(ContainSubstring("2 of 2"))
+			}, timeout).Should(ContainSubstring("2 of 2"))
 		}
 		settled(namespace)
 		Expect(versions()).To(Equal(before))
@@ -117,7 +117,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Expect(metav1.GetControllerOf(secret).UID).To(Equal(fs.UID))
 		Expect(secret.Data).To(HaveLen(64+1), "for every data server that can ever be, and for namespace servers")
 
-		By("being good for the FileServer's servers, and for ever")
+		By("being valid for the FileServer's servers, without an end")
 		later := time.Now().AddDate(1000, 0, 0)
 		check := func(key, tlsName string, usage mtls.Usage) error {
 			identity, err := mtls.Parse(secret.Data[key])
@@ -156,7 +156,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		const current, previous = "/etc/howdah/certificate.pem", "/etc/howdah/previous-certificate.pem"
 		Expect(mounted()).To(Equal(map[string]string{"data " + current: name(1), "namespace " + current: name(1)}))
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 2 })
-		Eventually(mounted, patience).Should(Equal(map[string]string{
+		Eventually(mounted, timeout).Should(Equal(map[string]string{
 			"data " + current: name(2), "namespace " + current: name(2), "data " + previous: name(1), "namespace " + previous: name(1),
 		}))
 		Expect(exists(&corev1.Secret{}, namespace, name(1)).Data).To(Equal(secret.Data), "what was signed stays good")
@@ -198,14 +198,14 @@ var _ = Describe("A FileServer becomes its children", func() {
 		Expect(mounted()).To(Equal(map[string]string{"/etc/howdah/handle-key": name(1)}))
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 2 })
-		Eventually(mounted, patience).Should(Equal(map[string]string{
+		Eventually(mounted, timeout).Should(Equal(map[string]string{
 			"/etc/howdah/handle-key": name(2), "/etc/howdah/previous-handle-key": name(1),
 		}))
 		Expect(keys(2)["training-0"]).NotTo(Equal(first["training-0"]))
 		Expect(keys(1)).To(Equal(first), "what was signed stays good")
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.KeyGeneration = 3 })
-		Eventually(mounted, patience).Should(Equal(map[string]string{
+		Eventually(mounted, timeout).Should(Equal(map[string]string{
 			"/etc/howdah/handle-key": name(3), "/etc/howdah/previous-handle-key": name(2),
 		}))
 		back := fs.DeepCopy()
@@ -237,12 +237,12 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(pod)
 		Expect(exists(&corev1.Secret{}, namespace, name).UID).NotTo(Equal(lost.UID))
 		Expect(exists(&corev1.Secret{}, namespace, naming.Certificates(fs.Name, string(fs.UID), 1, 1)).Immutable).To(HaveValue(BeTrue()))
-		Eventually(restarts, patience).Should(Equal([]string{"1", "1"}), "who has the old ones is replaced")
+		Eventually(restarts, timeout).Should(Equal([]string{"1", "1"}), "servers with the old ones are replaced")
 		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: certificates}, &corev1.Secret{}))).To(Succeed())
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.NFS.LeaseSeconds = 9 })
-		Eventually(func() int32 { return exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LeaseSeconds }, patience).Should(Equal(int32(9)))
-		Expect(restarts()).To(Equal([]string{"1", "1"}), "another pass replaces nobody again")
-		Eventually(func() []string { return notesOf(namespace, "FileServer", "training") }, patience).Should(ContainElement(ContainSubstring("Secret " + certificates)))
+		Eventually(func() int32 { return exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LeaseSeconds }, timeout).Should(Equal(int32(9)))
+		Expect(restarts()).To(Equal([]string{"1", "1"}), "another pass replaces none again")
+		Eventually(func() []string { return notesOf(namespace, "FileServer", "training") }, timeout).Should(ContainElement(ContainSubstring("Secret " + certificates)))
 	})
 
 	It("follows the nodes when replicas is unset", func() {
@@ -251,7 +251,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		node := createNode(builders.Node("node-d").Build())
 		DeferCleanup(func() { Expect(client.IgnoreNotFound(admin.Delete(ctx, node))).To(Succeed()) })
 		replicas := func() int32 { return *exists(&appsv1.StatefulSet{}, namespace, "wide").Spec.Replicas }
-		Eventually(replicas, patience).Should(Equal(int32(4)))
+		Eventually(replicas, timeout).Should(Equal(int32(4)))
 		Expect(admin.Delete(ctx, node)).To(Succeed())
 		Consistently(replicas, "1s").Should(Equal(int32(4)), "a node that goes costs no server")
 	})
@@ -274,7 +274,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}
 	})
 
-	It("makes children again that somebody deletes, and undoes what somebody changes", func() {
+	It("makes deleted children again, and undoes changes to them", func() {
 		create(builders.FileServer(namespace, "healing").Replicas(2).Build())
 		runEverything(namespace, "healing")
 		for _, object := range []client.Object{
@@ -290,18 +290,18 @@ var _ = Describe("A FileServer becomes its children", func() {
 			Eventually(func() bool {
 				err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 				return err == nil && object.GetUID() != uid
-			}, patience, "50ms").Should(BeTrue(), "%T %s comes back", object, name)
+			}, timeout, "50ms").Should(BeTrue(), "%T %s comes back", object, name)
 		}
 		deployment := exists(&appsv1.Deployment{}, namespace, "healing-namespace")
 		change(deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other.invalid/image" })
 		Eventually(func() string {
 			return exists(&appsv1.Deployment{}, namespace, "healing-namespace").Spec.Template.Spec.Containers[0].Image
-		}, patience).Should(Equal(howdahImage))
+		}, timeout).Should(Equal(howdahImage))
 		service := exists(&corev1.Service{}, namespace, "healing-1")
 		change(service, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
 		Eventually(func() bool {
 			return exists(&corev1.Service{}, namespace, "healing-1").Spec.PublishNotReadyAddresses
-		}, patience).Should(BeFalse(), "a pod that ends would be led to")
+		}, timeout).Should(BeFalse(), "a pod that ends would be led to")
 	})
 
 	It("exports every live share, spelled out, and asks for removals", func() {
@@ -318,7 +318,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 			slices.Sort(names)
 			return names
 		}
-		Eventually(server, patience).Should(Equal([]string{"bert", "unet3d"}))
+		Eventually(server, timeout).Should(Equal([]string{"bert", "unet3d"}))
 		exports := exportsOf(namespace, "training-0")
 		Expect(exports["bert"].Spec.Access).To(Equal([]v1alpha1.AccessRule{{
 			Clients: []string{v1alpha1.ClientNodes}, AccessType: v1alpha1.AccessReadWrite, Squash: v1alpha1.SquashNone, SourcePorts: v1alpha1.SourcePortsAny,
@@ -334,10 +334,10 @@ var _ = Describe("A FileServer becomes its children", func() {
 		change(exists(&v1alpha1.FileShare{}, namespace, "bert"), func(s *v1alpha1.FileShare) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete })
 		serve()
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "bert"))).To(Succeed())
-		Eventually(func() bool { return exportsOf(namespace, "training-0")["bert"].DeletionTimestamp != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, "training-0")["bert"].DeletionTimestamp != nil }, timeout).Should(BeTrue())
 		Expect(exportsOf(namespace, "training-0")["bert"].Spec.DataPolicy).To(Equal(internalv1.DataDelete))
 		Expect(exportsOf(namespace, "training-0")["unet3d"].DeletionTimestamp).To(BeNil())
-		Eventually(func() []string { serve(); return server() }, patience).Should(Equal([]string{"unet3d"}))
+		Eventually(func() []string { serve(); return server() }, timeout).Should(Equal([]string{"unet3d"}))
 	})
 })
 
@@ -360,7 +360,7 @@ var _ = Describe("FileServers of the same name in two Kubernetes namespaces", fu
 		runEverything(two, "training")
 		first := exists(&internalv1.DataServer{}, one, "training-0")
 		second := exists(&internalv1.DataServer{}, two, "training-0")
-		Eventually(func() int { return len(exportsOf(one, "training-0")) }, patience).Should(Equal(1))
+		Eventually(func() int { return len(exportsOf(one, "training-0")) }, timeout).Should(Equal(1))
 		Expect(exportsOf(two, "training-0")).To(BeEmpty(), "a share belongs to the FileServer of its own namespace")
 		Expect(first.Spec.ServerScope).NotTo(Equal(second.Spec.ServerScope), "clients must not take them for one server")
 

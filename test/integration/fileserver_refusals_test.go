@@ -36,7 +36,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		Expect(replicas("training")()).To(Equal(int32(3)))
 
 		Expect(admin.Delete(ctx, directory)).To(Succeed())
-		Eventually(replicas("training"), patience).Should(Equal(int32(1)))
+		Eventually(replicas("training"), timeout).Should(Equal(int32(1)))
 		isGone(&internalv1.DataServer{}, namespace, "training-2")
 		isGone(&corev1.Service{}, namespace, "training-1")
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
@@ -73,7 +73,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 				claim := exists(&corev1.PersistentVolumeClaim{}, namespace, name)
 				request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 				return request.String()
-			}, patience).Should(Equal("2Gi"))
+			}, timeout).Should(Equal("2Gi"))
 		}
 		message := expectCondition(namespace, "growing", v1alpha1.FileServerStorageAvailable, metav1.ConditionFalse, v1alpha1.ReasonProgressing)
 		Expect(message).To(ContainSubstring("data-0-growing-0 from 1Gi"))
@@ -81,7 +81,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		Expect(message).To(ContainSubstring(`StorageClass "fixed" does not allow volumes to grow`))
 	})
 
-	It("does not touch a Service of somebody else that has its name", func() {
+	It("does not touch a Service of that name that it did not make", func() {
 		foreign := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "training", Labels: map[string]string{"app": "other"}},
 			Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "other"}, Ports: []corev1.ServicePort{{Port: 80}}},
@@ -89,7 +89,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		create(foreign)
 		create(builders.FileServer(namespace, "training").Replicas(1).Build())
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNameTaken)
-		Expect(message).To(ContainSubstring("Service " + namespace + "/training exists and belongs to somebody else"))
+		Expect(message).To(ContainSubstring("Service " + namespace + "/training exists"))
 		Expect(message).To(ContainSubstring("give this object another name"))
 		now := exists(&corev1.Service{}, namespace, "training")
 		Expect(now.ResourceVersion).To(Equal(foreign.ResourceVersion), "nothing was written")
@@ -98,7 +98,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		By("going on when the name is free")
 		Expect(admin.Delete(ctx, foreign)).To(Succeed())
 		Eventually(func() string { return exists(&corev1.Service{}, namespace, "training").Labels[v1alpha1.ManagedByLabel] },
-			patience, "100ms").Should(Equal(v1alpha1.ManagedBy))
+			timeout, "100ms").Should(Equal(v1alpha1.ManagedBy))
 	})
 
 	It("keeps two FileServers apart whose children would have one name", func() {
@@ -123,7 +123,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		Expect(admin.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
 		Eventually(func() string {
 			return fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message
-		}, patience).Should(Equal("0 of 1 data servers serve: training-0 is Pending (not scheduled: 0/3 nodes are available: 3 Insufficient memory.)"))
+		}, timeout).Should(Equal("0 of 1 data servers serve: training-0 is Pending (not scheduled: 0/3 nodes are available: 3 Insufficient memory.)"))
 	})
 })
 
@@ -136,7 +136,7 @@ var _ = Describe("Deleting a FileServer", func() {
 		share := builders.FileShare(namespace, "unet3d", "training").Build()
 		share.Finalizers = []string{"test.howdah.io/hold"}
 		create(share)
-		Eventually(func() int { return len(exportsOf(namespace, "training-0")) }, patience).Should(Equal(1))
+		Eventually(func() int { return len(exportsOf(namespace, "training-0")) }, timeout).Should(Equal(1))
 
 		Expect(admin.Delete(ctx, fs)).To(Succeed())
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse)
@@ -148,7 +148,7 @@ var _ = Describe("Deleting a FileServer", func() {
 		change(share, func(s *v1alpha1.FileShare) { s.Finalizers = nil })
 		Eventually(func() bool {
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(fs), &v1alpha1.FileServer{}))
-		}, patience).Should(BeTrue())
+		}, timeout).Should(BeTrue())
 		claim := exists(&corev1.PersistentVolumeClaim{}, namespace, "data-0-training-0")
 		Expect(claim.DeletionTimestamp).To(BeNil())
 		Expect(claim.OwnerReferences).To(BeEmpty())

@@ -33,7 +33,7 @@ func deletingMessage(namespace, share, text string) string {
 		letClaimsGo()
 		got = shareCondition(namespace, share, v1alpha1.ConditionReady)
 		return got.Reason + ": " + got.Message
-	}, patience, "50ms").Should(And(HavePrefix(v1alpha1.ReasonDeleting), ContainSubstring(text)))
+	}, timeout, "50ms").Should(And(HavePrefix(v1alpha1.ReasonDeleting), ContainSubstring(text)))
 	return got.Message
 }
 
@@ -54,7 +54,7 @@ var _ = Describe("Deleting a share", func() {
 		Expect(directoriesOf(namespace, "s")["d0"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
 		isNoMore(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
 		isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
-		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
+		Eventually(func() []string { return notes(namespace, "s") }, timeout).Should(ContainElement(
 			"the data of share s stays in the directory s of the volumes of FileServer fs; a FileShare of the same name finds it again"))
 	})
 
@@ -119,7 +119,7 @@ var _ = Describe("Deleting a share", func() {
 		readyShare(namespace, "s")
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		shareIsGone(namespace, "s", "fs")
-		tellShares(namespace, "fs-0", []string{"s"})
+		reportShares(namespace, "fs-0", []string{"s"})
 		// It is paused, so no pass decides about it, and has its finalizer from its maker, as one that was restored.
 		again := builders.FileShare(namespace, "s", "fs").Directories("d").ReclaimPolicy(v1alpha1.ReclaimDelete).Build()
 		again.Finalizers, again.Annotations = []string{v1alpha1.FileShareFinalizer}, map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
@@ -134,7 +134,7 @@ var _ = Describe("Deleting a share", func() {
 			after := now.DeepCopy()
 			after.Status = unseen.Status
 			return admin.Status().Patch(ctx, after, client.MergeFrom(now))
-		}, patience).Should(Succeed())
+		}, timeout).Should(Succeed())
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Annotations = nil })
 		isNoMore(&v1alpha1.FileShare{}, namespace, "s")
 		Expect(directoriesOf(namespace, "s")).To(HaveKey("d"))
@@ -178,8 +178,8 @@ var _ = Describe("Deleting a share", func() {
 		Eventually(func() bool {
 			serveExports(namespace, "fs-0")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, &v1alpha1.FileShare{}))
-		}, patience, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, "s", v1alpha1.ConditionReady).Message })
-		Eventually(func() []string { return notes(namespace, "s") }, patience).Should(ContainElement(
+		}, timeout, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, "s", v1alpha1.ConditionReady).Message })
+		Eventually(func() []string { return notes(namespace, "s") }, timeout).Should(ContainElement(
 			"the data of share s was removed from the volumes of FileServer fs; fs-1: away, and to do its part when it is back"))
 		Expect(exportsOf(namespace, "fs-0")).To(BeEmpty())
 		Expect(exportsOf(namespace, "fs-1")["s"].Spec.DataPolicy).To(Equal(internalv1.DataDelete))
@@ -188,7 +188,7 @@ var _ = Describe("Deleting a share", func() {
 		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
 		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
 		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())
-		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, timeout).Should(BeTrue())
 		old := exportsOf(namespace, "fs-1")["s"]
 		Consistently(func() bool { return exportsOf(namespace, "fs-1")["s"].UID == old.UID }, "1s").Should(BeTrue(), "the removal of the old data must come first")
 
@@ -198,7 +198,7 @@ var _ = Describe("Deleting a share", func() {
 		Eventually(func() bool {
 			export := exportsOf(namespace, "fs-1")["s"]
 			return export != nil && export.UID != old.UID && export.Spec.DataPolicy == internalv1.DataRetain
-		}, patience).Should(BeTrue())
+		}, timeout).Should(BeTrue())
 		readyShare(namespace, "s")
 	})
 
@@ -216,7 +216,7 @@ var _ = Describe("Deleting a share", func() {
 		Eventually(func() bool {
 			current := exportsOf(namespace, "fs-0")["s"]
 			return current == nil || current.UID != export.UID
-		}, patience).Should(BeTrue(), "nobody could ever finish it")
+		}, timeout).Should(BeTrue(), "no data server could finish it")
 	})
 
 	It("is not held up by a FileServer that never was", func() {
@@ -294,7 +294,7 @@ var _ = Describe("Deleting a share", func() {
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "s"))).To(Succeed())
 		shareIsGone(namespace, "s", "fs")
 		create(builders.FileShare(namespace, "s", "new").Directories("d").Build())
-		Eventually(func() string { return directoriesOf(namespace, "s")["d"].Spec.DataServerRef.Name }, patience).Should(Equal("new-0"))
+		Eventually(func() string { return directoriesOf(namespace, "s")["d"].Spec.DataServerRef.Name }, timeout).Should(Equal("new-0"))
 	})
 })
 
@@ -337,11 +337,11 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		Eventually(func() bool {
 			serveExports(namespace, "fs-0")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "fs"}, &v1alpha1.FileServer{}))
-		}, patience, "100ms").Should(BeTrue(), func() string {
+		}, timeout, "100ms").Should(BeTrue(), func() string {
 			return fileServerCondition(namespace, "fs", v1alpha1.ConditionReady).Message + shareCondition(namespace, "s", v1alpha1.ConditionReady).Message
 		})
 		collectGarbage(namespace, fileServer.UID)
-		Eventually(func() bool { return exportsOf(namespace, "fs-1")["kept"] == nil }, patience).Should(BeTrue(), "nothing of that is to be remembered")
+		Eventually(func() bool { return exportsOf(namespace, "fs-1")["kept"] == nil }, timeout).Should(BeTrue(), "nothing of that is to be remembered")
 	}
 
 	It("says in its status what the lost one has still to remove", func() {
@@ -355,18 +355,18 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		Eventually(func() string {
 			serveExports(namespace, "fs-0")
 			return fileServerCondition(namespace, "fs", v1alpha1.FileServerServersAvailable).Message
-		}, patience, "100ms").Should(ContainSubstring("; when it is back it removes the data of deleted shares, in these directories of its volumes: s"))
+		}, timeout, "100ms").Should(ContainSubstring("; when it is back it removes the data of deleted shares, in these directories of its volumes: s"))
 
 		setUnreachable(namespace, "fs-1", "")
 		serveExports(namespace, "fs-1")
 		expectCondition(namespace, "fs", v1alpha1.FileServerServersAvailable, metav1.ConditionTrue, v1alpha1.ReasonReady)
-		Eventually(func() int { return len(exportsOf(namespace, "fs-1")) }, patience).Should(BeZero())
+		Eventually(func() int { return len(exportsOf(namespace, "fs-1")) }, timeout).Should(BeZero())
 	})
 
 	It("ends, and a FileServer of the same name has the data removed before anything is exported there", func() {
 		namespace := newNamespace()
 		lost(namespace)
-		Eventually(func() []string { return notesOf(namespace, "FileServer", "fs") }, patience).Should(ContainElement(And(
+		Eventually(func() []string { return notesOf(namespace, "FileServer", "fs") }, timeout).Should(ContainElement(And(
 			ContainSubstring("data of deleted shares is still on the volumes of data servers that were away: fs-1 (directories s)"),
 			ContainSubstring("kubectl -n "+namespace+" delete pvc data-0-fs-1"))))
 		old := exportsOf(namespace, "fs-1")["s"]
@@ -381,7 +381,7 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		letGo(&corev1.PersistentVolumeClaim{}, namespace, naming.ShareClaim("s"))
 		letGo(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
 		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())
-		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["s"] != nil }, timeout).Should(BeTrue())
 		Consistently(func() bool { return exportsOf(namespace, "fs-1")["s"].UID == old.UID }, "1s").Should(BeTrue())
 		readyShare(namespace, "s")
 		Expect(exportsOf(namespace, "fs-1")["s"].UID).NotTo(Equal(old.UID))
@@ -408,13 +408,13 @@ var _ = Describe("Deleting a FileServer of which a data server is lost", func() 
 		Eventually(func() bool {
 			serveExports(namespace, "fs-0")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, &v1alpha1.FileShare{}))
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 		change(exists(&v1alpha1.FileServer{}, namespace, "fs"), func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		isGone(&internalv1.DataServer{}, namespace, "fs-1")
 		Eventually(func() string {
 			loadConfigurations(namespace, "fs")
 			return fileServerCondition(namespace, "fs", v1alpha1.FileServerConfigApplied).Message
-		}, patience, "100ms").Should(And(ContainSubstring("not removed by data servers that are scaled in: fs-1 (directories s)"),
+		}, timeout, "100ms").Should(And(ContainSubstring("not removed by data servers that are scaled in: fs-1 (directories s)"),
 			HaveSuffix("kubectl -n "+namespace+" delete pvc data-0-fs-1")))
 		Expect(exportsOf(namespace, "fs-1")).To(HaveKey("s"))
 		Expect(fileServerCondition(namespace, "fs", v1alpha1.FileServerConfigApplied).Status).To(Equal(metav1.ConditionTrue))

@@ -64,19 +64,19 @@ var _ = Describe("The directories of a share", func() {
 		Expect(directories["."].Spec.DataServerRef.Name).To(HavePrefix("fs-"))
 	})
 
-	It("are not made anew where a client was faster", func() {
+	It("are not made again where a client was faster", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Build())
 		readyShare(namespace, "s")
 		createDirectory(builders.ShareDirectory(namespace, "fs", "s", "a", "fs-1"))
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{a,b}"} })
-		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(namespace, "s") }, patience).Should(HaveKey("b"))
+		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(namespace, "s") }, timeout).Should(HaveKey("b"))
 		readyShare(namespace, "s")
 		directories := directoriesOf(namespace, "s")
 		Expect(directories["a"].Spec.DataServerRef.Name).To(Equal("fs-1"), "data-bearing directories stay")
 		Expect(directories["b"].Spec.DataServerRef.Name).To(Equal("fs-0"))
-		Eventually(func() string { return directoriesOf(namespace, "s")["a"].Annotations[v1alpha1.DeclaredAnnotation] }, patience).
+		Eventually(func() string { return directoriesOf(namespace, "s")["a"].Annotations[v1alpha1.DeclaredAnnotation] }, timeout).
 			Should(Equal(v1alpha1.DeclaredTrue), "it is declared like the others from now on")
 	})
 
@@ -101,7 +101,7 @@ var _ = Describe("The directories of a share", func() {
 		create(builders.FileShare(namespace, "s", "fs").Depth(2).Directories("a/{0..1}", "b/x").Build())
 		readyShare(namespace, "s")
 		change(exists(&v1alpha1.FileShare{}, namespace, "s"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"a/0"} })
-		Eventually(func() internalv1.DirectoryRemoval { return directoriesOf(namespace, "s")["a/1"].Spec.Removal }, patience).Should(Equal(internalv1.RemovalWhenEmpty))
+		Eventually(func() internalv1.DirectoryRemoval { return directoriesOf(namespace, "s")["a/1"].Spec.Removal }, timeout).Should(Equal(internalv1.RemovalWhenEmpty))
 		Eventually(func() []string {
 			keepDirectories(namespace, "a/1")
 			var paths []string
@@ -109,7 +109,7 @@ var _ = Describe("The directories of a share", func() {
 				paths = append(paths, path)
 			}
 			return paths
-		}, patience, "100ms").Should(ConsistOf("a", "a/0", "a/1"), "b/x was empty and went, and b after it")
+		}, timeout, "100ms").Should(ConsistOf("a", "a/0", "a/1"), "b/x was empty and went, and b after it")
 		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonDirectoryInUse)).
 			To(Equal(`"a/1" left spec.directories and holds data, so it stays: list what is to stay, or empty it and remove it with rmdir`))
 
@@ -153,7 +153,7 @@ var _ = Describe("The directories of a share", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 3)
 		create(builders.FileShare(namespace, "many", "fs").Directories("d{0..599}").Build())
-		Eventually(func() int { return len(directoriesOf(namespace, "many")) }, patience, "500ms").Should(Equal(600), "more than one pass writes")
+		Eventually(func() int { return len(directoriesOf(namespace, "many")) }, timeout, "500ms").Should(Equal(600), "more than one pass writes")
 		Expect(perServer(directoriesOf(namespace, "many"))).To(Equal(map[string]int{"fs-0": 200, "fs-1": 200, "fs-2": 200}))
 		Expect(expectShare(namespace, "many", v1alpha1.FileSharePlaced, metav1.ConditionTrue, v1alpha1.ReasonReady)).
 			To(Equal(fmt.Sprintf("%d declared directories have an owner", 600)))

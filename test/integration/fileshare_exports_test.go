@@ -26,7 +26,7 @@ var _ = Describe("The access rules of a share's exports", func() {
 		both := func(wanted []v1alpha1.AccessRule) {
 			GinkgoHelper()
 			for _, server := range []string{"fs-0", "fs-1"} {
-				Eventually(func() []v1alpha1.AccessRule { return export(server).Spec.Access }, patience, "50ms").Should(Equal(wanted))
+				Eventually(func() []v1alpha1.AccessRule { return export(server).Spec.Access }, timeout, "50ms").Should(Equal(wanted))
 			}
 		}
 		both(rules("10.0.0.0/8"))
@@ -38,7 +38,7 @@ var _ = Describe("The access rules of a share's exports", func() {
 			Expect(export(server).Generation).To(Equal(int64(2)), "what is as it should be is not written again")
 		}
 
-		By("somebody changing those of one export")
+		By("a change to those of one export")
 		change(export("fs-1"), func(export *internalv1.ShareExport) { export.Spec.Access = rules("0.0.0.0/0") })
 		both(rules("10.0.0.0/8", "192.168.1.7"))
 

@@ -44,7 +44,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 	}
 	waitsFor := func(namespace, share, server string) {
 		GinkgoHelper()
-		Eventually(func() metav1.Condition { return shareCondition(namespace, share, v1alpha1.FileShareInventoried) }, patience, "50ms").
+		Eventually(func() metav1.Condition { return shareCondition(namespace, share, v1alpha1.FileShareInventoried) }, timeout, "50ms").
 			Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonDataServersUnavailable),
 				HaveField("Message", And(ContainSubstring("waiting for "+server), ContainSubstring("no answer since"), ContainSubstring("spec.ignoreDataOn")))))
 	}
@@ -64,7 +64,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 		lose(namespace)
 		Eventually(func() int64 {
 			return exists(&v1alpha1.FileShare{}, namespace, "s").Status.InventoryGeneration
-		}, patience).Should(Equal(int64(2)))
+		}, timeout).Should(Equal(int64(2)))
 		look(namespace, "s", "fs-0", internalv1.ShareInventory{}, paths["fs-0"]...)
 		waitsFor(namespace, "s", "fs-1")
 		Consistently(func() int { return len(directoriesOf(namespace, "s")) }, "1s").Should(Equal(len(paths["fs-0"])), "nothing may be placed")
@@ -90,7 +90,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 		lose(namespace)
 		answers(namespace, "fs-1", false)
 		create(builders.FileShare(namespace, "one", "fs").Single().Build())
-		Eventually(func() bool { return exportsOf(namespace, "fs-0")["one"] != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["one"] != nil }, timeout).Should(BeTrue())
 		look(namespace, "one", "fs-0", internalv1.ShareInventory{})
 		waitsFor(namespace, "one", "fs-1")
 		Expect(directoriesOf(namespace, "one")).To(BeEmpty())
@@ -100,11 +100,11 @@ var _ = Describe("Before a directory gets an owner", func() {
 		By("it having the data")
 		answers(namespace, "fs-1", true)
 		look(namespace, "one", "fs-1", internalv1.ShareInventory{OccupiedVolumes: []int32{0}})
-		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(namespace, "one") }, patience).Should(HaveKey("."))
+		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(namespace, "one") }, timeout).Should(HaveKey("."))
 		Expect(directoriesOf(namespace, "one")["."].Spec.DataServerRef.Name).To(Equal("fs-1"))
 	})
 
-	It("one that never comes back is given up by name, and one that never had the share holds nobody up", func() {
+	It("one that never comes back is given up by name, and one that never had the share delays nothing", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "old", "fs").Directories("d0").Build())
@@ -120,7 +120,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 
 		create(builders.FileShare(namespace, "old", "fs").Directories("d0").Build())
 		waitsFor(namespace, "old", "fs-0")
-		Eventually(func() bool { return exportsOf(namespace, "fs-0")["old"] != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, "fs-0")["old"] != nil }, timeout).Should(BeTrue())
 		look(namespace, "old", "fs-0", internalv1.ShareInventory{})
 		waitsFor(namespace, "old", "fs-1")
 		change(exists(&v1alpha1.FileShare{}, namespace, "old"), func(s *v1alpha1.FileShare) { s.Spec.IgnoreDataOn = []string{"fs-1"} })
@@ -128,7 +128,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 		Expect(directoriesOf(namespace, "old")["d0"].Spec.DataServerRef.Name).To(Equal("fs-0"))
 	})
 
-	It("and what is found on two data servers is said, with the places", func() {
+	It("and data that is found on two data servers is reported with its places", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
 		create(builders.FileShare(namespace, "s", "fs").Directories("d0").Build())

@@ -53,7 +53,7 @@ var _ = Describe("Many shares that come and go", func() {
 		for i := range moving {
 			create(builders.FileShare(namespace, fmt.Sprintf("moves-%d", i), "fs").ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		}
-		Eventually(exported(staying+moving), patience, "100ms").Should(BeTrue())
+		Eventually(exported(staying+moving), timeout, "100ms").Should(BeTrue())
 		for i := range moving {
 			expectShare(namespace, fmt.Sprintf("moves-%d", i), v1alpha1.FileShareExported, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		}
@@ -62,7 +62,7 @@ var _ = Describe("Many shares that come and go", func() {
 		for i := range moving {
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, fmt.Sprintf("moves-%d", i)))).To(Succeed())
 		}
-		Eventually(exported(staying), patience, "100ms").Should(BeTrue())
+		Eventually(exported(staying), timeout, "100ms").Should(BeTrue())
 
 		for i := range staying {
 			name := fmt.Sprintf("stays-%d", i)

@@ -114,7 +114,7 @@ var _ = Describe("A share that the API server refuses", func() {
 		Entry("its path", func(s *v1alpha1.FileShare) { s.Spec.Path = "/other" }, "path can't be changed: clients have it mounted; create another share"),
 		Entry("its layout", func(s *v1alpha1.FileShare) { s.Spec.Layout, s.Spec.Depth = v1alpha1.LayoutSingle, 0 }, "layout can't be changed"),
 		Entry("its depth", func(s *v1alpha1.FileShare) { s.Spec.Depth = 3 }, "depth can't be changed"),
-		Entry("whom it was made for", func(s *v1alpha1.FileShare) { s.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: "n", Name: "c"} }, "claimRef can't be changed"),
+		Entry("the claim it was made for", func(s *v1alpha1.FileShare) { s.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: "n", Name: "c"} }, "claimRef can't be changed"),
 		Entry("its depth by leaving it out", func(s *v1alpha1.FileShare) { s.Spec.Depth = 0 }, "depth can't be changed"),
 	)
 })

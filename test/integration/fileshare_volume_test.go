@@ -58,7 +58,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		Eventually(func() types.UID {
 			takeOnVolume(namespace, "s")
 			return exists(volume, "", volume.Name).Spec.ClaimRef.UID
-		}, patience).Should(BeEmpty(), "the reference to the deleted claim is cleared")
+		}, timeout).Should(BeEmpty(), "the reference to the deleted claim is cleared")
 		bindVolume(namespace, "s")
 		again, _ := claimAndVolume(namespace, "s")
 		Expect(again.UID).NotTo(Equal(claim.UID))
@@ -69,24 +69,24 @@ var _ = Describe("The volume and the claim of a share", func() {
 		create(builders.FileServer(namespace, "fs").Replicas(1).Class(standardClass).Build())
 		create(builders.FileShare(namespace, "s", "fs").Build())
 		claimAvailable := func() string { return shareCondition(namespace, "s", v1alpha1.FileShareClaimAvailable).Message }
-		Eventually(claimAvailable, patience).Should(ContainSubstring("waiting for a namespace server of FileServer fs to be ready"))
+		Eventually(claimAvailable, timeout).Should(ContainSubstring("waiting for a namespace server of FileServer fs to be ready"))
 		volume := &corev1.PersistentVolume{}
 		key := client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}
 		Expect(admin.Get(ctx, key, volume)).NotTo(Succeed())
 
 		runEverything(namespace, "fs")
-		Eventually(claimAvailable, patience).Should(ContainSubstring("waiting for Kubernetes to call PersistentVolume " + key.Name + " Available"))
+		Eventually(claimAvailable, timeout).Should(ContainSubstring("waiting for Kubernetes to call PersistentVolume " + key.Name + " Available"))
 		Expect(admin.Get(ctx, key, volume)).To(Succeed())
 		claim := &corev1.PersistentVolumeClaim{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, claim)).NotTo(Succeed())
 		Expect(exists(&v1alpha1.FileShare{}, namespace, "s").Status.Mount.ClaimName).To(BeEmpty(), "no claim to use yet")
 
 		takeOnVolume(namespace, "s")
-		Eventually(claimAvailable, patience).Should(ContainSubstring("pods can use the claim s"))
+		Eventually(claimAvailable, timeout).Should(ContainSubstring("pods can use the claim s"))
 		exists(claim, namespace, "s")
 	})
 
-	It("leave somebody else's claim of that name alone", func() {
+	It("leave a claim of that name alone that was not made for the share", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 1)
 		foreign := &corev1.PersistentVolumeClaim{
@@ -99,7 +99,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		create(foreign)
 		create(builders.FileShare(namespace, "s", "fs").Build())
 		Expect(expectShare(namespace, "s", v1alpha1.FileShareClaimAvailable, metav1.ConditionFalse, v1alpha1.ReasonNameTaken)).
-			To(ContainSubstring("PersistentVolumeClaim " + namespace + "/s exists and belongs to somebody else"))
+			To(ContainSubstring("PersistentVolumeClaim " + namespace + "/s exists"))
 		Consistently(func() string { return exists(&corev1.PersistentVolumeClaim{}, namespace, "s").ResourceVersion }, "1s").Should(Equal(foreign.ResourceVersion))
 		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}, &corev1.PersistentVolume{}))).To(Succeed())
 		Expect(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}, &corev1.PersistentVolume{})).NotTo(Succeed(), "no volume waits for a claim that isn't ours")

@@ -47,7 +47,7 @@ func expectShare(namespace, name, conditionType string, status metav1.ConditionS
 	Eventually(func() string {
 		got = shareCondition(namespace, name, conditionType)
 		return fmt.Sprintf("%s %s", got.Status, got.Reason)
-	}, patience, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
+	}, timeout, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
 	return got.Message
 }
 
@@ -60,7 +60,7 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 		keepDirectories(namespace)
 		takeOnVolume(namespace, name)
 		return shareCondition(namespace, name, v1alpha1.ConditionReady).Status
-	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
+	}, timeout, "100ms").Should(Equal(metav1.ConditionTrue),
 		func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
 	return exists(share, namespace, name)
 }
@@ -177,7 +177,7 @@ func bindVolume(namespace, share string) {
 	Eventually(func() error {
 		takeOnVolume(namespace, share)
 		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.ShareClaim(share)}, &corev1.PersistentVolumeClaim{})
-	}, patience, "50ms").Should(Succeed())
+	}, timeout, "50ms").Should(Succeed())
 	claim, volume := claimAndVolume(namespace, share)
 	change(volume, func(v *corev1.PersistentVolume) {
 		v.Spec.ClaimRef.UID = claim.UID
@@ -197,11 +197,11 @@ func isNoMore(object client.Object, namespace, name string) {
 	Eventually(func() bool {
 		letGo(object, namespace, name)
 		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object))
-	}, patience, "100ms").Should(BeTrue(), "%T %s/%s must be gone", object, namespace, name)
+	}, timeout, "100ms").Should(BeTrue(), "%T %s/%s must be gone", object, namespace, name)
 }
 
 // letGo plays Kubernetes' protection controllers, which envtest does not run: what is being
-// deleted and not in use goes. It may be there anew afterwards.
+// deleted and not in use goes. It may exist again afterwards.
 func letGo(object client.Object, namespace, name string) {
 	GinkgoHelper()
 	err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
@@ -245,5 +245,5 @@ func shareIsGone(namespace, name, fileServer string) {
 		loadConfigurations(namespace, fileServer)
 		letClaimsGo()
 		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1alpha1.FileShare{}))
-	}, patience, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
+	}, timeout, "100ms").Should(BeTrue(), func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
 }

@@ -31,7 +31,7 @@ var _ = Describe("The limits of a FileServer", func() {
 		limit(storage, perNamespace(v1alpha1.ShareLimits{Directories: 6}))
 		Eventually(func() internalv1.DirectoryLimits {
 			return exists(&internalv1.DataServer{}, storage, "fs-0").Spec.DirectoryLimits
-		}, patience).Should(
+		}, timeout).Should(
 			Equal(internalv1.DirectoryLimits{Total: 100_000, PerNamespace: 6}), "namespace servers read it there")
 		create(builders.FileShare(tenant, "first", "fs").OnNamespace(storage).Path("/first").Directories("{0..3}").Build())
 		readyTenantShare(storage, tenant, "first")
@@ -52,7 +52,7 @@ var _ = Describe("The limits of a FileServer", func() {
 
 		By("asking for less")
 		change(exists(&v1alpha1.FileShare{}, tenant, "second"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{0..2}"} })
-		Eventually(func() string { return shareCondition(tenant, "second", v1alpha1.FileSharePlaced).Message }, patience).Should(ContainSubstring("this one would have 3"))
+		Eventually(func() string { return shareCondition(tenant, "second", v1alpha1.FileSharePlaced).Message }, timeout).Should(ContainSubstring("this one would have 3"))
 		change(exists(&v1alpha1.FileShare{}, tenant, "first"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"{0..2}"} })
 		readyTenantShare(storage, tenant, "second")
 		Expect(exists(&v1alpha1.FileShare{}, tenant, "first").Status.LimitsUsed.Directories).To(HaveValue(BeEquivalentTo(3)))
@@ -80,12 +80,12 @@ var _ = Describe("The limits of a FileServer", func() {
 
 		By("lowering the limits, which takes nothing away, and raising them")
 		limit(storage, perNamespace(v1alpha1.ShareLimits{Directories: 1, AccessNetworks: 1}))
-		Eventually(func() string { return shareCondition(tenant, "data", v1alpha1.FileSharePlaced).Message }, patience).Should(ContainSubstring("together 1 directories"))
+		Eventually(func() string { return shareCondition(tenant, "data", v1alpha1.FileSharePlaced).Message }, timeout).Should(ContainSubstring("together 1 directories"))
 		Expect(tenantDirectories(storage, tenant, "data")).To(HaveLen(3))
 		limit(storage, perNamespace(v1alpha1.ShareLimits{Directories: 8, AccessNetworks: 3}))
 		readyTenantShare(storage, tenant, "data")
 		Expect(tenantDirectories(storage, tenant, "data")).To(HaveLen(8))
-		Eventually(clients, patience).ShouldNot(Equal(before))
+		Eventually(clients, timeout).ShouldNot(Equal(before))
 	})
 
 	It("count claims, whose owners hear of it, and which wait", func() {
@@ -95,7 +95,7 @@ var _ = Describe("The limits of a FileServer", func() {
 		first := claimed(builders.Claim(team, "first", class))
 		volume := boundClaim(first, storage)
 		second := claimed(builders.Claim(team, "second", class))
-		Eventually(toldOf(second, provisioner.ReasonFailed), patience).Should(ConsistOf(ContainSubstring(
+		Eventually(claimNotes(second, provisioner.ReasonFailed), timeout).Should(ConsistOf(ContainSubstring(
 			"FileServer fs allows the shares of namespace " + team + " together 1 shares (spec.limits.perNamespace.shares)")))
 		var shares v1alpha1.FileShareList
 		Expect(admin.List(ctx, &shares, client.InNamespace(storage))).To(Succeed())

@@ -69,7 +69,7 @@ func refusals() []mistake {
 		{"FileShare: a client `myhost`", refused(share("access: [{clients: [myhost]}]"))},
 		{"FileShare: a client `10.0.0.0/33`", refused(share("access: [{clients: [10.0.0.0/33]}]"))},
 		{"FileShare: clients `nodes`", refused(share("access: [{clients: [nodes]}]"))},
-		{"FileShare: an access rule for nobody", refused(share("access: [{clients: []}]"))},
+		{"FileShare: an access rule without clients", refused(share("access: [{clients: []}]"))},
 		{"FileShare: access mode, the word of before", refused(share("access: [{clients: [10.0.0.1], mode: ReadOnly}]"))},
 		{"FileShare: mode `\"0788\"`", refused(share(`mode: "0788"`))},
 		{"FileShare: mode 0755 without quotes", refused(share(`mode: 0755`))},
@@ -134,75 +134,75 @@ func statuses() []mistake {
 	}
 	serving := func(namespace string, replicas int32) { servingFileServer(namespace, "training", replicas) }
 	return []mistake{
-		{"FileServer: a StorageClass that does not exist", told(server, "training", v1alpha1.ReasonStorageClassNotFound,
+		{"FileServer: a StorageClass that does not exist", summaryFor(server, "training", v1alpha1.ReasonStorageClassNotFound,
 			apply(fileServerYAML("training", "size: 1Gi, storageClassName: fast")))},
-		{"FileServer: the first minute", told(server, "training", v1alpha1.ReasonClaimsPending, apply(fileServerYAML("training", "size: 1Gi", "replicas: 2")))},
-		{"FileServer: larger volumes of a class that can't expand them", told(server, "training", v1alpha1.ReasonExpansionRefused, func(namespace string) {
+		{"FileServer: the first minute", summaryFor(server, "training", v1alpha1.ReasonClaimsPending, apply(fileServerYAML("training", "size: 1Gi", "replicas: 2")))},
+		{"FileServer: larger volumes of a class that can't expand them", summaryFor(server, "training", v1alpha1.ReasonExpansionRefused, func(namespace string) {
 			fs := builders.FileServer(namespace, "training").Replicas(1).Class(fixedClass).Build()
 			create(fs)
 			runEverything(namespace, fs.Name)
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Volumes.Size = quantity("2Gi") })
 		})},
-		{"FileServer: fewer servers while directories are on them", told(server, "training", v1alpha1.ReasonScaleInRefused, func(namespace string) {
+		{"FileServer: fewer servers while directories are on them", summaryFor(server, "training", v1alpha1.ReasonScaleInRefused, func(namespace string) {
 			fs := builders.FileServer(namespace, "training").Replicas(2).Build()
 			create(fs)
 			runEverything(namespace, fs.Name)
 			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1"))
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		})},
-		{"FileServer: volumes that are directories of the nodes' disks, as kind makes them", told(server, "training", v1alpha1.ReasonVolumeRefused,
+		{"FileServer: volumes that are directories of the nodes' disks, as kind makes them", summaryFor(server, "training", v1alpha1.ReasonVolumeRefused,
 			func(namespace string) {
 				onLocalPaths(namespace, "training", "")
 				expectLocalPaths(namespace, "training", metav1.ConditionFalse, v1alpha1.ReasonVolumeRefused, "2 of 2")
 			})},
-		{"FileServer: the same, and they are allowed", told(server, "training", v1alpha1.ReasonSharedFileSystems, func(namespace string) {
+		{"FileServer: the same, and they are allowed", summaryFor(server, "training", v1alpha1.ReasonSharedFileSystems, func(namespace string) {
 			onLocalPaths(namespace, "training", v1alpha1.SharedFileSystemAllow)
 			expectLocalPaths(namespace, "training", metav1.ConditionTrue, v1alpha1.ReasonSharedFileSystems, "data-0-training-1")
 		})},
-		{"FileServer: a Ceph whose Secret is not there", told(server, "training", v1alpha1.ReasonCephUnusable, func(namespace string) {
+		{"FileServer: a Ceph whose Secret is not there", summaryFor(server, "training", v1alpha1.ReasonCephUnusable, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			cephAtFault(namespace, "training", "there is no Secret ceph-shares, or nothing is in it; what is new takes up to two minutes to come here. "+
 				"It must have an entry client.howdah-rec-training.keyring: what ceph auth get client.howdah-rec-training prints")
 		})},
-		{"FileServer: it serves from Ceph", told(server, "training", v1alpha1.ReasonReady, func(namespace string) {
+		{"FileServer: it serves from Ceph", summaryFor(server, "training", v1alpha1.ReasonReady, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")
 		})},
-		{"FileServer: it serves", told(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
+		{"FileServer: it serves", summaryFor(server, "training", v1alpha1.ReasonReady, func(namespace string) { serving(namespace, 2) })},
 
-		{"FileShare: a FileServer that does not exist", told(share, "data", v1alpha1.ReasonFileServerNotFound, apply(fileShareYAML("data", "/data")))},
-		{"FileShare: a FileServer of another namespace, that does not exist or does not allow it", told(share, "data", v1alpha1.ReasonNamespaceNotAllowed,
+		{"FileShare: a FileServer that does not exist", summaryFor(share, "data", v1alpha1.ReasonFileServerNotFound, apply(fileShareYAML("data", "/data")))},
+		{"FileShare: a FileServer of another namespace, that does not exist or does not allow it", summaryFor(share, "data", v1alpha1.ReasonNamespaceNotAllowed,
 			apply("apiVersion: howdah.io/v1alpha1\nkind: FileShare\nmetadata: {name: data}\nspec: {fileServerRef: {name: training, namespace: storage}, path: /data}\n"))},
-		{"FileShare: the path of a share of another namespace", told(share, "data", v1alpha1.ReasonPathConflict, func(namespace string) {
+		{"FileShare: the path of a share of another namespace", summaryFor(share, "data", v1alpha1.ReasonPathConflict, func(namespace string) {
 			storage := sharedFileServer(1)
 			choose(namespace, true)
 			create(builders.FileShare(storage, "own", "fs").Path("/data").Build())
 			readyShare(storage, "own")
 			create(builders.FileShare(namespace, "data", "fs").OnNamespace(storage).Build())
 		})},
-		{"FileShare: a FileServer that is just being made", told(share, "data", v1alpha1.ReasonExportsPending,
+		{"FileShare: a FileServer that is just being made", summaryFor(share, "data", v1alpha1.ReasonExportsPending,
 			apply(fileServerYAML("training", "size: 1Gi", "replicas: 1"), fileShareYAML("data", "/data")))},
-		{"FileShare: the path of another share", told(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
+		{"FileShare: the path of another share", summaryFor(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
 			apply(fileShareYAML("data", "/data"))(namespace)
 			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
 			apply(fileShareYAML("other", "/data"))(namespace)
 			serving(namespace, 1)
 		})},
-		{"FileShare: a path in another share", told(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
+		{"FileShare: a path in another share", summaryFor(share, "other", v1alpha1.ReasonPathConflict, func(namespace string) {
 			apply(fileShareYAML("data", "/data"))(namespace)
 			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
 			apply(fileShareYAML("other", "/data/more"))(namespace)
 			serving(namespace, 1)
 		})},
-		{"FileShare: a directory of another depth", told(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
+		{"FileShare: a directory of another depth", summaryFor(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
 			serving(namespace, 1)
 			apply(fileShareYAML("data", "/data", "depth: 2", "directories: [train]"))(namespace)
 		})},
-		{"FileShare: a brace that is not closed", told(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
+		{"FileShare: a brace that is not closed", summaryFor(share, "data", v1alpha1.ReasonInvalidDirectories, func(namespace string) {
 			serving(namespace, 1)
 			apply(fileShareYAML("data", "/data", `directories: ["train{0..5"]`))(namespace)
 		})},
-		{"FileShare: a claim of its name is there", told(share, "data", v1alpha1.ReasonNameTaken, func(namespace string) {
+		{"FileShare: a claim of its name is there", summaryFor(share, "data", v1alpha1.ReasonNameTaken, func(namespace string) {
 			create(&corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.ShareClaim("data")},
 				Spec: corev1.PersistentVolumeClaimSpec{
@@ -222,36 +222,36 @@ func statuses() []mistake {
 			}
 		})},
 
-		{"FileShareSnapshot: a FileShare that does not exist", told(snapshot, "now", v1alpha1.ReasonFileShareNotFound, apply(snapshotYAML("now", "data")))},
-		{"FileShareSnapshot: a FileShare that is not ready", told(snapshot, "now", v1alpha1.ReasonWaitingForShare, func(namespace string) {
+		{"FileShareSnapshot: a FileShare that does not exist", summaryFor(snapshot, "now", v1alpha1.ReasonFileShareNotFound, apply(snapshotYAML("now", "data")))},
+		{"FileShareSnapshot: a FileShare that is not ready", summaryFor(snapshot, "now", v1alpha1.ReasonWaitingForShare, func(namespace string) {
 			apply(fileShareYAML("data", "/data"))(namespace)
 			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
 			apply(snapshotYAML("now", "data"))(namespace)
 		})},
-		{"FileShareSnapshot: of a share on volumes", told(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
+		{"FileShareSnapshot: of a share on volumes", summaryFor(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
 			apply(fileServerYAML("training", "size: 1Gi"), fileShareYAML("data", "/data"), snapshotYAML("now", "data")))},
-		{"FileShareSnapshot: of a share in Ceph that somebody else made", told(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
+		{"FileShareSnapshot: of a share in Ceph whose directories exist already", summaryFor(snapshot, "now", v1alpha1.ReasonSnapshotsUnsupported,
 			apply(cephYAML("training"), fileShareYAML("data", "/data"), snapshotYAML("now", "data")))},
-		{"FileShareSnapshotSchedule: of a share on volumes", told(schedule, "nightly", v1alpha1.ReasonSnapshotsUnsupported,
+		{"FileShareSnapshotSchedule: of a share on volumes", summaryFor(schedule, "nightly", v1alpha1.ReasonSnapshotsUnsupported,
 			apply(fileServerYAML("training", "size: 1Gi"), fileShareYAML("data", "/data"), scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}")))},
-		{"FileShareSnapshotSchedule: an hour that is none", told(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
+		{"FileShareSnapshotSchedule: an hour that is none", summaryFor(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
 			apply(scheduleYAML("nightly", "0 25 * * *", "retention: {keepLast: 7}")))},
-		{"FileShareSnapshotSchedule: no such time zone", told(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
+		{"FileShareSnapshotSchedule: no such time zone", summaryFor(schedule, "nightly", v1alpha1.ReasonInvalidSpec,
 			apply(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", "timeZone: Europe/Atlantis")))},
-		{"FileShareSnapshotSchedule: suspended", told(schedule, "nightly", v1alpha1.ReasonSuspended,
+		{"FileShareSnapshotSchedule: suspended", summaryFor(schedule, "nightly", v1alpha1.ReasonSuspended,
 			apply(scheduleYAML("nightly", "0 3 * * *", "retention: {keepLast: 7}", "execution: Suspended")))},
 
-		{"MLPerfStorageJob: a FileShare that does not exist", told(job, "unet3d", v1alpha1.ReasonFileShareNotFound, apply(jobYAML(twoH100)))},
-		{"MLPerfStorageJob: a FileShare that is not ready", told(job, "unet3d", v1alpha1.ReasonWaitingForShare, func(namespace string) {
+		{"MLPerfStorageJob: a FileShare that does not exist", summaryFor(job, "unet3d", v1alpha1.ReasonFileShareNotFound, apply(jobYAML(twoH100)))},
+		{"MLPerfStorageJob: a FileShare that is not ready", summaryFor(job, "unet3d", v1alpha1.ReasonWaitingForShare, func(namespace string) {
 			apply(fileShareYAML("data", "/data"))(namespace)
 			expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonFileServerNotFound)
 			apply(jobYAML(twoH100))(namespace)
 		})},
-		{"MLPerfStorageJob: the first moment", told(job, "verdict", v1alpha1.ReasonPreparing, func(namespace string) {
+		{"MLPerfStorageJob: the first moment", summaryFor(job, "verdict", v1alpha1.ReasonPreparing, func(namespace string) {
 			readyBenchmarkShare(namespace)
 			create(mlperfJob(namespace, "verdict", "unet3d"))
 		})},
-		{"MLPerfStorageJob: more clients than nodes", told(job, "unet3d", v1alpha1.ReasonGeneratingDataset, func(namespace string) {
+		{"MLPerfStorageJob: more clients than nodes", summaryFor(job, "unet3d", v1alpha1.ReasonGeneratingDataset, func(namespace string) {
 			readyBenchmarkShare(namespace)
 			create(mlperfJob(namespace, "unet3d", "unet3d"))
 			clientPod(namespace, generating(namespace, "unet3d").Name, "1", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
@@ -259,9 +259,9 @@ func statuses() []mistake {
 			}})
 			Eventually(func() string {
 				return expectJob(namespace, "unet3d", metav1.ConditionUnknown, v1alpha1.ReasonGeneratingDataset)
-			}, patience).Should(ContainSubstring("client 1"))
+			}, timeout).Should(ContainSubstring("client 1"))
 		})},
-		{"MLPerfStorageJob: suspended", told(job, "unet3d", v1alpha1.ReasonSuspended, apply(jobYAML(twoH100, "execution: Suspended")))},
-		{"MLPerfStorageJob: a deadline that is over", told(job, "unet3d", v1alpha1.ReasonDeadlineExceeded, apply(jobYAML(twoH100, "activeDeadlineSeconds: 1")))},
+		{"MLPerfStorageJob: suspended", summaryFor(job, "unet3d", v1alpha1.ReasonSuspended, apply(jobYAML(twoH100, "execution: Suspended")))},
+		{"MLPerfStorageJob: a deadline that is over", summaryFor(job, "unet3d", v1alpha1.ReasonDeadlineExceeded, apply(jobYAML(twoH100, "activeDeadlineSeconds: 1")))},
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var updateMessages = flag.Bool("update", false, "write what is said of mistakes to testdata/messages.md")
+var updateMessages = flag.Bool("update", false, "write the messages about mistakes to testdata/messages.md")
 
-// A mistake, or a first step, and what somebody who has read nothing is told then.
+// A mistake, or a first step, and the message for a user without any knowledge.
 type mistake struct {
 	done string
-	said func() string
+	message func() string
 }
 
 // refused is what kubectl apply prints of an object, or of a change of it.
@@ -40,14 +40,14 @@ func refused(texts ...string) func() string {
 			err = admin.Create(ctx, object, client.DryRunAll, client.FieldValidation("Strict"))
 		}
 		Expect(err).To(HaveOccurred(), "it must be refused: %s", texts)
-		said := strings.ReplaceAll(err.Error(), namespace, "NAMESPACE")
+		message := strings.ReplaceAll(err.Error(), namespace, "NAMESPACE")
 		// The rest of a refusal is the API server's own: that rules were not looked at because of this mistake.
-		return strings.ReplaceAll(said, `, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`, "")
+		return strings.ReplaceAll(message, `, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`, "")
 	}
 }
 
-// told is what an object's summary says once it has the reason: status, reason, what it is for tools, and the message.
-func told(kind, name, reason string, world func(namespace string)) func() string {
+// summaryFor is an object's summary once it has the reason: status, reason, what it is for tools, and the message.
+func summaryFor(kind, name, reason string, world func(namespace string)) func() string {
 	return func() string {
 		GinkgoHelper()
 		namespace := newNamespace()
@@ -55,21 +55,21 @@ func told(kind, name, reason string, world func(namespace string)) func() string
 		object := &unstructured.Unstructured{}
 		object.SetAPIVersion("howdah.io/v1alpha1")
 		object.SetKind(kind)
-		var said string
+		var message string
 		Eventually(func() string {
 			Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)).To(Succeed())
 			var found string
-			said, found = summaryOf(object)
+			message, found = summaryOf(object)
 			return found
-		}, patience, "100ms").Should(Equal(reason), func() string { return said })
-		return hashes.ReplaceAllString(strings.ReplaceAll(said, namespace, "NAMESPACE"), "-HASH")
+		}, timeout, "100ms").Should(Equal(reason), func() string { return message })
+		return hashes.ReplaceAllString(strings.ReplaceAll(message, namespace, "NAMESPACE"), "-HASH")
 	}
 }
 
 // hashes are of names that have the Kubernetes namespace in them.
 var hashes = regexp.MustCompile(`-[0-9a-f]{20}\b`)
 
-func summaryOf(object *unstructured.Unstructured) (said, reason string) {
+func summaryOf(object *unstructured.Unstructured) (message, reason string) {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none gives no text, which fails
 	var summary, tools string
 	for _, entry := range list {
@@ -81,30 +81,30 @@ func summaryOf(object *unstructured.Unstructured) (said, reason string) {
 		case "Ready", "Succeeded":
 			reason, _ = c["reason"].(string)
 			summary = fmt.Sprintf("%s is %s, %s", c["type"], c["status"], c["reason"])
-			said, _ = c["message"].(string)
+			message, _ = c["message"].(string)
 		case "Reconciling", "Stalled":
 			tools = fmt.Sprintf(", %s", c["type"])
 		}
 	}
-	return fmt.Sprintf("(%s%s) %s", summary, tools, said), reason
+	return fmt.Sprintf("(%s%s) %s", summary, tools, message), reason
 }
 
 var _ = Describe("What a newcomer reads", func() {
 	It("is a sentence about the mistake, for thirty of them and more", func() {
 		var text strings.Builder
-		text.WriteString("# What is said of mistakes and first steps\n\n" +
-			"Written by `go test ./test/integration -ginkgo.focus 'What a newcomer reads' -update`. Judge each line as somebody who has read nothing.\n" +
+		text.WriteString("# Messages about mistakes and first steps\n\n" +
+			"Written by `go test ./test/integration -ginkgo.focus 'What a newcomer reads' -update`. Judge each line as a user without any knowledge would.\n" +
 			"A refusal is what `kubectl apply` prints; otherwise it is the object's summary, with its status and reason, and what it is for Flux and Argo CD, in parentheses.\n\n")
 		for _, part := range []struct {
 			title    string
 			mistakes []mistake
-		}{{"Refused at once", refusals()}, {"Said in the status", statuses()}, {"Said of what is waited for, or to be looked at", waits()}} {
-			fmt.Fprintf(&text, "## %s\n\n| what was done | what is said |\n|---|---|\n", part.title)
+		}{{"Refused at once", refusals()}, {"In the status", statuses()}, {"What an object waits for, or what needs a look", waits()}} {
+			fmt.Fprintf(&text, "## %s\n\n| what was done | message |\n|---|---|\n", part.title)
 			for _, m := range part.mistakes {
 				By(m.done)
-				said := m.said()
-				Expect(said).NotTo(ContainSubstring("should match"), "a regular expression is no sentence")
-				fmt.Fprintf(&text, "| %s | %s |\n", m.done, strings.ReplaceAll(strings.Join(strings.Fields(said), " "), "|", `\|`))
+				message := m.message()
+				Expect(message).NotTo(ContainSubstring("should match"), "a regular expression is no sentence")
+				fmt.Fprintf(&text, "| %s | %s |\n", m.done, strings.ReplaceAll(strings.Join(strings.Fields(message), " "), "|", `\|`))
 			}
 			text.WriteByte('\n')
 		}

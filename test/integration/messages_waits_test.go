@@ -26,7 +26,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// waits are what is said of what somebody or something has to be waited for, or looked at.
+// waits are the messages about what an object waits for, or what needs a look.
 func waits() []mistake {
 	const server, share = "FileServer", "FileShare"
 	silent := func(namespace, name string) {
@@ -45,7 +45,7 @@ func waits() []mistake {
 	}
 	found := func(namespace, name, server string, what internalv1.ShareInventory) {
 		GinkgoHelper()
-		Eventually(func() bool { return exportsOf(namespace, server)[name] != nil }, patience).Should(BeTrue())
+		Eventually(func() bool { return exportsOf(namespace, server)[name] != nil }, timeout).Should(BeTrue())
 		loadConfigurations(namespace, "training")
 		tellInventory(exportsOf(namespace, server)[name], what)
 	}
@@ -74,22 +74,22 @@ func waits() []mistake {
 		}
 	}
 	return []mistake{
-		{"FileServer: no node is chosen", told(server, "training", v1alpha1.ReasonTooFewNodes, func(namespace string) {
+		{"FileServer: no node is chosen", summaryFor(server, "training", v1alpha1.ReasonTooFewNodes, func(namespace string) {
 			create(builders.FileServer(namespace, "training").NodeSelector("disk", "nvme").Build())
 		})},
-		{"FileServer: more data servers than chosen nodes", told(server, "training", v1alpha1.ReasonServersShareNodes, func(namespace string) {
+		{"FileServer: more data servers than chosen nodes", summaryFor(server, "training", v1alpha1.ReasonServersShareNodes, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(2).NodeSelector("kubernetes.io/hostname", "node-a").Build())
 			runEverything(namespace, "training")
 		})},
-		{"FileServer: no namespace server runs yet", told(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
+		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
 		})},
-		{"FileServer: a data server that does not answer", told(server, "training", v1alpha1.ReasonServersNotReady, func(namespace string) {
+		{"FileServer: a data server that does not answer", summaryFor(server, "training", v1alpha1.ReasonServersNotReady, func(namespace string) {
 			servingFileServer(namespace, "training", 2)
 			silent(namespace, "training-1")
 		})},
-		{"FileServer: fewer servers, with its data in Ceph, while a directory of one that goes is being removed", told(server, "training", v1alpha1.ReasonDraining, func(namespace string) {
+		{"FileServer: fewer servers, with its data in Ceph, while a directory of one that goes is being removed", summaryFor(server, "training", v1alpha1.ReasonDraining, func(namespace string) {
 			fs := inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")
 			directory := builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1")
@@ -97,149 +97,149 @@ func waits() []mistake {
 			createDirectory(directory)
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		})},
-		{"FileServer: deleted while shares use it", told(server, "training", v1alpha1.ReasonInUse, func(namespace string) {
+		{"FileServer: deleted while shares use it", summaryFor(server, "training", v1alpha1.ReasonInUse, func(namespace string) {
 			shared(namespace, data(namespace).Build())
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "training"))).To(Succeed())
 		})},
 
-		{"FileShare: made again, and nobody has looked yet what the volumes have of it", told(share, "data", v1alpha1.ReasonInventoryPending, func(namespace string) {
+		{"FileShare: made again, and the volumes have not been searched for its data yet", summaryFor(share, "data", v1alpha1.ReasonInventoryPending, func(namespace string) {
 			goneOnce(namespace)
 			create(data(namespace).Directories("d0").Build())
 			for _, name := range []string{"training-0", "training-1"} {
-				Eventually(func() bool { return exportsOf(namespace, name)["data"] != nil }, patience).Should(BeTrue())
+				Eventually(func() bool { return exportsOf(namespace, name)["data"] != nil }, timeout).Should(BeTrue())
 			}
 			loadConfigurations(namespace, "training")
 			Eventually(func() int {
 				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not looked at yet")
-			}, patience).Should(Equal(2))
+			}, timeout).Should(Equal(2))
 		})},
-		{"FileShare: with its data in Ceph, and the Secret has no entry of it", told(share, "data", v1alpha1.ReasonExportsPending, func(namespace string) {
+		{"FileShare: with its data in Ceph, and the Secret has no entry of it", summaryFor(share, "data", v1alpha1.ReasonExportsPending, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")
 			create(data(namespace).Build())
 			refuseExports(namespace, "training", "data", internalv1.ReasonCephUnusable,
 				`no entry data.json is in Secret ceph-shares; what is new takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
 		})},
-		{"FileShare: with its place in Ceph to be made, and nobody has made it yet", told(share, "data", v1alpha1.ReasonStoragePending, func(namespace string) {
+		{"FileShare: with its place in Ceph to be made, and the steward has not made it yet", summaryFor(share, "data", v1alpha1.ReasonStoragePending, func(namespace string) {
 			provisioned(namespace, "training", 2)
 			create(data(namespace).Build())
-			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Message }, patience).
+			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Message }, timeout).
 				Should(Equal("the steward has not made the share's place yet"))
 		})},
-		{"FileShare: with its place in Ceph to be made, and Ceph refuses", told(share, "data", v1alpha1.ReasonStorageUnusable, func(namespace string) {
+		{"FileShare: with its place in Ceph to be made, and Ceph refuses", summaryFor(share, "data", v1alpha1.ReasonStorageUnusable, func(namespace string) {
 			provisioned(namespace, "training", 2)
 			create(data(namespace).Build())
 			tellStorage(namespace, "data.training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable,
 				"making subvolume howdah-0123456789abcdef0123: Ceph refused it: file system fs1 is full"))
 		})},
-		{"FileShare: made again, while a data server that may have its data does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
+		{"FileShare: made again, while a data server that may have its data does not answer", summaryFor(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
 			goneOnce(namespace)
 			silent(namespace, "training-1")
 			create(data(namespace).Directories("d0").Build())
 			found(namespace, "data", "training-0", internalv1.ShareInventory{})
-			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareInventoried).Message }, patience).
+			Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareInventoried).Message }, timeout).
 				Should(ContainSubstring("waiting for training-1"))
 		})},
-		{"FileShare: the same, and the data on that server is given up (ignoreDataOn)", told(share, "data", v1alpha1.ReasonDirectoriesPending, func(namespace string) {
+		{"FileShare: the same, and the data on that server is given up (ignoreDataOn)", summaryFor(share, "data", v1alpha1.ReasonDirectoriesPending, func(namespace string) {
 			goneOnce(namespace)
 			again := data(namespace).Directories("d0").Build()
 			again.Spec.IgnoreDataOn = []string{"training-1"}
 			create(again)
 			found(namespace, "data", "training-0", internalv1.ShareInventory{})
 		})},
-		{"FileShare: a data server with directories of it does not answer", told(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
+		{"FileShare: a data server with directories of it does not answer", summaryFor(share, "data", v1alpha1.ReasonDataServersUnavailable, func(namespace string) {
 			shared(namespace, data(namespace).Directories("d{0..3}").Build())
 			silent(namespace, "training-1")
 		})},
-		{"FileShare: a directory that a second data server has, too", told(share, "data", v1alpha1.ReasonDataMisplaced, func(namespace string) {
+		{"FileShare: a directory that a second data server has, too", summaryFor(share, "data", v1alpha1.ReasonDataMisplaced, func(namespace string) {
 			shared(namespace, data(namespace).Directories("d0").Build())
 			found(namespace, "data", "training-1", internalv1.ShareInventory{
 				Misplaced: []internalv1.MisplacedDirectory{{Volume: ptr.To(int32(0)), Path: "d0"}}, MisplacedCount: ptr.To(int32(1)),
 			})
 		})},
-		{"FileShare: layout Single, made again, and two data servers have data of it", told(share, "data", v1alpha1.ReasonDataInSeveralPlaces, func(namespace string) {
+		{"FileShare: layout Single, made again, and two data servers have data of it", summaryFor(share, "data", v1alpha1.ReasonDataInSeveralPlaces, func(namespace string) {
 			goneOnce(namespace)
 			create(data(namespace).Single().Build())
 			for _, name := range []string{"training-0", "training-1"} {
 				found(namespace, "data", name, internalv1.ShareInventory{OccupiedVolumes: []int32{0}})
 			}
 		})},
-		{"FileShare: a directory left the list and holds data", told(share, "data", v1alpha1.ReasonDirectoryInUse, func(namespace string) {
+		{"FileShare: a directory left the list and holds data", summaryFor(share, "data", v1alpha1.ReasonDirectoryInUse, func(namespace string) {
 			shared(namespace, data(namespace).Directories("d0", "full").Build())
 			change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"d0"} })
 			Eventually(func() *metav1.Time {
 				keepDirectories(namespace, "full")
 				return directoriesOf(namespace, "data")["full"].Status.RemovalRefusedTime
-			}, patience).ShouldNot(BeNil())
+			}, timeout).ShouldNot(BeNil())
 		})},
-		{"FileShare: as many directories as it may have", told(share, "data", v1alpha1.ReasonTooManyDirectories, func(namespace string) {
+		{"FileShare: as many directories as it may have", summaryFor(share, "data", v1alpha1.ReasonTooManyDirectories, func(namespace string) {
 			object := data(namespace).Directories("d0").Build()
 			object.Spec.MaxDirectories = 1
 			shared(namespace, object)
 		})},
-		{"FileShare: a quota, on volumes", told(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
+		{"FileShare: a quota, on volumes", summaryFor(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
 			servingFileServer(namespace, "training", 2)
 			create(data(namespace).Quota("1Gi").Build())
 		})},
-		{"FileShare: a quota, in Ceph whose directories somebody else makes", told(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
+		{"FileShare: a quota, in Ceph whose directories Howdah does not make", summaryFor(share, "data", v1alpha1.ReasonQuotaUnsupported, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")
 			create(data(namespace).Quota("1Gi").Build())
 		})},
-		{"FileShare: a quota below what is used", told(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+		{"FileShare: a quota below what is used", summaryFor(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
 			bounded(namespace, "10Mi", 0, 37)
 		})},
-		{"FileShare: a quota lowered below what is used", told(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+		{"FileShare: a quota lowered below what is used", summaryFor(share, "data", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
 			bounded(namespace, "10Mi", 100, 37)
 		})},
-		{"FileShare: a quota of more than the storage has", told(share, "data", v1alpha1.ReasonQuotaAboveCapacity, func(namespace string) {
+		{"FileShare: a quota of more than the storage has", summaryFor(share, "data", v1alpha1.ReasonQuotaAboveCapacity, func(namespace string) {
 			bounded(namespace, "20Ti", 0, 0)
 		})},
-		{"FileShare: nine tenths of its quota are used", told(share, "data", v1alpha1.ReasonQuotaNearlyUsed, func(namespace string) {
+		{"FileShare: nine tenths of its quota are used", summaryFor(share, "data", v1alpha1.ReasonQuotaNearlyUsed, func(namespace string) {
 			bounded(namespace, "100Mi", 100, 90)
 		})},
-		{"FileShare: from a snapshot that is not there", told(share, "restored", v1alpha1.ReasonSnapshotNotFound, func(namespace string) {
+		{"FileShare: from a snapshot that is not there", summaryFor(share, "restored", v1alpha1.ReasonSnapshotNotFound, func(namespace string) {
 			provisioned(namespace, "training", 1)
 			create(fromNow(namespace).Build())
 		})},
-		{"FileShare: from a snapshot that is not Ready", told(share, "restored", v1alpha1.ReasonSnapshotNotReady, func(namespace string) {
+		{"FileShare: from a snapshot that is not Ready", summaryFor(share, "restored", v1alpha1.ReasonSnapshotNotReady, func(namespace string) {
 			stewarded(namespace, data(namespace).Build())
 			create(newSnapshot(namespace, "now", "data"))
 			expectSnapshot(namespace, "now", v1alpha1.ReasonProgressing)
 			create(fromNow(namespace).Build())
-			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileSharePlaced).Message }, patience).
+			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileSharePlaced).Message }, timeout).
 				Should(ContainSubstring("has not made the snapshot yet"))
 		})},
-		{"FileShare: from a snapshot, on volumes", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+		{"FileShare: from a snapshot, on volumes", summaryFor(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
 			servingFileServer(namespace, "training", 2)
 			create(fromNow(namespace).Build())
 		})},
-		{"FileShare: from a snapshot, in Ceph whose directories somebody else makes", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+		{"FileShare: from a snapshot, in Ceph whose directories Howdah does not make", summaryFor(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")
 			create(fromNow(namespace).Build())
 		})},
-		{"FileShare: from a snapshot of a share of another depth", told(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
+		{"FileShare: from a snapshot of a share of another depth", summaryFor(share, "restored", v1alpha1.ReasonCloneRefused, func(namespace string) {
 			snapshotted(namespace, 37)
 			create(fromNow(namespace).Depth(2).Build())
 		})},
-		{"FileShare: from a snapshot that is larger than its quota", told(share, "restored", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
+		{"FileShare: from a snapshot that is larger than its quota", summaryFor(share, "restored", v1alpha1.ReasonQuotaBelowUse, func(namespace string) {
 			snapshotted(namespace, 37)
 			create(fromNow(namespace).Quota("10Mi").Build())
 		})},
-		{"FileShare: from a snapshot, while it is copied", told(share, "restored", v1alpha1.ReasonCloning, func(namespace string) {
+		{"FileShare: from a snapshot, while it is copied", summaryFor(share, "restored", v1alpha1.ReasonCloning, func(namespace string) {
 			snapshotted(namespace, 37)
 			create(fromNow(namespace).Build())
 			tellClone(namespace, v1alpha1.ReasonCloning, "Ceph copies snapshot now of share data since 2026-11-22T03:04:05Z: in-progress")
-			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileShareCloned).Message }, patience).Should(ContainSubstring("in-progress"))
+			Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.FileShareCloned).Message }, timeout).Should(ContainSubstring("in-progress"))
 		})},
-		{"FileShare: from a snapshot, and Ceph had no room for the copy", told(share, "restored", v1alpha1.ReasonCloneFailed, func(namespace string) {
+		{"FileShare: from a snapshot, and Ceph had no room for the copy", summaryFor(share, "restored", v1alpha1.ReasonCloneFailed, func(namespace string) {
 			snapshotted(namespace, 37)
 			create(fromNow(namespace).Build())
 			tellClone(namespace, v1alpha1.ReasonCloneFailed, "Ceph ended the copy of snapshot now of share data, failed (No space left on device (28)), and does not begin again by itself; "+
 				"nothing of it is served: delete this share, which removes what there is of the copy, and make it again")
 		})},
-		{"FileShare: deleted, and the data servers are not done", told(share, "data", v1alpha1.ReasonDeleting, func(namespace string) {
+		{"FileShare: deleted, and the data servers are not done", summaryFor(share, "data", v1alpha1.ReasonDeleting, func(namespace string) {
 			shared(namespace, data(namespace).Build())
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, namespace, "data"))).To(Succeed())
 		})},
@@ -257,7 +257,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonStorageDegraded:        "repeats what data servers say of Ceph (ceph_test.go)",
 	v1alpha1.ReasonApplyFailed:            "quotes the API server (apply_test.go)",
 	v1alpha1.ReasonConfigPending:          "passes when a data server loads it (status_test.go)",
-	v1alpha1.ReasonConnectionsNearLimit:   "needs namespace servers that answer (frontdoor_test.go)",
+	v1alpha1.ReasonConnectionsNearLimit:   "needs namespace servers that answer (namespace_servers_test.go)",
 	v1alpha1.ReasonNamespaceNotWatched:    "needs an operator of some namespaces (test/install)",
 	v1alpha1.ReasonDataOfDeletedNamespace: "needs a namespace that was deleted (tenants_test.go)",
 	v1alpha1.ReasonDirectoriesMissing:     "needs a directory that was there (missing_test.go)",
@@ -304,8 +304,8 @@ func reasonsOfAPI() (reasons []string) {
 	return reasons
 }
 
-var _ = Describe("What is said for a reason", func() {
-	It("is in the catalogue of messages, or it is said where else it is tried", func() {
+var _ = Describe("Each reason", func() {
+	It("is in the catalogue of messages, or the test is named that has it", func() {
 		text, err := os.ReadFile(filepath.Join("testdata", "messages.md"))
 		Expect(err).NotTo(HaveOccurred())
 		left := maps.Clone(withoutRow)

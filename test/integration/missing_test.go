@@ -56,7 +56,7 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 			keepDirectories(namespace)
 			takeOnVolume(namespace, "data")
 			return shareCondition(namespace, "data", v1alpha1.ConditionReady).Reason
-		}, patience, "100ms").Should(Equal(v1alpha1.ReasonDirectoriesMissing))
+		}, timeout, "100ms").Should(Equal(v1alpha1.ReasonDirectoriesMissing))
 		Expect(directoriesOf(namespace, "data")["b"].UID).To(Equal(uid))
 		Expect(directoriesOf(namespace, "data")["a"].Status.State).To(Equal(internalv1.DirectoryReady), "it was looked for and found")
 
@@ -68,7 +68,7 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 		expectShare(namespace, "data", v1alpha1.FileShareJunctionsResolved, metav1.ConditionTrue, v1alpha1.ReasonReady)
 	})
 
-	It("is given up by its loss, which data servers' side of a share of another namespace hears of, too", func() {
+	It("is given up by its loss, also for a share of another namespace", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 1)
 		tenant := newNamespace()
@@ -80,10 +80,10 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 		create(share)
 		Eventually(func() error {
 			return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: tenant + ".data"}, &internalv1.ShareAttachment{})
-		}, patience).Should(Succeed())
+		}, timeout).Should(Succeed())
 		change(exists(&v1alpha1.FileShare{}, tenant, "data"), func(s *v1alpha1.FileShare) { s.Spec.AcceptedLosses = []string{oneLoss} })
 		Eventually(func() []string {
 			return exists(&internalv1.ShareAttachment{}, namespace, tenant+".data").Spec.AcceptedLosses
-		}, patience).Should(Equal([]string{oneLoss}))
+		}, timeout).Should(Equal([]string{oneLoss}))
 	})
 })

@@ -29,7 +29,7 @@ func execution(e v1alpha1.Execution) func(*v1alpha1.MLPerfStorageJob) {
 }
 
 var _ = Describe("The life of an MLPerfStorageJob", func() {
-	It("is interrupted and goes on: pods go, the dataset stays, and the run begins anew", func() {
+	It("is interrupted and goes on: pods go, the dataset stays, and the run starts again", func() {
 		namespace := newNamespace()
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "paused", "unet3d")
@@ -66,7 +66,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyFailure(string(run.UID)): "client 1 was lost"})
 		Eventually(func() string {
 			return expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonSuspended)
-		}, patience).Should(HaveSuffix("waiting for 1 client pods to end"))
+		}, timeout).Should(HaveSuffix("waiting for 1 client pods to end"))
 		Expect(jobConditionOf(namespace, job.Name, v1alpha1.JobDatasetReady).Status).To(Equal(metav1.ConditionTrue))
 		Expect(exists(&batchv1.Job{}, namespace, second.Name).UID).To(Equal(second.UID), "the Job that wrote the dataset stays")
 
@@ -74,7 +74,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 			Expect(jobConditionOf(namespace, job.Name, gone).Type).To(BeEmpty(), "a suspended job is not under way")
 		}
 
-		By("beginning the run anew")
+		By("starting the run again")
 		change(job, execution(v1alpha1.ExecutionActive))
 		again := exists(&batchv1.Job{}, namespace, naming.BenchmarkRun(job.Name))
 		Expect(again.UID).NotTo(Equal(run.UID))
@@ -86,7 +86,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 
 		By("staying as it ended")
 		change(job, execution(v1alpha1.ExecutionSuspended))
-		Eventually(func() int64 { return *jobStatus(namespace, job.Name).ObservedGeneration }, patience).Should(Equal(job.Generation))
+		Eventually(func() int64 { return *jobStatus(namespace, job.Name).ObservedGeneration }, timeout).Should(Equal(job.Generation))
 		Expect(jobConditionOf(namespace, job.Name, v1alpha1.JobSucceeded).Reason).To(Equal(v1alpha1.ReasonClientFailed))
 		exists(&batchv1.Job{}, namespace, again.Name)
 	})
@@ -106,7 +106,7 @@ var _ = Describe("The life of an MLPerfStorageJob", func() {
 
 		By("staying ended when the deadline is moved")
 		change(job, func(j *v1alpha1.MLPerfStorageJob) { j.Spec.ActiveDeadlineSeconds = 3600 })
-		Eventually(func() int64 { return *jobStatus(namespace, job.Name).ObservedGeneration }, patience).Should(Equal(job.Generation))
+		Eventually(func() int64 { return *jobStatus(namespace, job.Name).ObservedGeneration }, timeout).Should(Equal(job.Generation))
 		Expect(jobConditionOf(namespace, job.Name, v1alpha1.JobSucceeded).Reason).To(Equal(v1alpha1.ReasonDeadlineExceeded))
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(generate), &batchv1.Job{})).NotTo(Succeed())
 	})

@@ -67,7 +67,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		clientsWrite(namespace, job.Name, map[string]string{
 			benchmark.KeyGenerate(0): `{"files":42,"done":20,"bytes":2000000}`, benchmark.KeyGenerate(1): `{"files":42,"done":10,"bytes":1000000}`,
 		})
-		Eventually(func() string { return jobStatus(namespace, job.Name).Progress }, patience).Should(Equal("30 of 84 files, 3.0 MB"))
+		Eventually(func() string { return jobStatus(namespace, job.Name).Progress }, timeout).Should(Equal("30 of 84 files, 3.0 MB"))
 
 		By("saying which client finds no node")
 		clientPod(namespace, generate.Name, "1", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
@@ -75,7 +75,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		}})
 		Eventually(func() string {
 			return expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonGeneratingDataset)
-		}, patience).Should(ContainSubstring("client 1 waits: no node takes it (each client needs a node of its own): 0/1 nodes are available"))
+		}, timeout).Should(ContainSubstring("client 1 waits: no node takes it (each client needs a node of its own): 0/1 nodes are available"))
 
 		By("running once the dataset is there")
 		finishJob(namespace, generate.Name, batchv1.JobComplete, "")
@@ -84,7 +84,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonRunning)
 		Expect(meta.IsStatusConditionTrue(jobStatus(namespace, job.Name).Conditions, v1alpha1.JobDatasetReady)).To(BeTrue())
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyProgress(string(run.UID)): "epoch 2/5, step 3/6, 61.2 MB/s"})
-		Eventually(func() string { return jobStatus(namespace, job.Name).Progress }, patience).Should(Equal("epoch 2/5, step 3/6, 61.2 MB/s"))
+		Eventually(func() string { return jobStatus(namespace, job.Name).Progress }, timeout).Should(Equal("epoch 2/5, step 3/6, 61.2 MB/s"))
 
 		By("reporting the result")
 		clientsWrite(namespace, job.Name, map[string]string{benchmark.KeyResult: resultWith(plan, plan.Compute()+10*time.Millisecond)})
@@ -106,7 +106,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(admin.Delete(ctx, job)).To(Succeed())
 		isNoMore(&v1alpha1.MLPerfStorageJob{}, namespace, job.Name)
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
-		// envtest has no garbage collector: that the rest goes is told by its owner.
+		// envtest has no garbage collector: the owner references show that the rest goes.
 		for _, child := range []metav1.Object{
 			exists(&batchv1.Job{}, namespace, run.Name), exists(&corev1.Secret{}, namespace, naming.Benchmark(job.Name)),
 			exists(&corev1.PersistentVolumeClaim{}, namespace, naming.Benchmark(job.Name)), exists(&corev1.ConfigMap{}, namespace, naming.BenchmarkResult(job.Name)),
@@ -183,7 +183,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		create(builders.FileShare(namespace, "unet3d", "training").Depth(2).Directories("train/{0..5}").Build())
 		Eventually(func() string {
 			return expectJob(namespace, "early", metav1.ConditionUnknown, v1alpha1.ReasonWaitingForShare)
-		}, patience).Should(ContainSubstring("there is no FileServer"))
+		}, timeout).Should(ContainSubstring("there is no FileServer"))
 		servingFileServer(namespace, "training", 2)
 		readyShare(namespace, "unet3d")
 		generating(namespace, "early")
@@ -216,7 +216,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 			exists(job, namespace, job.Name)
 			job.Spec.Epochs = 2
 			return admin.Update(ctx, job)
-		}, patience).Should(MatchError(ContainSubstring("only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed")))
+		}, timeout).Should(MatchError(ContainSubstring("only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed")))
 	})
 })
 

@@ -50,7 +50,7 @@ func expectJob(namespace, name string, status metav1.ConditionStatus, reason str
 			got = *c
 		}
 		return fmt.Sprintf("%s %s", got.Status, got.Reason)
-	}, patience, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
+	}, timeout, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
 	return got.Message
 }
 
@@ -65,7 +65,7 @@ func generating(namespace, name string) *batchv1.Job {
 			_ = admin.Status().Patch(ctx, volume, client.MergeFrom(before)) // tried again if it was lost
 		}
 		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.BenchmarkGenerate(name)}, job)
-	}, patience, "50ms").Should(Succeed())
+	}, timeout, "50ms").Should(Succeed())
 	return job
 }
 

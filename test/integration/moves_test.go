@@ -25,7 +25,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// spreadInCeph is a FileServer of data servers with their data in Ceph, and a share of so many directories, ready.
+// spreadInCeph is a FileServer of data servers with their data in Ceph, and a share of that many directories, ready.
 func spreadInCeph(replicas, directories int) (namespace string, fs *v1alpha1.FileServer) {
 	GinkgoHelper()
 	namespace = newNamespace()
@@ -97,7 +97,7 @@ func settledMoves(namespace string) *v1alpha1.FileServer {
 	fs := &v1alpha1.FileServer{}
 	Eventually(func() string {
 		return exists(fs, namespace, "training").Annotations[v1alpha1.MovesAnnotation]
-	}, patience, "100ms").Should(BeEmpty())
+	}, timeout, "100ms").Should(BeEmpty())
 	return fs
 }
 
@@ -113,13 +113,13 @@ var _ = Describe("A directory in Ceph", func() {
 		Expect(moved.Spec.DataServerRef.Name).To(Equal(other))
 		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, other))
 		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.FileShareLabel, "data"))
-		Eventually(refusalsOfMoves(namespace), patience).Should(ConsistOf(And(ContainSubstring("no directory of that path"), ContainSubstring("no data server of that name"))))
-		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, patience).Should(HaveValue(BeEquivalentTo(1)))
+		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(And(ContainSubstring("no directory of that path"), ContainSubstring("no data server of that name"))))
+		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, timeout).Should(HaveValue(BeEquivalentTo(1)))
 		Expect(fs.Status.Moves.Pending).To(HaveValue(BeZero()))
 		Expect(shareCondition(namespace, "data", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 	})
 
-	It("stays while somebody removes it or while the new data server does not serve the share, and moves after that", func() {
+	It("stays while a client removes it or while the new data server does not serve the share, and moves after that", func() {
 		namespace, fs := spreadInCeph(2, 2)
 		directory := directoriesOf(namespace, "data")["d0"]
 		owner := directory.Spec.DataServerRef.Name
@@ -133,14 +133,14 @@ var _ = Describe("A directory in Ceph", func() {
 		}
 		state(internalv1.DirectoryRemoving)
 		askToMove(fs, placement.Request{Share: "data", Path: "d0", To: other})
-		Eventually(func() *int32 { return exists(fs, namespace, "training").Status.Moves.Pending }, patience).Should(HaveValue(BeEquivalentTo(1)))
+		Eventually(func() *int32 { return exists(fs, namespace, "training").Status.Moves.Pending }, timeout).Should(HaveValue(BeEquivalentTo(1)))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
 		state(internalv1.DirectoryReady)
 		settledMoves(namespace)
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(other))
 	})
 
-	It("can't move on volumes, and it is said why", func() {
+	It("can't move on volumes, and the status says why", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "training", 2)
 		create(builders.FileShare(namespace, "data", "training").Path("/data").Directories("d0").Build())
@@ -148,7 +148,7 @@ var _ = Describe("A directory in Ceph", func() {
 		owner := directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name
 		askToMove(exists(&v1alpha1.FileServer{}, namespace, "training"), placement.Request{Share: "data", Path: "d0", To: "training-1"})
 		settledMoves(namespace)
-		Eventually(refusalsOfMoves(namespace), patience).Should(ConsistOf(ContainSubstring("directories of storage.volumes can't move")))
+		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(ContainSubstring("directories of storage.volumes can't move")))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
 	})
 
@@ -161,19 +161,19 @@ var _ = Describe("A directory in Ceph", func() {
 			}
 		}
 		askToMove(fs, requests...)
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
 		rebalance := func(most string) {
 			GinkgoHelper()
 			change(settledMoves(namespace), func(fs *v1alpha1.FileServer) { fs.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: most} })
 		}
 		rebalance("100")
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
 		Expect(settledMoves(namespace).Annotations).NotTo(HaveKey(v1alpha1.RebalanceAnnotation))
 		rebalance("100")
-		Eventually(func() map[string]string { return settledMoves(namespace).Annotations }, patience).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
+		Eventually(func() map[string]string { return settledMoves(namespace).Annotations }, timeout).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
 		rebalance("many")
-		Eventually(func() []string { return append(eventsOf(namespace, "Rebalancing"), refusalsOfMoves(namespace)()...) }, patience).Should(ContainElements(
-			ContainSubstring("so many directories move: 2"), ContainSubstring("nothing is to move"), ContainSubstring("want the number of directories that may move, 1 to 500")))
+		Eventually(func() []string { return append(eventsOf(namespace, "Rebalancing"), refusalsOfMoves(namespace)()...) }, timeout).Should(ContainElements(
+			MatchRegexp(`\b2\b`), ContainSubstring("nothing is to move"), ContainSubstring("want the number of directories that may move, 1 to 500")))
 	})
 
 	It("is moved by kubectl howdah, and all of them are spread again, as it was shown before", func() {
@@ -198,7 +198,7 @@ var _ = Describe("A directory in Ceph", func() {
 				Expect(out).To(ContainSubstring("Asked for  1 move"))
 			}
 		}
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
 		settledMoves(namespace)
 		_, shown := howdah("rebalance", "training", "--dry-run", "-o", "json")
 		Expect(shown).To(ContainSubstring(`"asked": false`))
@@ -206,7 +206,7 @@ var _ = Describe("A directory in Ceph", func() {
 		code, out := howdah("rebalance", "training", "-o", "json")
 		Expect(code).To(Equal(command.CodeWell), out)
 		Expect(out).To(Equal(strings.Replace(shown, `"asked": false`, `"asked": true`, 1)))
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
 		settledMoves(namespace)
 		code, out = howdah("plan", "rebalance", "training")
 		Expect(code).To(Equal(command.CodeWell), out)
@@ -230,19 +230,19 @@ var _ = Describe("A FileServer in Ceph", func() {
 			connect(namespace, server, 4)
 		}
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 2 })
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 3, "training-1": 3}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 3, "training-1": 3}))
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonDraining)
 		Expect(message).To(ContainSubstring("spec.replicas is 2, and there are 3; data servers are made idle: training-2 "))
-		Eventually(drainOf(namespace, "training-2"), patience).Should(Equal(v1alpha1.DrainWaiting))
+		Eventually(drainOf(namespace, "training-2"), timeout).Should(Equal(v1alpha1.DrainWaiting))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
 		Expect(exists(&internalv1.DataServer{}, namespace, "training-2").Spec.NewDirectories).To(Equal(internalv1.NewDirectoriesForbid))
 		loadConfigurations(namespace, "training")
 		Consistently(replicas(namespace), "3s").Should(Equal(int32(3)), "clients are connected to it")
-		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, patience).Should(HaveValue(BeEquivalentTo(2)))
+		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, timeout).Should(HaveValue(BeEquivalentTo(2)))
 		Expect(shareCondition(namespace, "data", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue), "the share does not notice")
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Drain = &v1alpha1.Drain{TimeoutSeconds: ptr.To(int32(0))} })
-		Eventually(replicas(namespace), patience).Should(Equal(int32(2)))
+		Eventually(replicas(namespace), timeout).Should(Equal(int32(2)))
 		isGone(&internalv1.DataServer{}, namespace, "training-2")
 		isGone(&corev1.Service{}, namespace, "training-2")
 		loadConfigurations(namespace, "training")
@@ -256,18 +256,18 @@ var _ = Describe("A FileServer in Ceph", func() {
 		change(fs, func(fs *v1alpha1.FileServer) {
 			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{"training-1"}, TimeoutSeconds: ptr.To(int32(0))}
 		})
-		Eventually(ownersOf(namespace), patience).Should(Equal(map[string]int{"training-0": 2, "training-2": 1}))
+		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 2, "training-2": 1}))
 		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"d{0..5}"} })
 		readyShare(namespace, "data")
 		Expect(ownersOf(namespace)(Default)).To(Equal(map[string]int{"training-0": 3, "training-2": 3}))
-		Eventually(drainOf(namespace, "training-1"), patience, time.Second).Should(Equal(v1alpha1.DrainDone))
+		Eventually(drainOf(namespace, "training-1"), timeout, time.Second).Should(Equal(v1alpha1.DrainDone))
 		loadConfigurations(namespace, "training")
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		Expect(replicas(namespace)()).To(Equal(int32(3)), "it runs on")
 
 		By("taking it back into service")
 		change(exists(fs, namespace, "training"), func(fs *v1alpha1.FileServer) { fs.Spec.Drain = nil })
-		Eventually(drainOf(namespace, "training-1"), patience).Should(BeEmpty())
+		Eventually(drainOf(namespace, "training-1"), timeout).Should(BeEmpty())
 		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Spec.Directories = []string{"d{0..8}"} })
 		readyShare(namespace, "data")
 		Expect(ownersOf(namespace)(Default)).To(Equal(map[string]int{"training-0": 3, "training-1": 3, "training-2": 3}))

@@ -32,7 +32,7 @@ func answerConnections(address string, limit int32) *atomic.Int32 {
 	return used
 }
 
-var _ = Describe("The connections of a front door", func() {
+var _ = Describe("The connections of namespace servers", func() {
 	It("are in the FileServer's status, and 80 % of them are a warning", func() {
 		namespace := newNamespace()
 		create(builders.FileServer(namespace, "training").Replicas(1).Build())
@@ -47,7 +47,7 @@ var _ = Describe("The connections of a front door", func() {
 
 		By("a namespace server being ready")
 		runPod(namespace, deployment.Name+"-0", deployment.Spec.Template, nil, "node-a", "127.88.1.1")
-		Eventually(connections, patience, "50ms").Should(MatchJSON(`{"connections":{"used":10,"limit":100}}`))
+		Eventually(connections, timeout, "50ms").Should(MatchJSON(`{"connections":{"used":10,"limit":100}}`))
 
 		By("another one being ready, which is asked together with the first")
 		first.Store(85)

@@ -125,8 +125,8 @@ var _ = Describe("People", Ordered, func() {
 		)
 		for role, writable := range map[string][]string{"view": nil, "edit": kinds[1:], "admin": kinds} {
 			user := bind(role)
-			// The authorizer hears of new bindings by a watch.
-			Eventually(func() bool { return may(user, "list", "howdah.io", "fileservers") }, patience, "50ms").Should(BeTrue(), role)
+			// The authorizer learns of new bindings by a watch.
+			Eventually(func() bool { return may(user, "list", "howdah.io", "fileservers") }, timeout, "50ms").Should(BeTrue(), role)
 			for _, kind := range kinds {
 				for _, verb := range reads {
 					Expect(may(user, verb, "howdah.io", kind)).To(BeTrue(), "%s %s %s", role, verb, kind)
@@ -150,13 +150,13 @@ var _ = Describe("People", Ordered, func() {
 
 	It("who support others read the internal kinds", func() {
 		user := bind("howdah-support")
-		Eventually(func() bool { return may(user, "list", "internal.howdah.io", "sharedirectories") }, patience, "50ms").Should(BeTrue())
+		Eventually(func() bool { return may(user, "list", "internal.howdah.io", "sharedirectories") }, timeout, "50ms").Should(BeTrue())
 		Expect(may(user, "update", "internal.howdah.io", "sharedirectories")).To(BeFalse())
 		Expect(may(user, "get", "howdah.io", "fileshares")).To(BeFalse(), "that is what view is for")
 	})
 
-	It("of whom nothing is known don't read the operator's metrics, and those who may do", func() {
-		for _, account := range []string{"prometheus", "nobody"} {
+	It("without the right don't read the operator's metrics, and those with it do", func() {
+		for _, account := range []string{"prometheus", "unprivileged"} {
 			create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}})
 		}
 		binding := &rbacv1.ClusterRoleBinding{
@@ -168,7 +168,7 @@ var _ = Describe("People", Ordered, func() {
 		DeferCleanup(func() { Expect(admin.Delete(ctx, binding)).To(Succeed()) })
 		web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 		ask := func(scheme, token string) string {
-			request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, scheme+"://"+metricsAddress+"/metrics", http.NoBody)
+			request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, scheme+"://"+metricsAddress+"/metrics", nil)
 			Expect(err).NotTo(HaveOccurred())
 			if token != "" {
 				request.Header.Set("Authorization", "Bearer "+token)
@@ -186,21 +186,21 @@ var _ = Describe("People", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred())
 			return own.BearerToken
 		}
-		Eventually(func() string { return ask("https", tokenOf("prometheus")) }, patience, "200ms").
+		Eventually(func() string { return ask("https", tokenOf("prometheus")) }, timeout, "200ms").
 			Should(And(HavePrefix("200 "), ContainSubstring("controller_runtime_reconcile_total")))
 		// What it tells is what the catalogue says, and of an object for as long as it is there.
 		server := builders.FileServer(namespace, "measured").Replicas(1).Class(standardClass).Build()
 		create(server)
 		sample := fmt.Sprintf("howdah_object_condition{kind=\"FileServer\",name=\"measured\",namespace=%q,status=\"true\",type=\"Ready\"} ", namespace)
 		scrape := func() string { return ask("https", tokenOf("prometheus")) }
-		Eventually(scrape, patience, "200ms").Should(And(ContainSubstring(sample), ContainSubstring("howdah_objects_collected 1\n")))
+		Eventually(scrape, timeout, "200ms").Should(And(ContainSubstring(sample), ContainSubstring("howdah_objects_collected 1\n")))
 		rare := slices.DeleteFunc(metrics.All(), func(m *metrics.Metric) bool { return m == metrics.ObjectCondition || m == metrics.FileServerWanted })
 		Expect(exposition.Check(strings.TrimPrefix(scrape(), "200 "), metrics.Operator, rare...)).To(Succeed())
 		Expect(admin.Delete(ctx, server)).To(Succeed())
-		Eventually(scrape, patience, "200ms").ShouldNot(ContainSubstring(sample))
+		Eventually(scrape, timeout, "200ms").ShouldNot(ContainSubstring(sample))
 		Expect(ask("https", "")).To(HavePrefix("401 "))
 		Expect(ask("https", "made-up")).To(HavePrefix("401 "))
-		Expect(ask("https", tokenOf("nobody"))).To(And(HavePrefix("403 "), ContainSubstring(":nobody may not get /metrics")))
+		Expect(ask("https", tokenOf("unprivileged"))).To(And(HavePrefix("403 "), ContainSubstring(":unprivileged may not get /metrics")))
 		Expect(ask("http", tokenOf("prometheus"))).To(HavePrefix("400 "), "not in the clear")
 	})
 
@@ -226,11 +226,11 @@ var _ = Describe("People", Ordered, func() {
 			return found
 		}
 		for _, name := range []string{naming.NamespaceServers("netted"), naming.DataServerAccount("netted")} {
-			Eventually(blocks, patience, "50ms").WithArguments(name).Should(ConsistOf("10.0.7.0/24"), name)
+			Eventually(blocks, timeout, "50ms").WithArguments(name).Should(ConsistOf("10.0.7.0/24"), name)
 		}
 		create(builders.FileShare(namespace, "second", "netted").Access("", "", "10.0.9.1").Build())
 		for _, name := range []string{naming.NamespaceServers("netted"), naming.DataServerAccount("netted")} {
-			Eventually(blocks, patience, "50ms").WithArguments(name).Should(ConsistOf("10.0.7.0/24", "10.0.9.1/32"), name)
+			Eventually(blocks, timeout, "50ms").WithArguments(name).Should(ConsistOf("10.0.7.0/24", "10.0.9.1/32"), name)
 		}
 	})
 })

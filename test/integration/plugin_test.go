@@ -71,7 +71,7 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		var ofKubernetes rbacv1.ClusterRole
 		Expect(admin.Get(ctx, client.ObjectKey{Name: "system:aggregate-to-view"}, &ofKubernetes)).To(Succeed())
 		bindTo("plugin-viewer", append(ofKubernetes.Rules, peopleRoles()["howdah-view"].Rules...)...)
-		bindTo("plugin-nobody", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
+		bindTo("plugin-unprivileged", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
 	})
 
 	It("shows the tree of what there is, and ends with 0 when all is well", func() {
@@ -102,7 +102,7 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		))
 		code, out = howdah("explain", "fileshare/unet3d", "--as", "plugin-viewer")
 		Expect(code).To(Equal(command.CodeWell), out)
-		code, out = howdah("status", "--as", "plugin-nobody")
+		code, out = howdah("status", "--as", "plugin-unprivileged")
 		Expect(code).To(Equal(command.CodeWell), out)
 		Expect(out).To(And(ContainSubstring("fileservers.howdah.io"), ContainSubstring("you may not list them in "+namespace)))
 	})
@@ -132,7 +132,7 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 			code, out := howdah("explain", "fileshare/lost")
 			Expect(code).To(Equal(command.CodeNotWell), out)
 			return out
-		}, patience, "200ms").Should(And(ContainSubstring("Placed: FileServerNotFound"), ContainSubstring("Create the FileServer")))
+		}, timeout, "200ms").Should(And(ContainSubstring("Placed: FileServerNotFound"), ContainSubstring("Create the FileServer")))
 		code, out := howdah("status")
 		Expect(code).To(Equal(command.CodeNotWell), out)
 		code, out = howdah("explain", "fileserver/absent")

@@ -51,7 +51,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		Expect(volume.Spec.Capacity.Storage().String()).To(Equal("10Gi"))
 		Expect(volume.Spec.ClaimRef.UID).To(Equal(claim.UID))
 		Expect(volume.Annotations).To(HaveKeyWithValue(v1alpha1.CapacityAnnotation, v1alpha1.CapacityNotEnforced))
-		Eventually(toldOf(claim, provisioner.ReasonSucceeded), patience).Should(ConsistOf(
+		Eventually(claimNotes(claim, provisioner.ReasonSucceeded), timeout).Should(ConsistOf(
 			path + " of FileServer fs is the claim's; nothing keeps pods to 10Gi: they can fill what the FileServer's storage has"))
 
 		By("nothing more being written")
@@ -70,7 +70,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 				policies = append(policies, export.Spec.DataPolicy)
 			}
 			return policies
-		}, patience).Should(HaveEach(internalv1.DataDelete), "the data goes, too")
+		}, timeout).Should(HaveEach(internalv1.DataDelete), "the data goes, too")
 		shareIsGone(storage, volume.Name, "fs")
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
 	})
@@ -125,7 +125,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
 	})
 
-	It("gets its share again, with the data, if somebody deletes that", func() {
+	It("gets its share again, with the data, after the share was deleted", func() {
 		storage, team := openFileServer(2), newNamespace()
 		class := newClass(builders.StorageClass("lost-"+team).Shares(storage, "fs"))
 		claim := claimed(builders.Claim(team, "c", class))
@@ -138,11 +138,11 @@ var _ = Describe("A claim of a StorageClass", func() {
 		Eventually(func() bool {
 			loadConfigurations(storage, "fs")
 			return admin.Get(ctx, client.ObjectKeyFromObject(share), again) == nil && again.UID != share.UID
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 		again = readyShare(storage, volume.Name)
 		Expect(again.Spec.Path).To(Equal(volume.Spec.NFS.Path))
 		Expect(owner()).To(Equal(before), "it is where its data is")
-		Eventually(toldOf(claim, provisioner.ReasonShareLost), patience).Should(ConsistOf(ContainSubstring("was deleted; it is made again, with its data")))
+		Eventually(claimNotes(claim, provisioner.ReasonShareLost), timeout).Should(ConsistOf(ContainSubstring("was deleted; it is made again, with its data")))
 		deleteClaim(claim)
 		shareIsGone(storage, volume.Name, "fs")
 	})
@@ -174,19 +174,19 @@ var _ = Describe("A claim of a StorageClass", func() {
 		change(claims["a"], func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1Ti")
 		})
-		Eventually(func() string { return exists(claims["a"], team, "a").Status.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		Eventually(func() string { return exists(claims["a"], team, "a").Status.Capacity.Storage().String() }, timeout).Should(Equal("1Ti"))
 		deleteClaim(claims["b"])
 		Consistently(func() internalv1.DirectoryRemoval { return directoriesOf(storage, "home")[pathOf("b")].Spec.Removal }, "2s").Should(BeEmpty())
 
 		By("a claim that goes before it is served")
 		early := claimed(builders.Claim(team, "early", class))
 		path := team + "/early-" + string(early.UID)[:8]
-		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(storage, "home") }, patience).Should(HaveKey(path))
+		Eventually(func() map[string]internalv1.ShareDirectory { return directoriesOf(storage, "home") }, timeout).Should(HaveKey(path))
 		deleteClaim(early)
 		Eventually(func() map[string]internalv1.ShareDirectory {
 			keepDirectories(storage)
 			return directoriesOf(storage, "home")
-		}, patience).ShouldNot(HaveKey(path))
+		}, timeout).ShouldNot(HaveKey(path))
 		Expect(directoriesOf(storage, "home")).To(HaveKey(pathOf("c")))
 	})
 
@@ -201,7 +201,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		exists(&v1alpha1.FileShare{}, storage, name)
 		byHand := builders.FileShare(storage, "pvc-by-hand", "fs").Build()
 		byHand.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-		byHand.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: team, Name: "nobody"}
+		byHand.Spec.ClaimRef = v1alpha1.ClaimReference{Namespace: team, Name: "absent"}
 		create(byHand)
 		deleteClaim(claim)
 		shareIsGone(storage, name, "fs")
@@ -217,26 +217,26 @@ var _ = Describe("A claim of a StorageClass", func() {
 		change(claim, func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1Ti")
 		})
-		Eventually(func() string { return exists(volume, "", volume.Name).Spec.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
-		Eventually(func() string { return exists(claim, team, "c").Status.Capacity.Storage().String() }, patience).Should(Equal("1Ti"))
+		Eventually(func() string { return exists(volume, "", volume.Name).Spec.Capacity.Storage().String() }, timeout).Should(Equal("1Ti"))
+		Eventually(func() string { return exists(claim, team, "c").Status.Capacity.Storage().String() }, timeout).Should(Equal("1Ti"))
 		Expect(claim.Status.AllocatedResources.Storage().String()).To(Equal("1Ti"), "what a ResourceQuota counts, as Kubernetes' own resizer leaves it")
-		Eventually(toldOf(claim, provisioner.ReasonResized), patience).Should(ContainElement(ContainSubstring("claim and volume show 1Ti now; nothing else changes")))
+		Eventually(claimNotes(claim, provisioner.ReasonResized), timeout).Should(ContainElement(ContainSubstring("claim and volume show 1Ti now; nothing else changes")))
 	})
 
 	It("is refused in sentences, and served as soon as what was wrong is mended", func() {
 		storage, team := newNamespace(), newNamespace()
 		bad := newClass(builders.StorageClass("bad-"+team).Shares(storage, "fs", "onDelete", "retain"))
 		claim := claimed(builders.Claim(team, "bad", bad))
-		Eventually(toldOf(claim, provisioner.ReasonFailed), patience).Should(ConsistOf(HavePrefix("StorageClass " + bad + ": parameter onDelete is not known; there are depth,")))
+		Eventually(claimNotes(claim, provisioner.ReasonFailed), timeout).Should(ConsistOf(HavePrefix("StorageClass " + bad + ": parameter onDelete is not known; there are depth,")))
 
 		class := newClass(builders.StorageClass("good-"+team).Shares(storage, "fs"))
 		block := claimed(builders.Claim(team, "block", class).With(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }))
-		Eventually(toldOf(block, provisioner.ReasonFailed), patience).Should(ConsistOf("spec.volumeMode is Block: a share is a file system; leave volumeMode out; make the claim again"))
+		Eventually(claimNotes(block, provisioner.ReasonFailed), timeout).Should(ConsistOf("spec.volumeMode is Block: a share is a file system; leave volumeMode out; make the claim again"))
 
 		early := claimed(builders.Claim(team, "early", class))
-		refused := toldOf(early, provisioner.ReasonFailed)
+		refused := claimNotes(early, provisioner.ReasonFailed)
 		sentence := fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask whoever runs it to allow them by its spec.allowedNamespaces", "fs", storage, team)
-		Eventually(refused, patience).Should(ConsistOf(sentence))
+		Eventually(refused, timeout).Should(ConsistOf(sentence))
 		create(builders.FileServer(storage, "fs").Replicas(1).Class(standardClass).Build())
 		runEverything(storage, "fs")
 		Expect(refused()).To(ConsistOf(sentence), "that it is there now, and that it is not allowed, are one")
@@ -256,7 +256,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, corev1.ResourceList{"count/fileshares.howdah.io": resource.MustParse("1")}
 		Expect(admin.Status().Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
 		over := claimed(builders.Claim(team, "over", class))
-		Eventually(toldOf(over, provisioner.ReasonFailed), patience).Should(ConsistOf(fmt.Sprintf(
+		Eventually(claimNotes(over, provisioner.ReasonFailed), timeout).Should(ConsistOf(fmt.Sprintf(
 			"a FileShare for the claim is refused in namespace %s, where FileServer fs is; ask whoever runs it: the operator's log has the reason, and tries again", storage)))
 		Expect(admin.Delete(ctx, quota)).To(Succeed())
 		boundClaim(over, storage)
@@ -267,14 +267,14 @@ var _ = Describe("A claim of a StorageClass", func() {
 			many = append(many, fmt.Sprintf("unknown%d", i), "x")
 		}
 		awful := newClass(builders.StorageClass("awful-"+team).Shares(storage, "fs", many...))
-		Eventually(toldOf(claimed(builders.Claim(team, "awful", awful)), provisioner.ReasonFailed), patience).Should(ConsistOf(HaveSuffix(" …")))
+		Eventually(claimNotes(claimed(builders.Claim(team, "awful", awful)), provisioner.ReasonFailed), timeout).Should(ConsistOf(HaveSuffix(" …")))
 
 		By("a path that is taken")
 		create(builders.FileShare(storage, "mine", "fs").Path("/taken").Build())
 		readyShare(storage, "mine")
 		fixed := newClass(builders.StorageClass("fixed-"+team).Shares(storage, "fs", "path", "/{claim}"))
 		taken := claimed(builders.Claim(team, "taken", fixed))
-		Eventually(toldOf(taken, provisioner.ReasonFailed), patience).Should(ConsistOf(SatisfyAll(
+		Eventually(claimNotes(taken, provisioner.ReasonFailed), timeout).Should(ConsistOf(SatisfyAll(
 			ContainSubstring("says PathConflict; ask whoever runs FileServer fs"), Not(ContainSubstring("mine")))))
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, storage, "mine"))).To(Succeed())
 		Expect(boundClaim(taken, storage).Spec.NFS.Path).To(Equal("/taken"))
@@ -312,7 +312,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 			loadConfigurations(storage, "fs")
 			keepDirectories(storage)
 			return len(mine())
-		}, time.Duration(count)*10*time.Second+patience, "50ms").Should(Equal(count), "each with a path of its own")
+		}, time.Duration(count)*10*time.Second+timeout, "50ms").Should(Equal(count), "each with a path of its own")
 		all := time.Since(started)
 		written := settled(storage) - before
 		line := fmt.Sprintf("%d claims at once, %d data servers: made in %.1f s, all have volumes after %.1f s, %d API writes of the operator, %.1f a claim\n",

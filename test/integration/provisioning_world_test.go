@@ -53,7 +53,7 @@ func boundClaim(claim *corev1.PersistentVolumeClaim, storage string) *corev1.Per
 		loadConfigurations(storage, "fs")
 		keepDirectories(storage)
 		return admin.Get(ctx, client.ObjectKey{Name: name}, volume)
-	}, patience, "100ms").Should(Succeed(), func() string { return shareCondition(storage, name, v1alpha1.ConditionReady).Message })
+	}, timeout, "100ms").Should(Succeed(), func() string { return shareCondition(storage, name, v1alpha1.ConditionReady).Message })
 	bind(claim, volume)
 	return volume
 }
@@ -87,8 +87,8 @@ func deleteClaim(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// toldOf are the notes of the events of a reason about a claim, the newest last.
-func toldOf(claim *corev1.PersistentVolumeClaim, reason string) func() []string {
+// claimNotes are the notes of the events of a reason about a claim, the newest last.
+func claimNotes(claim *corev1.PersistentVolumeClaim, reason string) func() []string {
 	return func() []string {
 		GinkgoHelper()
 		var list eventsv1.EventList

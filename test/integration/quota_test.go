@@ -31,8 +31,8 @@ func askedOf(namespace, name string) func() int64 {
 	return func() int64 { return exists(&internalv1.ShareStorage{}, namespace, name).Spec.QuotaBytes >> 20 }
 }
 
-// quotaSaid tells whether a share has the condition QuotaEnforced.
-func quotaSaid(namespace, name string) func() bool {
+// hasQuotaCondition tells whether a share has the condition QuotaEnforced.
+func hasQuotaCondition(namespace, name string) func() bool {
 	return func() bool {
 		share := exists(&v1alpha1.FileShare{}, namespace, name)
 		return meta.FindStatusCondition(share.Status.Conditions, v1alpha1.FileShareQuotaEnforced) != nil
@@ -52,14 +52,14 @@ var _ = Describe("A FileShare with a quota", func() {
 			keepDirectories(namespace)
 			takeOnVolume(namespace, "data")
 			return shareCondition(namespace, "data", v1alpha1.FileShareJunctionsResolved).Status
-		}, patience, "100ms").Should(Equal(metav1.ConditionTrue))
+		}, timeout, "100ms").Should(Equal(metav1.ConditionTrue))
 		expectShare(namespace, "data", v1alpha1.FileShareExported, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		expectShare(namespace, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonQuotaUnsupported)
 		Expect(exists(share, namespace, "data").Status.Quota).To(BeZero())
 
 		change(share, func(s *v1alpha1.FileShare) { s.Spec.Quota = v1alpha1.ShareQuota{} })
 		readyShare(namespace, "data")
-		Eventually(quotaSaid(namespace, "data"), patience, "100ms").Should(BeFalse())
+		Eventually(hasQuotaCondition(namespace, "data"), timeout, "100ms").Should(BeFalse())
 
 		By("getting one later, while it is used")
 		change(share, func(s *v1alpha1.FileShare) { s.Spec.Quota.Size = quantity("1Gi") })
@@ -83,7 +83,7 @@ var _ = Describe("A FileShare with a quota", func() {
 			_, volume := claimAndVolume(namespace, "data")
 			capacity := volume.Spec.Capacity[corev1.ResourceStorage]
 			return capacity.String()
-		}, patience, "100ms").Should(Equal("100Mi"), "the volume shows the quota")
+		}, timeout, "100ms").Should(Equal("100Mi"), "the volume shows the quota")
 
 		By("using most of it")
 		tellQuota(namespace, storage, 100, 90)
@@ -92,7 +92,7 @@ var _ = Describe("A FileShare with a quota", func() {
 
 		By("raising it")
 		change(share, func(s *v1alpha1.FileShare) { s.Spec.Quota.Size = quantity("200Mi") })
-		Eventually(askedOf(namespace, storage), patience, "100ms").Should(Equal(int64(200)))
+		Eventually(askedOf(namespace, storage), timeout, "100ms").Should(Equal(int64(200)))
 		expectShare(namespace, "data", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonProgressing)
 		tellQuota(namespace, storage, 200, 90)
 		expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
@@ -106,16 +106,16 @@ var _ = Describe("A FileShare with a quota", func() {
 
 		By("removing files")
 		tellQuota(namespace, storage, 200, 40)
-		Eventually(askedOf(namespace, storage), patience, "100ms").Should(Equal(int64(50)))
+		Eventually(askedOf(namespace, storage), timeout, "100ms").Should(Equal(int64(50)))
 		tellQuota(namespace, storage, 50, 40)
 		expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 
 		By("taking it away")
 		change(share, func(s *v1alpha1.FileShare) { s.Spec.Quota = v1alpha1.ShareQuota{} })
-		Eventually(askedOf(namespace, storage), patience, "100ms").Should(BeZero())
+		Eventually(askedOf(namespace, storage), timeout, "100ms").Should(BeZero())
 		expectShare(namespace, "data", v1alpha1.FileShareQuotaEnforced, metav1.ConditionFalse, v1alpha1.ReasonProgressing)
 		tellQuota(namespace, storage, 0, 40)
-		Eventually(quotaSaid(namespace, "data"), patience, "100ms").Should(BeFalse())
+		Eventually(hasQuotaCondition(namespace, "data"), timeout, "100ms").Should(BeFalse())
 		expectShare(namespace, "data", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 		Expect(exists(share, namespace, "data").Status.Quota.Used.String()).To(Equal("40Mi"), "what is used is known without a quota, too")
 	})

@@ -30,11 +30,11 @@ func onRook(namespace string) *v1alpha1.FileServer {
 	startDataServers(namespace, "training")
 	stewardWorks(namespace, "training", "a")
 	runEverything(namespace, "training")
-	Eventually(storageSays(namespace), patience, "100ms").Should(Equal("True Ready 2 of 2 data servers use Ceph file system fs1"))
+	Eventually(storageSays(namespace), timeout, "100ms").Should(Equal("True Ready 2 of 2 data servers use Ceph file system fs1"))
 	return fs
 }
 
-// monitorsOf are what the servers are told.
+// monitorsOf are the monitors in the specifications of the servers.
 func monitorsOf(namespace string) func() [][]string {
 	return func() (all [][]string) {
 		all = append(all, exists(&internalv1.Steward{}, namespace, "training").Spec.Ceph.Monitors)
@@ -49,14 +49,14 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 	It("says that Rook is not installed, makes nothing, and finds it when it comes", func() {
 		namespace := newNamespace()
 		create(builders.FileServer(namespace, "training").Replicas(2).Rook().Build())
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False RookNotReady Rook is not installed: the API server knows no CephCluster.ceph.rook.io"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False RookNotReady Rook is not installed: the API server knows no CephCluster.ceph.rook.io"))
 		settled(namespace)
 		Expect(dataServersOf(namespace, "training")).To(BeEmpty())
 		for _, none := range []client.Object{&appsv1.StatefulSet{}, &internalv1.Steward{}} {
 			Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "training"}, none))).To(BeTrue(), "%T", none)
 		}
 		installRook()
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False RookNotReady there is no CephCluster rook-ceph in Kubernetes namespace " + namespace))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False RookNotReady there is no CephCluster rook-ceph in Kubernetes namespace " + namespace))
 	})
 
 	It("waits for what it needs, one after the other, and asks Rook for an account and a group", func() {
@@ -65,17 +65,17 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		create(fs)
 		create(rookObject("CephCluster", namespace, "rook-ceph", map[string]any{}))
 		setStatus("CephCluster", namespace, "rook-ceph", map[string]any{"phase": "Progressing", "message": "Configuring Ceph Mons"})
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for Rook to bring up CephCluster rook-ceph, which is Progressing: Configuring Ceph Mons"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to bring up CephCluster rook-ceph, which is Progressing: Configuring Ceph Mons"))
 		cephIs(namespace, healthError, rookFSID)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False RookNotReady CephCluster rook-ceph is HEALTH_ERR (OSD_FULL: 1 full osd(s))"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False RookNotReady CephCluster rook-ceph is HEALTH_ERR (OSD_FULL: 1 full osd(s))"))
 		cephIs(namespace, healthWarn, rookFSID)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for Rook to write ConfigMap rook-ceph-mon-endpoints"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to write ConfigMap rook-ceph-mon-endpoints"))
 		monitorsAre(namespace, "a=10.0.0.1:6789,b=10.0.0.2:6789")
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False RookNotReady there is no CephFilesystem fs1"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False RookNotReady there is no CephFilesystem fs1"))
 		settled(namespace)
 		Expect(dataServersOf(namespace, "training")).To(BeEmpty(), "pods could only wait")
 		rookFileSystem(namespace)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-" + string(fs.UID)))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-" + string(fs.UID)))
 
 		account := exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
 		Expect(metav1.GetControllerOf(account).UID).To(Equal(fs.UID), "the account goes with the FileServer")
@@ -87,7 +87,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		Expect(spec).To(Equal(map[string]any{"name": ceph.Group(string(fs.UID)), "filesystemName": "fs1", "pinning": map[string]any{"distributed": int64(0)}}))
 
 		rookWorks(namespace, false)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
 		steward := exists(&appsv1.Deployment{}, namespace, "training-steward")
 		var mounted []string
 		for _, volume := range steward.Spec.Template.Spec.Volumes {
@@ -103,7 +103,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		}
 	})
 
-	It("has a file system made that there is none of, once, and leaves it alone from then on", func() {
+	It("has a missing file system made, once, and leaves it alone from then on", func() {
 		namespace := newNamespace()
 		rookCluster(namespace)
 		Expect(admin.Delete(ctx, exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1"))).To(Succeed())
@@ -116,7 +116,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		Expect(pools).To(Equal([]any{map[string]any{
 			"name": "replicated", "failureDomain": "zone", "replicated": map[string]any{"size": int64(2), "requireSafeReplicaSize": true},
 		}}))
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystem fs1"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystem fs1"))
 		change(made, func(u *unstructured.Unstructured) {
 			Expect(unstructured.SetNestedField(u.Object, int64(2), "spec", "metadataServer", "activeCount")).To(Succeed())
 		})
@@ -129,7 +129,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		active, _, _ := unstructured.NestedInt64(exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1").Object, "spec", "metadataServer", "activeCount")
 		Expect(active).To(BeEquivalentTo(2), "it is the users' own")
 		Expect(admin.Delete(ctx, made)).To(Succeed())
-		Eventually(storageSays(namespace), patience, "100ms").Should(ContainSubstring("CephFilesystem fs1 had the shares' data, and is no more"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephFilesystem fs1 had the shares' data, and is no more"))
 		settled(namespace)
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(made), made))).To(BeTrue(), "it is not made again, empty")
 	})
@@ -140,7 +140,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		onRook(namespace)
 		generation := exists(&appsv1.StatefulSet{}, namespace, "training").Generation
 		monitorsAre(namespace, "c=10.0.0.3:6789,b=10.0.0.2:6789")
-		Eventually(monitorsOf(namespace), patience, "100ms").Should(HaveEach([]string{"10.0.0.2:6789", "10.0.0.3:6789"}))
+		Eventually(monitorsOf(namespace), timeout, "100ms").Should(HaveEach([]string{"10.0.0.2:6789", "10.0.0.3:6789"}))
 		Expect(exists(&appsv1.StatefulSet{}, namespace, "training").Generation).To(Equal(generation), "no pod is replaced")
 		loadConfigurations(namespace, "training")
 		before := settled(namespace)
@@ -153,10 +153,10 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		rookCluster(namespace)
 		onRook(namespace)
 		cephIs(namespace, healthError, rookFSID)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("True RookNotReady 2 of 2 data servers use Ceph file system fs1; CephCluster rook-ceph is HEALTH_ERR (OSD_FULL: 1 full osd(s))"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("True RookNotReady 2 of 2 data servers use Ceph file system fs1; CephCluster rook-ceph is HEALTH_ERR (OSD_FULL: 1 full osd(s))"))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 		cephIs(namespace, healthOK, rookFSID)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("True Ready"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("True Ready"))
 	})
 
 	It("says that its group is being deleted, and has it made again when it is gone", func() {
@@ -166,14 +166,14 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		group := exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
 		Expect(admin.Delete(ctx, group)).To(Succeed())
 		rookWorks(namespace, true)
-		Eventually(storageSays(namespace), patience, "100ms").Should(ContainSubstring("True RookNotReady 2 of 2 data servers use Ceph file system fs1; CephFilesystemSubVolumeGroup " + group.GetName() + " is being deleted: Rook removes it only when"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("True RookNotReady 2 of 2 data servers use Ceph file system fs1; CephFilesystemSubVolumeGroup " + group.GetName() + " is being deleted: Rook removes it only when"))
 		rookWorks(namespace, false)
 		Eventually(func() bool {
 			again := rookObject("CephFilesystemSubVolumeGroup", "", "", nil)
 			return admin.Get(ctx, client.ObjectKeyFromObject(group), again) == nil && again.GetUID() != group.GetUID()
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 		rookWorks(namespace, false)
-		Eventually(storageSays(namespace), patience, "100ms").Should(HavePrefix("True Ready"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("True Ready"))
 	})
 
 	It("stays with the cluster that it was, whatever takes its name", func() {
@@ -182,11 +182,11 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		onRook(namespace)
 		cluster := exists(rookObject("CephCluster", "", "", nil), namespace, "rook-ceph")
 		Expect(admin.Delete(ctx, cluster)).To(Succeed())
-		Eventually(storageSays(namespace), patience, "100ms").Should(ContainSubstring("there is no CephCluster rook-ceph"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("there is no CephCluster rook-ceph"))
 		create(rookObject("CephCluster", namespace, "rook-ceph", map[string]any{}))
 		cephIs(namespace, healthOK, "00000000-0000-0000-0000-000000000001")
 		monitorsAre(namespace, "a=10.9.9.9:6789")
-		Eventually(storageSays(namespace), patience, "100ms").Should(ContainSubstring("CephCluster rook-ceph is another Ceph cluster by now"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephCluster rook-ceph is another Ceph cluster by now"))
 		Consistently(monitorsOf(namespace), 2*time.Second, "200ms").Should(HaveEach([]string{"10.0.0.1:6789", "10.0.0.2:6789"}))
 		for _, server := range dataServersOf(namespace, "training") {
 			Expect(server.Spec.Ceph.FSID).To(Equal(rookFSID))

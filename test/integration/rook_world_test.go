@@ -31,7 +31,7 @@ func rookObject(kind, namespace, name string, spec map[string]any) *unstructured
 	return object
 }
 
-// installRook installs the CRDs, as somebody does who installs Rook.
+// installRook installs the CRDs, as an installation of Rook does.
 func installRook() {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "rook")}, ErrorIfPathMissing: true})

@@ -234,7 +234,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 				err = as.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.BenchmarkResult("run-a")}, &corev1.ConfigMap{})
 			}
 			return err
-		}, patience, "100ms").Should(Succeed())
+		}, timeout, "100ms").Should(Succeed())
 		write := func(job string) error {
 			return as.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.BenchmarkResult(job)}},
 				client.RawPatch(types.MergePatchType, []byte(`{"data":{"client-0":"x"}}`)))
@@ -257,7 +257,7 @@ func lease(namespace, name string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// policiesWork waits until the API server enforces the admission policies, which it hears of by a watch.
+// policiesWork waits until the API server enforces the admission policies, which it learns by a watch.
 func policiesWork() {
 	GinkgoHelper()
 	const namespace = metav1.NamespaceDefault

@@ -71,7 +71,7 @@ func expectSnapshot(namespace, name, reason string) *v1alpha1.FileShareSnapshot 
 			return err.Error()
 		}
 		return conditions.Reason(snapshot.Status.Conditions, v1alpha1.ConditionReady)
-	}, patience, "50ms").Should(Equal(reason), func() string { return conditions.Message(snapshot.Status.Conditions, v1alpha1.ConditionReady) })
+	}, timeout, "50ms").Should(Equal(reason), func() string { return conditions.Message(snapshot.Status.Conditions, v1alpha1.ConditionReady) })
 	return snapshot
 }
 
@@ -79,11 +79,11 @@ func isReallyGone(object client.Object, namespace, name string) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object))
-	}, patience, "50ms").Should(BeTrue(), "%T %s must go", object, name)
+	}, timeout, "50ms").Should(BeTrue(), "%T %s must go", object, name)
 }
 
 var _ = Describe("A snapshot of a share", func() {
-	It("is made by the steward, told, and gone from the storage before the object is", func() {
+	It("is made by the steward, reported, and gone from the storage before its object is", func() {
 		namespace := newNamespace()
 		stewarded(namespace, builders.FileShare(namespace, "data", "training").Build())
 		create(newSnapshot(namespace, "now", "data"))
@@ -144,7 +144,7 @@ var _ = Describe("A snapshot of a share", func() {
 		Eventually(func() string {
 			message = shareCondition(namespace, "data", v1alpha1.ConditionReady).Message
 			return message
-		}, patience, "100ms").Should(And(ContainSubstring("1 snapshot of the share"), ContainSubstring("for now;")), message)
+		}, timeout, "100ms").Should(And(ContainSubstring("1 snapshot of the share"), ContainSubstring("for now;")), message)
 		Expect(exportsOf(namespace, "training-0")["data"].DeletionTimestamp).To(BeNil(), "the data is not touched")
 
 		By("going on when the snapshot is gone")
@@ -152,12 +152,12 @@ var _ = Describe("A snapshot of a share", func() {
 		stewardRemoves(namespace, "data.now")
 		Eventually(func() string {
 			return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message
-		}, patience, "100ms").ShouldNot(ContainSubstring("snapshot"))
+		}, timeout, "100ms").ShouldNot(ContainSubstring("snapshot"))
 	})
 })
 
 var _ = Describe("What stands for a snapshot where its FileServer is", func() {
-	It("is for that FileServer's steward to report on, and for nobody to delete but the operator", func() {
+	It("only that FileServer's steward may report on, and only the operator may delete", func() {
 		namespace := newNamespace()
 		of := func(fileServer string) *internalv1.ShareSnapshot {
 			create(builders.FileServer(namespace, fileServer).Replicas(1).Provisioned().Build())
@@ -170,7 +170,7 @@ var _ = Describe("What stands for a snapshot where its FileServer is", func() {
 		own, foreign := of("training"), of("archive")
 		steward := asPod(namespace, "training-steward", "training-steward-5d8f-x7")
 		const begun = `{"beginTime":"2026-11-22T00:00:00Z"}`
-		Eventually(func() error { return patchStatus(steward, own, begun) }, patience, "100ms").Should(Succeed())
+		Eventually(func() error { return patchStatus(steward, own, begun) }, timeout, "100ms").Should(Succeed())
 		Expect(steward.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 		Expect(patchStatus(steward, foreign, begun)).To(beRefused("writes its objects only"))
 		Expect(steward.Delete(ctx, own.DeepCopy())).To(beRefused(byRole))
@@ -179,7 +179,7 @@ var _ = Describe("What stands for a snapshot where its FileServer is", func() {
 })
 
 var _ = Describe("A schedule of snapshots", func() {
-	It("makes the last one that was missed, and keeps as many as it is told", func() {
+	It("makes the last one that was missed, and keeps as many as spec.keep says", func() {
 		namespace := newNamespace()
 		stewarded(namespace, builders.FileShare(namespace, "data", "training").Build())
 		schedule := &v1alpha1.FileShareSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hourly"}}
@@ -194,11 +194,11 @@ var _ = Describe("A schedule of snapshots", func() {
 		}
 		Eventually(func() *metav1.Time {
 			return exists(schedule, namespace, "hourly").Status.NextScheduleTime
-		}, patience, "50ms").ShouldNot(BeNil())
+		}, timeout, "50ms").ShouldNot(BeNil())
 		Expect(schedule.Status.NextScheduleTime.Time).To(BeTemporally("==", last.Add(time.Hour)))
 		Expect(count()).To(BeZero(), "what was before the schedule was not missed")
 
-		// One of the day before, which it made, and one of nobody's.
+		// One of the day before, which it made, and one that it did not make.
 		old := newSnapshot(namespace, "hourly-2026-01-01-0000", "data")
 		old.Labels = map[string]string{v1alpha1.SnapshotScheduleLabel: "hourly"}
 		create(old)
@@ -215,7 +215,7 @@ var _ = Describe("A schedule of snapshots", func() {
 			// A clock was ahead: the schedule does not stop until then.
 			schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(time.Now().Add(20 * 24 * time.Hour)))
 			return admin.Status().Patch(ctx, schedule, client.MergeFrom(before))
-		}, patience).Should(Succeed())
+		}, timeout).Should(Succeed())
 		change(schedule, func(s *v1alpha1.FileShareSnapshotSchedule) { s.Annotations = map[string]string{"look": "again"} })
 		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Annotations = map[string]string{"look": "again"} })
 		name := "hourly-" + last.Format("2006-01-02-1504")

@@ -35,7 +35,7 @@ func provisioned(namespace, name string, replicas int32) *v1alpha1.FileServer {
 func tellStorage(namespace, name string, condition metav1.Condition) {
 	GinkgoHelper()
 	object := &internalv1.ShareStorage{}
-	Eventually(func() error { return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object) }, patience, "100ms").Should(Succeed())
+	Eventually(func() error { return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object) }, timeout, "100ms").Should(Succeed())
 	before, generation := object.DeepCopy(), object.Generation
 	conditions.Set(&object.Status.Conditions, generation, time.Now(), condition)
 	object.Status.ObservedGeneration = &generation
@@ -45,7 +45,7 @@ func tellStorage(namespace, name string, condition metav1.Condition) {
 	Expect(admin.Status().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
 }
 
-// madeStorage plays the steward who has made a share's place.
+// madeStorage plays a steward that has made a share's place.
 func madeStorage(namespace, name string) {
 	GinkgoHelper()
 	tellStorage(namespace, name, conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "the place is there"))
@@ -102,7 +102,7 @@ var _ = Describe("A FileServer with a steward", func() {
 		Eventually(func() bool {
 			again := &corev1.Secret{}
 			return admin.Get(ctx, client.ObjectKeyFromObject(made), again) == nil && again.UID != made.UID
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 	})
 
 	It("has the same storage identity when it is made again, and one that another has is refused", func() {
@@ -116,7 +116,7 @@ var _ = Describe("A FileServer with a steward", func() {
 		create(second)
 		Eventually(func() string {
 			return fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Message
-		}, patience, "100ms").Should(ContainSubstring("FileServer " + namespace + "/training has " + identity))
+		}, timeout, "100ms").Should(ContainSubstring("FileServer " + namespace + "/training has " + identity))
 		Expect(fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonInvalidSpec))
 		settled(namespace)
 		isNoMore(&internalv1.Steward{}, namespace, "second")
@@ -128,7 +128,7 @@ var _ = Describe("A FileServer with a steward", func() {
 			steward := &internalv1.Steward{}
 			_ = admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "second"}, steward)
 			return steward.Spec.FileServerUID
-		}, patience, "100ms").Should(Equal(identity))
+		}, timeout, "100ms").Should(Equal(identity))
 
 		By("changing what it has")
 		change(exists(&v1alpha1.FileServer{}, namespace, "second"), func(fs *v1alpha1.FileServer) { fs.Labels = map[string]string{"a": "b"} })
@@ -147,12 +147,12 @@ var _ = Describe("A FileServer with a steward", func() {
 			for _, name := range []string{"training-0", "training-1"} {
 				Eventually(func() string {
 					return exists(&corev1.Pod{}, namespace, name).Annotations[v1alpha1.StorageSecretAnnotation]
-				}, patience, "100ms").Should(Equal(revision))
+				}, timeout, "100ms").Should(Equal(revision))
 			}
 		}
 		generation := exists(&appsv1.Deployment{}, namespace, "training-steward").Generation
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Ceph.External.Monitors = []string{"10.0.0.7:3300"} })
-		Eventually(func() []string { return exists(&internalv1.Steward{}, namespace, "training").Spec.Ceph.Monitors }, patience, "100ms").
+		Eventually(func() []string { return exists(&internalv1.Steward{}, namespace, "training").Spec.Ceph.Monitors }, timeout, "100ms").
 			Should(Equal([]string{"10.0.0.7:3300"}))
 		Expect(exists(&appsv1.Deployment{}, namespace, "training-steward").Generation).To(Equal(generation))
 	})
@@ -164,14 +164,14 @@ var _ = Describe("A FileServer with a steward", func() {
 			c := fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable)
 			return string(c.Status) + " " + c.Reason + " " + c.Message
 		}
-		Eventually(storage, patience, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
+		Eventually(storage, timeout, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
 		stewardSays(namespace, "training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "there is no Secret ceph"), "")
-		Eventually(storage, patience, "100ms").Should(Equal("False CephUnusable the steward can't work: there is no Secret ceph"))
+		Eventually(storage, timeout, "100ms").Should(Equal("False CephUnusable the steward can't work: there is no Secret ceph"))
 		stewardWorks(namespace, "training", "r")
 		runEverything(namespace, "training")
-		Eventually(storage, patience, "100ms").Should(Equal("True Ready 2 of 2 data servers use Ceph file system fs1"))
+		Eventually(storage, timeout, "100ms").Should(Equal("True Ready 2 of 2 data servers use Ceph file system fs1"))
 		stewardSays(namespace, "training", conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "no monitor answers"), "r")
-		Eventually(storage, patience, "100ms").Should(And(HavePrefix("True StewardFailing 2 of 2 data servers use"), HaveSuffix("no monitor answers")))
+		Eventually(storage, timeout, "100ms").Should(And(HavePrefix("True StewardFailing 2 of 2 data servers use"), HaveSuffix("no monitor answers")))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 	})
 
@@ -205,8 +205,8 @@ var _ = Describe("A FileServer with a steward", func() {
 		Expect(steward.Get(ctx, client.ObjectKey{Namespace: namespace, Name: secret}, &corev1.Secret{})).To(beRefused(byRole))
 		Expect(steward.Update(ctx, named(naming.StewardSecret("archive", string(other.UID))))).To(beRefused(byRole))
 		Expect(steward.Create(ctx, named("new"))).To(beRefused(byRole))
-		stranger := asPod(namespace, "training-steward", "training-1")
-		Expect(patchStatus(stranger, own, ready)).To(beRefused("must have been made for its pod"))
+		otherPod := asPod(namespace, "training-steward", "training-1")
+		Expect(patchStatus(otherPod, own, ready)).To(beRefused("must have been made for its pod"))
 		dataServer := asPod(namespace, "training-data", "training-0")
 		Expect(patchStatus(dataServer, server, `{"fence":{"id":"b","addresses":["10.0.0.1:0/1"]}}`)).To(Succeed())
 		Expect(patchStatus(dataServer, server, `{"fenced":{"id":"b"}}`)).To(beRefused("is not for data servers to write"))
@@ -218,7 +218,7 @@ var _ = Describe("A share whose place a steward makes", func() {
 		namespace := newNamespace()
 		provisioned(namespace, "training", 2)
 		create(builders.FileShare(namespace, "data", "training").Path("/data").Build())
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Reason }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Reason }, timeout, "100ms").
 			Should(Equal(v1alpha1.ReasonStoragePending))
 		storage := exists(&internalv1.ShareStorage{}, namespace, "data.training")
 		Expect(storage.Spec).To(Equal(internalv1.ShareStorageSpec{
@@ -237,14 +237,14 @@ var _ = Describe("A share whose place a steward makes", func() {
 		madeStorage(namespace, "data.training")
 		first := exists(&internalv1.ShareStorage{}, namespace, "data.training")
 		Expect(admin.Delete(ctx, first)).To(Succeed())
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Message }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.FileShareExported).Message }, timeout, "100ms").
 			Should(ContainSubstring("has to end the place of an earlier share"))
 		Expect(exists(&internalv1.ShareStorage{}, namespace, "data.training").Spec.DataPolicy).To(Equal(internalv1.DataRetain))
 		tellStorage(namespace, "data.training", conditions.True(internalv1.StorageRemoved, internalv1.StorageRemoved, "the account is gone, the data stays"))
 		Eventually(func() bool {
 			again := exists(&internalv1.ShareStorage{}, namespace, "data.training")
 			return again.UID != first.UID && again.DeletionTimestamp == nil
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 	})
 
 	It("waits, deleted with its data, until the exports and then the place are gone", func() {
@@ -259,20 +259,20 @@ var _ = Describe("A share whose place a steward makes", func() {
 		Eventually(func() string {
 			letClaimsGo()
 			return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message
-		}, patience, "100ms").Should(ContainSubstring("to stop exporting the share"))
+		}, timeout, "100ms").Should(ContainSubstring("to stop exporting the share"))
 		storage := exists(&internalv1.ShareStorage{}, namespace, "data.training")
 		Expect(storage.DeletionTimestamp).To(BeNil(), "the place goes after the exports")
 		Expect(storage.Spec.DataPolicy).To(Equal(internalv1.DataRetain))
 
 		By("dropping the exports")
 		loadConfigurations(namespace, "training")
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, timeout, "100ms").
 			Should(ContainSubstring("waiting for the steward of FileServer training to remove the share's data"))
 		storage = exists(&internalv1.ShareStorage{}, namespace, "data.training")
 		Expect(storage.DeletionTimestamp).NotTo(BeNil())
 		Expect(storage.Spec.DataPolicy).To(Equal(internalv1.DataDelete))
 		tellStorage(namespace, "data.training", conditions.False(internalv1.StorageRemoved, internalv1.ReasonRemovalFailing, "Ceph refused it: snapshots"))
-		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, patience, "100ms").
+		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, timeout, "100ms").
 			Should(ContainSubstring("Ceph refused it: snapshots"))
 		tellStorage(namespace, "data.training", conditions.True(internalv1.StorageRemoved, internalv1.StorageRemoved, "the subvolume is in Ceph's trash"))
 		isNoMore(&internalv1.ShareStorage{}, namespace, "data.training")

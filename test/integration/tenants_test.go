@@ -58,7 +58,7 @@ func readyTenantShare(storage, namespace, name string) {
 		keepDirectories(storage)
 		takeOnVolume(namespace, name)
 		return shareCondition(namespace, name, v1alpha1.ConditionReady).Status
-	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
+	}, timeout, "100ms").Should(Equal(metav1.ConditionTrue),
 		func() string { return shareCondition(namespace, name, v1alpha1.ConditionReady).Message })
 }
 
@@ -74,7 +74,7 @@ func tenantDirectories(storage, namespace, share string) map[string]internalv1.S
 	return directories
 }
 
-// notAllowed is what a share is told of a FileServer that is none of its namespace's.
+// notAllowed is the message for a share whose FileServer does not allow its namespace.
 func notAllowed(storage, namespace string) string {
 	return fmt.Sprintf(`FileServer "fs" in namespace %q does not exist, or does not allow shares of namespace %q; ask whoever runs it to add this namespace to its spec.allowedNamespaces`, storage, namespace)
 }
@@ -101,7 +101,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		change(exists(&v1alpha1.FileShare{}, tenant, "data"), func(s *v1alpha1.FileShare) {
 			s.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"10.0.0.0/8"}, AccessType: v1alpha1.AccessReadOnly}}
 		})
-		Eventually(func() []v1alpha1.AccessRule { return exists(attachment, storage, key).Spec.Access }, patience).Should(
+		Eventually(func() []v1alpha1.AccessRule { return exists(attachment, storage, key).Spec.Access }, timeout).Should(
 			HaveExactElements(HaveField("AccessType", v1alpha1.AccessReadOnly)))
 	})
 
@@ -156,14 +156,14 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		for _, key := range []string{tenant + ".data", paused + ".kept"} {
 			Eventually(func() *metav1.Time {
 				return exists(&internalv1.ShareAttachment{}, storage, key).DeletionTimestamp
-			}, patience).ShouldNot(BeNil(), "it is hidden at once, and held until the exports are gone")
+			}, timeout).ShouldNot(BeNil(), "it is hidden at once, and held until the exports are gone")
 		}
 		export := exportsOf(storage, "fs-0")[tenant+".data"]
 		Expect(export.Spec.DataPolicy).To(Equal(internalv1.DataRetain))
 		Eventually(func() map[string]*internalv1.ShareExport {
 			loadConfigurations(storage, "fs")
 			return exportsOf(storage, "fs-0")
-		}, patience).Should(BeEmpty())
+		}, timeout).Should(BeEmpty())
 		isNoMore(&internalv1.ShareAttachment{}, storage, tenant+".data")
 		isNoMore(&internalv1.ShareAttachment{}, storage, paused+".kept")
 		Expect(tenantDirectories(storage, tenant, "data")).To(HaveLen(4))
@@ -190,7 +190,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Eventually(func() bool {
 			loadConfigurations(storage, "fs")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "data"}, &v1alpha1.FileShare{}))
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 		Expect(tenantDirectories(storage, tenant, "data")["d"].Labels).To(HaveKeyWithValue(v1alpha1.RetainedLabel, v1alpha1.RetainedTrue))
 	})
 
@@ -216,7 +216,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Eventually(func() bool {
 			loadConfigurations(storage, "fs")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: a, Name: "data"}, &v1alpha1.FileShare{}))
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 		isNoMore(&internalv1.ShareAttachment{}, storage, a+".data")
 		isNoMore(&corev1.PersistentVolumeClaim{}, a, "data")
 		Expect(tenantDirectories(storage, a, "data")).To(BeEmpty())
@@ -240,7 +240,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Eventually(func() bool {
 			loadConfigurations(storage, "fs")
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: "fs"}, &v1alpha1.FileServer{}))
-		}, patience, "100ms").Should(BeTrue())
+		}, timeout, "100ms").Should(BeTrue())
 	})
 
 	It("does not get what an earlier namespace of its name has left, until that is handed over", func() {
@@ -253,7 +253,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 			Eventually(func() bool {
 				loadConfigurations(storage, "fs")
 				return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "data"}, &v1alpha1.FileShare{}))
-			}, patience, "100ms").Should(BeTrue())
+			}, timeout, "100ms").Should(BeTrue())
 			isNoMore(&corev1.PersistentVolumeClaim{}, tenant, naming.ShareClaim("data"))
 			isNoMore(&corev1.PersistentVolume{}, "", naming.ShareVolume(tenant, "data"))
 		}
@@ -290,7 +290,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Expect(tenantDirectories(storage, tenant, "data")["d"].Annotations).NotTo(HaveKey(v1alpha1.NamespaceUIDAnnotation))
 	})
 
-	It("leaves nothing behind if somebody takes its finalizer away, but for its data", func() {
+	It("leaves nothing but its data after its finalizer was removed by hand", func() {
 		storage, tenant := sharedFileServer(1), newTenant(true)
 		create(builders.FileShare(tenant, "data", "fs").OnNamespace(storage).ReclaimPolicy(v1alpha1.ReclaimDelete).Build())
 		readyTenantShare(storage, tenant, "data")
@@ -302,12 +302,12 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Expect(admin.Delete(ctx, share)).To(Succeed())
 		change(share, func(s *v1alpha1.FileShare) { s.Finalizers = nil })
 		isNoMore(&internalv1.ShareAttachment{}, storage, tenant+".data")
-		Eventually(func() *metav1.Time { return exportsOf(storage, "fs-0")[tenant+".data"].DeletionTimestamp }, patience).ShouldNot(BeNil())
+		Eventually(func() *metav1.Time { return exportsOf(storage, "fs-0")[tenant+".data"].DeletionTimestamp }, timeout).ShouldNot(BeNil())
 		Expect(exportsOf(storage, "fs-0")[tenant+".data"].Spec.DataPolicy).To(Equal(internalv1.DataRetain))
 		Eventually(func() map[string]*internalv1.ShareExport {
 			loadConfigurations(storage, "fs")
 			return exportsOf(storage, "fs-0")
-		}, patience).Should(BeEmpty())
+		}, timeout).Should(BeEmpty())
 	})
 })
 

@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("A data server that does not answer", func() {
-	It("is said by its FileServer and by the shares that have directories on it, long before its node is NotReady", func() {
+	It("is reported by its FileServer and by the shares that have directories on it, long before its node is NotReady", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "training", 2)
 		create(builders.FileShare(namespace, "unet3d", "training").Directories("d{0..3}").Build())

@@ -146,7 +146,7 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("lets in a host by name", fileShareYAML("s", "/s", "access: [{clients: [example.org]}]"), "spec.access", "host names can't be used"),
 		Entry("lets in a malformed network", fileShareYAML("s", "/s", "access: [{clients: [10.0.0.0/33]}]"), "spec.access", "clients must be addresses (10.0.0.7), networks (10.0.0.0/8) or the word Nodes"),
 		Entry("hides a directive among the clients", fileShareYAML("s", "/s", `access: [{clients: ["10.0.0.1; }"]}]`), "spec.access", "host names can't be used"),
-		Entry("lets in nobody by an empty rule", fileShareYAML("s", "/s", "access: [{clients: []}]"), "spec.access[0].clients", "at least 1"),
+		Entry("a rule without clients", fileShareYAML("s", "/s", "access: [{clients: []}]"), "spec.access[0].clients", "at least 1"),
 		Entry("has a quota with a space", fileShareYAML("s", "/s", "quota: {size: 10 GB}"), "spec.quota.size", "size must be a Kubernetes quantity"),
 		Entry("has a quota that is too small", fileShareYAML("s", "/s", "quota: {size: 4095Ki}"), "spec.quota", "size must be from 4Mi to 1Ei"),
 		Entry("has a quota below nothing", fileShareYAML("s", "/s", "quota: {size: -1Gi}"), "spec.quota", "size must be from 4Mi to 1Ei"),

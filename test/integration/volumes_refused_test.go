@@ -71,12 +71,12 @@ func expectLocalPaths(namespace, name string, status metav1.ConditionStatus, rea
 		meetLocalPaths(namespace, name)
 		got = fileServerCondition(namespace, name, v1alpha1.ConditionReady)
 		return fmt.Sprintf("%s %s %s", got.Status, got.Reason, got.Message)
-	}, patience, "100ms").Should(And(HavePrefix("%s %s ", status, reason), ContainSubstring(all)))
+	}, timeout, "100ms").Should(And(HavePrefix("%s %s ", status, reason), ContainSubstring(all)))
 	return got.Message
 }
 
 var _ = Describe("Volumes that are directories of the nodes' disks", func() {
-	It("are refused until the user allows them, who is told so once, and reads it for ever after", func() {
+	It("are refused until the user allows them, with one event and a lasting condition", func() {
 		namespace := newNamespace()
 		fs := onLocalPaths(namespace, "training", "")
 		Expect(exists(&v1alpha1.FileServer{}, namespace, "training").Spec.Storage.Volumes.SharedFileSystemPolicy).To(Equal(v1alpha1.SharedFileSystemForbid))
@@ -89,7 +89,7 @@ var _ = Describe("Volumes that are directories of the nodes' disks", func() {
 		}
 		expectCondition(namespace, "training", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonVolumeRefused)
 		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message).To(ContainSubstring("it can't use its storage: see StorageAvailable"))
-		Eventually(eventsAbout(namespace, "FileServer", "training"), patience).Should(Equal([]string{v1alpha1.ReasonVolumeRefused}))
+		Eventually(eventsAbout(namespace, "FileServer", "training"), timeout).Should(Equal([]string{v1alpha1.ReasonVolumeRefused}))
 
 		By("allowing it")
 		change(fs, func(fs *v1alpha1.FileServer) {
@@ -99,10 +99,10 @@ var _ = Describe("Volumes that are directories of the nodes' disks", func() {
 		Expect(message).To(ContainSubstring("sharedFileSystemPolicy is Allow"))
 		Expect(message).To(ContainSubstring("data-0-training-0 is the directory /opt/local-path-provisioner/pvc-0b4e of a larger file system (ext4 on /dev/sda1)"))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionStalled).Type).To(BeEmpty())
-		told := []string{v1alpha1.ReasonVolumeRefused, v1alpha1.ReasonSharedFileSystems}
-		Eventually(eventsAbout(namespace, "FileServer", "training"), patience).Should(Equal(told))
+		reasons := []string{v1alpha1.ReasonVolumeRefused, v1alpha1.ReasonSharedFileSystems}
+		Eventually(eventsAbout(namespace, "FileServer", "training"), timeout).Should(Equal(reasons))
 		settled(namespace)
-		Consistently(eventsAbout(namespace, "FileServer", "training"), "2s").Should(Equal(told))
+		Consistently(eventsAbout(namespace, "FileServer", "training"), "2s").Should(Equal(reasons))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonSharedFileSystems), "it stays")
 
 		By("forbidding it again")

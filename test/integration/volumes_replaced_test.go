@@ -29,7 +29,7 @@ func sayOfServer(namespace, name string, found metav1.Condition, change func(*in
 
 // What the data server itself does with its volumes is in internal/dataserver: "a replaced volume is refused until the lost one is given up".
 var _ = Describe("A claim that has another volume than before", func() {
-	It("makes the FileServer say which one is missing, and only the server that had it is told that it is given up", func() {
+	It("makes the FileServer say which one is missing, and only the server that had it gets it as given up", func() {
 		namespace := newNamespace()
 		fs := builders.FileServer(namespace, "training").Replicas(2).Build()
 		create(fs)
@@ -50,7 +50,7 @@ var _ = Describe("A claim that has another volume than before", func() {
 		})
 		Eventually(func() []internalv1.VolumeIdentity {
 			return exists(&internalv1.DataServer{}, namespace, "training-1").Spec.LostVolumes
-		}, patience).Should(Equal([]internalv1.VolumeIdentity{{Index: ptr.To(int32(0)), ID: lostVolume}}))
+		}, timeout).Should(Equal([]internalv1.VolumeIdentity{{Index: ptr.To(int32(0)), ID: lostVolume}}))
 		settled(namespace)
 		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LostVolumes).To(BeEmpty())
 	})

@@ -33,7 +33,7 @@ var _ = Describe("The Services of data servers", func() {
 		lead := func(want ...string) {
 			GinkgoHelper()
 			for _, server := range []string{"training-0", "training-1"} {
-				Eventually(rooms, patience).WithArguments(server).Should(Equal(want))
+				Eventually(rooms, timeout).WithArguments(server).Should(Equal(want))
 			}
 		}
 		lead("10.2.0.1", "10.2.0.2")
@@ -65,7 +65,7 @@ var _ = Describe("The Services of data servers", func() {
 		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
 		lead("10.2.0.2")
 
-		By("being there again when somebody changes it or takes it away")
+		By("being restored when it is changed or deleted")
 		change(slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.66.6.6"} })
 		lead("10.2.0.2")
 		Expect(admin.Delete(ctx, slice)).To(Succeed())
@@ -74,7 +74,7 @@ var _ = Describe("The Services of data servers", func() {
 		By("going with the data server")
 		exists(fs, namespace, "training")
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
-		Eventually(rooms, patience).WithArguments("training-1").Should(BeEmpty())
+		Eventually(rooms, timeout).WithArguments("training-1").Should(BeEmpty())
 		Expect(rooms("training-0")).To(Equal([]string{"10.2.0.2"}))
 	})
 })

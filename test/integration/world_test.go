@@ -25,9 +25,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// patience is how long a story waits for the operator at most: milliseconds on an idle machine, and no test of
+// timeout is how long a story waits for the operator at most: milliseconds on an idle machine, and no test of
 // speed on one that has other things to do.
-const patience = 3 * time.Minute
+const timeout = 3 * time.Minute
 
 // writesIn is how much the operator has written in a Kubernetes namespace, and in none. Other stories leave FileServers behind
 // that it may have something to do for.
@@ -49,7 +49,7 @@ func settled(namespace string) int64 {
 		before = writesIn(namespace)
 		time.Sleep(1500 * time.Millisecond)
 		return writesIn(namespace) - before
-	}, patience).Should(BeZero(), describeWrites)
+	}, timeout).Should(BeZero(), describeWrites)
 	return before
 }
 
@@ -99,7 +99,7 @@ func exists[T client.Object](object T, namespace, name string) T {
 	GinkgoHelper()
 	Eventually(func() error {
 		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-	}, patience, "50ms").Should(Succeed(), "%T %s/%s", object, namespace, name)
+	}, timeout, "50ms").Should(Succeed(), "%T %s/%s", object, namespace, name)
 	return object
 }
 
@@ -109,7 +109,7 @@ func isGone(object client.Object, namespace, name string) {
 	Eventually(func() bool {
 		err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 		return apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil
-	}, patience, "50ms").Should(BeTrue(), "%T %s/%s must go", object, namespace, name)
+	}, timeout, "50ms").Should(BeTrue(), "%T %s/%s must go", object, namespace, name)
 }
 
 // fileServerCondition reads a condition; Status is "" if there is none yet.
@@ -131,7 +131,7 @@ func expectCondition(namespace, name, conditionType string, status metav1.Condit
 	Eventually(func() string {
 		got = fileServerCondition(namespace, name, conditionType)
 		return fmt.Sprintf("%s %s", got.Status, got.Reason)
-	}, patience, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
+	}, timeout, "50ms").Should(Equal(fmt.Sprintf("%s %s", status, reason)), func() string { return got.Message })
 	return got.Message
 }
 
@@ -188,7 +188,7 @@ func runEverything(namespace, fileServer string) {
 	Eventually(func() metav1.ConditionStatus {
 		loadConfigurations(namespace, fileServer)
 		return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Status
-	}, patience, "100ms").Should(Equal(metav1.ConditionTrue),
+	}, timeout, "100ms").Should(Equal(metav1.ConditionTrue),
 		func() string { return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Message })
 }
 
@@ -221,7 +221,7 @@ func serveExports(namespace, server string) {
 	GinkgoHelper()
 	letClaimsGo()
 	exports := exportsOf(namespace, server)
-	tellShares(namespace, server, slices.Sorted(maps.Keys(exports)))
+	reportShares(namespace, server, slices.Sorted(maps.Keys(exports)))
 	for _, export := range exports {
 		done := internalv1.ExportServing
 		if export.DeletionTimestamp != nil {
@@ -238,8 +238,8 @@ func serveExports(namespace, server string) {
 	}
 }
 
-// tellShares has a DataServer say which shares its volumes have, beside those that it told of before.
-func tellShares(namespace, name string, shares []string) {
+// reportShares has a DataServer say which shares its volumes have, beside those that it told of before.
+func reportShares(namespace, name string, shares []string) {
 	GinkgoHelper()
 	server := &internalv1.DataServer{}
 	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, server); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// every is how often something is said at least.
+// every is the longest time between two lines.
 const every = 5 * time.Second
 
 // progress says what is being done and how far it is.
@@ -19,7 +19,7 @@ type progress struct {
 	mu                   sync.Mutex
 	step                 int
 	doing, state         string
-	started, since, said time.Time
+	started, since, printed time.Time
 }
 
 func newProgress(out io.Writer, steps int) *progress {
@@ -35,7 +35,7 @@ func (p *progress) begin(format string, args ...any) {
 	p.say("")
 }
 
-// note is what the step waits for or is about, to be said with the next line.
+// note is what the step waits for or is about, for the next line.
 func (p *progress) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *progress) end(format string, args ...any) {
 func (p *progress) remind() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.step == 0 || time.Since(p.said) < every {
+	if p.step == 0 || time.Since(p.printed) < every {
 		return
 	}
 	far := fmt.Sprintf(": %.0f s", time.Since(p.since).Seconds())
@@ -78,6 +78,6 @@ func (p *progress) remind() {
 
 // say is called with the lock held.
 func (p *progress) say(far string) {
-	p.said = time.Now()
+	p.printed = time.Now()
 	fmt.Fprintf(p.out, "%5.0f s  step %d of %d: %s%s\n", time.Since(p.started).Seconds(), p.step, p.steps, p.doing, far)
 }
