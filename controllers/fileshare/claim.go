@@ -31,7 +31,7 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	if address == "" {
 		return claimPlan{waiting: &finding{
 			v1alpha1.ReasonFileServerNotReady,
-			fmt.Sprintf("waiting for FileServer %s to have the address of its front door", o.fileServer.Name),
+			fmt.Sprintf("waiting for FileServer %s to have the address of its namespace servers", o.fileServer.Name),
 		}}
 	}
 	if o.claim != nil && o.claim.DeletionTimestamp != nil {
@@ -46,11 +46,11 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 			fmt.Sprintf("PersistentVolume %s is being deleted; waiting for its claim to go, then it is made again", o.volume.Name),
 		}}
 	}
-	// Kubernetes lets nobody change where a volume is.
+	// The address of a PersistentVolume can't be changed.
 	if o.volume != nil && o.volume.Spec.NFS != nil && o.volume.Spec.NFS.Server != address && isOurs(o) {
 		return claimPlan{waiting: &finding{
 			v1alpha1.ReasonProgressing,
-			fmt.Sprintf("PersistentVolume %s has the address %s and the front door is at %s now; end the pods that use claim %s and delete claim and volume, then they are made again",
+			fmt.Sprintf("PersistentVolume %s has the address %s, and the namespace servers are at %s now; end the pods that use claim %s, and delete claim and volume: they are made again",
 				o.volume.Name, o.volume.Spec.NFS.Server, address, o.share.Name),
 		}}
 	}

@@ -40,7 +40,7 @@ type decision struct {
 	claim claimPlan
 	// quota is what is to happen to the share's quota.
 	quota quotaPlan
-	// cloned is what is said of the copy of the share's source, nil if it has none.
+	// cloned is the condition about the copy of the share's source, nil if it has none.
 	cloned *metav1.Condition
 	// again is when to look again though nothing happened; 0 means never.
 	again time.Duration

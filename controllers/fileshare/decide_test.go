@@ -197,7 +197,7 @@ func TestDirectoriesGoToDataServersThatServeOrAreAboutTo(t *testing.T) {
 		want           bool
 	}{
 		"it never served":              {ready: metav1.ConditionFalse, state: v1alpha1.ServerStarting, want: true},
-		"it has not said a word":       {state: v1alpha1.ServerPending, want: true},
+		"it has not reported yet":      {state: v1alpha1.ServerPending, want: true},
 		"it never served, and is lost": {silent: true, state: v1alpha1.ServerUnavailable},
 		"it serves":                    {loaded: true, ready: metav1.ConditionTrue, since: time.Hour, state: v1alpha1.ServerServing, want: true},
 		// The kubelet's probe comes after the server's own word, and ObservedGeneration makes its state Unavailable.

@@ -229,7 +229,7 @@ func (p *directoryPlan) keepOrRemove(o *observed, directory *internalv1.ShareDir
 		after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
 		p.change = append(p.change, directoryChange{directory, after})
 	case wanted || !declared || !ready:
-		// Nothing to do, or somebody is at it; the ShareDirectory's next change brings the share back here.
+		// Nothing to do, or a namespace server works on it; the ShareDirectory's next change causes another pass.
 	case isParent(o, directory.Spec.Path):
 		// It goes after what is in it.
 	case asked:

@@ -131,7 +131,7 @@ func (r *Reconciler) recall(ctx context.Context, o *observed, missing []*interna
 	return ctrl.Result{RequeueAfter: retryTeardown}, nil
 }
 
-// hasUnseenExports looks past the cache for exports that it lacks: without the share nobody would say what is to become of their data.
+// hasUnseenExports looks past the cache for exports that it lacks: once the share is gone, nothing would set their data policy.
 func (r *Reconciler) hasUnseenExports(ctx context.Context, o *observed) (bool, error) {
 	for i := range o.dataServers {
 		name := o.dataServers[i].Name
@@ -171,7 +171,7 @@ func waitForExports(o *observed) string {
 	return fmt.Sprintf("waiting for %d of %s %s: %s", len(waiting), plural(len(o.dataServers), "data server"), what, conditions.List(waiting, maxNamed))
 }
 
-// awayServers are those that do their part of a deletion when they are back: their exports wait for them, and nobody else does.
+// awayServers are those that do their part of a deletion when they are back. Their exports wait for them; the share does not.
 func awayServers(o *observed) []string {
 	if o.fileServer == nil {
 		return nil
@@ -223,7 +223,7 @@ func (r *Reconciler) isFinished(ctx context.Context, export *internalv1.ShareExp
 	case export.DeletionTimestamp == nil:
 		return false, nil
 	case conditions.IsTrue(export.Status.Conditions, internalv1.ExportRemoved):
-		// A share that is deleted with its data may have said so after the export was gone.
+		// The data policy may have been set after the data server had dropped the export.
 		return export.Status.ObservedGeneration != nil && *export.Status.ObservedGeneration == export.Generation, nil
 	}
 	exists, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: export.Namespace, Name: export.Spec.DataServerRef.Name}, &internalv1.DataServer{})
@@ -244,7 +244,7 @@ func (r *Reconciler) changeExports(ctx context.Context, plan exportPlan) error {
 	for _, change := range plan.change {
 		group.Go(func() error {
 			// A lost race is an error here: an export must not be deleted before it says what is to become of its data, and one that
-			// is gone before it was told to remove it has left it.
+			// is gone before it was to remove it has left it there.
 			err := r.Client.Patch(writing, change.after, client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{}))
 			if change.after.Spec.DataPolicy == internalv1.DataDelete {
 				return err

@@ -286,7 +286,7 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"the storage fails for long":     {storage(v1alpha1.ReasonStorageFailing, 10*time.Second), v1alpha1.ReasonStorageFailing, "as the storage of FileServer fs says: Ceph file system fs1 is failing: full"},
+		"the storage fails for long":     {storage(v1alpha1.ReasonStorageFailing, 10*time.Second), v1alpha1.ReasonStorageFailing, "as the storage of FileServer fs reports: Ceph file system fs1 is failing: full"},
 		"the storage fails for a moment": {storage(v1alpha1.ReasonStorageFailing, 9*time.Second), v1alpha1.ReasonReady, ""},
 		"another's claims are not there": {storage(v1alpha1.ReasonClaimsPending, time.Hour), v1alpha1.ReasonReady, ""},
 		"the storage fails and a server is not done": {func(o *observed) {
@@ -338,7 +338,7 @@ func TestWhyAShareIsNotExported(t *testing.T) {
 	}
 }
 
-// A share whose data server restarts hears of nothing when the allowance is over: it looks again by itself.
+// No event comes when the allowance of a restarting data server is over, so the share's pass comes back by itself.
 func TestARestartIsLookedAtAgain(t *testing.T) {
 	for since, again := range map[time.Duration]time.Duration{0: fleet.RestartAllowance, 4 * time.Second: fleet.RestartAllowance - 4*time.Second, fleet.RestartAllowance: 0, -time.Hour: 0} {
 		o := twoServers()
@@ -346,7 +346,7 @@ func TestARestartIsLookedAtAgain(t *testing.T) {
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(noon.Add(-since)),
 		}}
 		if got := decide(o).again; got != again {
-			t.Errorf("%s after the server said goodbye: again in %s, not %s", since, got, again)
+			t.Errorf("%s after the server reported not Ready: again in %s, not %s", since, got, again)
 		}
 	}
 }
@@ -365,7 +365,7 @@ func TestFailingStorageIsLookedAtAgain(t *testing.T) {
 }
 
 // The removal of a FileServer's last share is judged by its own export, at its own generation: there is no other share whose state
-// could stand for it, and what was said before the data was to go says nothing of the data.
+// could stand for it, and a report from before the data was to go tells nothing of the data.
 func TestTheLastShareIsDoneWhenItsDataServerSaysSo(t *testing.T) {
 	generation := func(n int64) *int64 { return &n }
 	removed := []metav1.Condition{{Type: internalv1.ExportRemoved, Status: metav1.ConditionTrue}}
@@ -373,11 +373,11 @@ func TestTheLastShareIsDoneWhenItsDataServerSaysSo(t *testing.T) {
 		status internalv1.ShareExportStatus
 		want   bool
 	}{
-		"still served":                             {internalv1.ShareExportStatus{Conditions: builders.ServingConditions(), ObservedGeneration: generation(2)}, false},
-		"nothing was ever said":                    {internalv1.ShareExportStatus{}, false},
-		"removed before the data was to go":        {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(1)}, false},
-		"removed, nobody knows of what generation": {internalv1.ShareExportStatus{Conditions: removed}, false},
-		"removed": {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(2)}, true},
+		"still served":                      {internalv1.ShareExportStatus{Conditions: builders.ServingConditions(), ObservedGeneration: generation(2)}, false},
+		"nothing was reported":              {internalv1.ShareExportStatus{}, false},
+		"removed before the data was to go": {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(1)}, false},
+		"removed, of an unknown generation": {internalv1.ShareExportStatus{Conditions: removed}, false},
+		"removed":                           {internalv1.ShareExportStatus{Conditions: removed, ObservedGeneration: generation(2)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := twoServers()

@@ -16,21 +16,21 @@ const failingAllowance = 10 * time.Second
 
 // storageFailing is what a FileServer says of storage that fails at present, nil if it doesn't.
 func storageFailing(fileServer *v1alpha1.FileServer) *metav1.Condition {
-	said := meta.FindStatusCondition(fileServer.Status.Conditions, v1alpha1.FileServerStorageAvailable)
-	if said == nil || said.Status != metav1.ConditionFalse || said.Reason != v1alpha1.ReasonStorageFailing {
+	reported := meta.FindStatusCondition(fileServer.Status.Conditions, v1alpha1.FileServerStorageAvailable)
+	if reported == nil || reported.Status != metav1.ConditionFalse || reported.Reason != v1alpha1.ReasonStorageFailing {
 		return nil
 	}
-	return said
+	return reported
 }
 
 // failsFor is what the share says of storage that fails, "" if it says nothing yet or at all, and how much longer it says nothing.
 func failsFor(o *observed) (words string, allowed time.Duration) {
-	said := storageFailing(o.fileServer)
-	if said == nil {
+	reported := storageFailing(o.fileServer)
+	if reported == nil {
 		return "", 0
 	}
-	if away := o.now.Sub(said.LastTransitionTime.Time); away >= 0 && away < failingAllowance {
+	if away := o.now.Sub(reported.LastTransitionTime.Time); away >= 0 && away < failingAllowance {
 		return "", failingAllowance - away
 	}
-	return fmt.Sprintf("clients of the share wait or get errors, as the storage of FileServer %s says: %s", o.fileServer.Name, said.Message), 0
+	return fmt.Sprintf("clients of the share wait or get errors, as the storage of FileServer %s reports: %s", o.fileServer.Name, reported.Message), 0
 }

@@ -41,7 +41,7 @@ type inventory struct {
 	skippedCount int
 }
 
-// takeInventory judges what the data servers have told. Once it was complete it stays so (what is made later gets its
+// takeInventory judges what the data servers have reported. Once it was complete it stays so (what is made later gets its
 // ShareDirectory first) until ShareDirectories are lost.
 func takeInventory(o *observed) inventory {
 	found := inventory{generation: max(1, o.share.Status.InventoryGeneration)}
@@ -79,7 +79,7 @@ func takeInventory(o *observed) inventory {
 	return found
 }
 
-// isLosing tells that ShareDirectories are gone that nobody should have taken away: of a list that had all owners and did not
+// isLosing tells that ShareDirectories are gone that should exist: of a list that had all owners and did not
 // change since, or of a data server that can't have removed a directory because it is away. A client may have removed a declared
 // directory; to look once more does no harm.
 func isLosing(o *observed) bool {
@@ -141,7 +141,7 @@ func isSeenByAny(o *observed, generation int64) bool {
 	return false
 }
 
-// neverHad: the volumes had no directory of a share of this name when the data server told last. It tells before it serves a new share.
+// neverHad: the volumes had no directory of a share of this name when the data server reported last. It reports before it serves a new share.
 func neverHad(o *observed, server *internalv1.DataServer, generation int64) bool {
 	return generation == 1 && server.Status.Shares != nil && !naming.DigestMayHave(*server.Status.Shares, naming.ShareDirectoryName(o.key()))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// holds has the data servers say that they have a directory of the share; what is in it nobody knows yet.
+// holds has the data servers report a directory of the share, whose content is not known yet.
 func (o *observed) holds(servers ...string) {
 	digest, _ := naming.DigestNames([]string{naming.ShareDirectoryName(o.share.Name)})
 	for i := range o.dataServers {
@@ -75,7 +75,7 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 		generation int64
 	}{
 		"no data server ever had the share":          {spread, nil, []string{"create a fs-0", "create b fs-1"}, "", 1},
-		"a data server has not told anything yet":    {spread, func(o *observed) { o.dataServers[1].Status.Shares = nil }, []string{waits}, "fs-1 (was not asked to yet)", 1},
+		"a data server has not reported yet":         {spread, func(o *observed) { o.dataServers[1].Status.Shares = nil }, []string{waits}, "fs-1 (was not asked to yet)", 1},
 		"a data server has a directory of the share": {spread, func(o *observed) { o.holds("fs-1") }, []string{waits}, "fs-1 (", 1},
 		"it was looked at for this share": {
 			spread, func(o *observed) { o.holds("fs-1"); o.looked("fs-1", 1) }, []string{"create a fs-0", "create b fs-1"}, "", 1,

@@ -41,7 +41,7 @@ type account struct {
 	uid types.UID
 	// granted is what it was given last, nil if its status says so.
 	granted *limits.Usage
-	// wants is what its specification of a generation asks for, nil if nobody asked yet.
+	// wants is what its specification of a generation asks for, nil if it was not computed yet.
 	wants      *limits.Usage
 	generation int64
 }

@@ -184,7 +184,7 @@ func TestATenantIsBoundedAndOthersAreNot(t *testing.T) {
 	}
 }
 
-// A share that its FileServer never allowed keeps nobody out.
+// A share that its FileServer never allowed takes no room from others.
 func TestAShareThatIsNotAllowedTakesNoRoom(t *testing.T) {
 	var c crowd
 	c.limits.Total.Shares = 1

@@ -29,7 +29,7 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// refused: the share names a FileServer of another Kubernetes namespace, which does not allow it or does not exist.
 	refused bool
-	// unwatched: the operator was not told to look after the FileServer's Kubernetes namespace, so nothing is known of it.
+	// unwatched: the operator does not watch the FileServer's Kubernetes namespace, so nothing is known of it.
 	unwatched bool
 	// attachment is that of a share of another namespace than its FileServer's, nil if there is none.
 	attachment *internalv1.ShareAttachment
@@ -210,7 +210,7 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 
 func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 	if naming.IsProvisioned(o.share) {
-		return nil // A volume or a claim that may have its name is none of the share's.
+		return nil // A volume or a claim of that name does not belong to the share.
 	}
 	volume := &corev1.PersistentVolume{}
 	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)

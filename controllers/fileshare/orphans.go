@@ -16,8 +16,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// dropOrphans deletes what a share that is gone has left: what it had with a FileServer of another namespace, where no owner reference reaches, when
-// somebody took its finalizer away; and the record of a client's mkdir that came after the share's last look for such. Its data stays.
+// dropOrphans deletes what a share that is gone has left: what it had with a FileServer of another namespace, where no owner reference reaches, if
+// its finalizer was removed by hand; and the record of a client's mkdir that came after the share's last look for such. Its data stays.
 func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) error {
 	unmade, err := r.unmadeDirectories(ctx, share)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 		}
 	}
 	for _, directory := range unmade {
-		// Not if somebody has changed it since: it may have a share again.
+		// Not if it has changed since: it may have a share again.
 		as := client.Preconditions{UID: &directory.UID, ResourceVersion: &directory.ResourceVersion}
 		if err := r.Client.Delete(ctx, directory, as); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting ShareDirectory %s: %w", directory.Name, err)
@@ -74,7 +74,7 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	return nil
 }
 
-// unmadeDirectories are the ShareDirectories of a share of which no data server has said that the directory is made. Should there be one on a
+// unmadeDirectories are the ShareDirectories of a share whose directory no data server has reported as made. Should there be one on a
 // volume all the same, the next share of the name finds it there.
 func (r *Reconciler) unmadeDirectories(ctx context.Context, share types.NamespacedName) (unmade []*internalv1.ShareDirectory, err error) {
 	for key, namespace := range map[string]string{share.Name: share.Namespace, naming.ShareKey("", share.Namespace, share.Name): ""} {

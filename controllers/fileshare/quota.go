@@ -37,7 +37,7 @@ type quotaState struct {
 	fault string
 }
 
-// quotaPlan is what is to happen to a share's quota, and what is said of it.
+// quotaPlan is what is to happen to a share's quota, and what the status has about it.
 type quotaPlan struct {
 	// ask is what the storage is to be asked for; 0 is no quota. What is refused is not asked for, so that nothing changes until it is mended.
 	ask int64
@@ -62,7 +62,7 @@ func quotaOf(o *observed) quotaState {
 	return q
 }
 
-// unknownQuota is said of a share that nothing may be made for: nothing changes.
+// unknownQuota is for a share that nothing may be made for: nothing changes.
 func unknownQuota(o *observed) quotaPlan {
 	plan := quotaPlan{status: o.share.Status.Quota}
 	if o.share.Spec.Quota.Size != nil {
@@ -166,7 +166,7 @@ func inSteps(used, size int64) int64 {
 	return used / step * step
 }
 
-// setQuota writes what is said of the quota. The condition is there only while there is something to say.
+// setQuota writes the status of the quota. The condition exists only while there is a quota.
 func setQuota(status *v1alpha1.FileShareStatus, plan quotaPlan) {
 	status.Quota = plan.status
 	if plan.condition == nil {
@@ -174,7 +174,7 @@ func setQuota(status *v1alpha1.FileShareStatus, plan quotaPlan) {
 	}
 }
 
-// withQuota adds what is said of the quota to other conditions.
+// withQuota adds the condition of the quota to others.
 func withQuota(found []metav1.Condition, plan quotaPlan) []metav1.Condition {
 	if plan.condition != nil {
 		found = append(found, *plan.condition)

@@ -110,7 +110,7 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 		again = time.Millisecond
 	}
 	if _, taken := apply.IsNameTaken(out.claim); taken {
-		// Nobody tells when the name is free: the object in the way is not ours to watch.
+		// No event tells when the name is free: the operator does not watch the object that has it.
 		again = requeue.Soonest(again, retryTaken)
 	}
 	if err := errors.Join(out.attachment, out.storage, out.directories, out.exports, untaken(out.claim)); err != nil {

@@ -43,11 +43,10 @@ func retained(directory *internalv1.ShareDirectory, namespaceUID string) (direct
 	return directoryChange{directory, after}, true
 }
 
-// useAgain takes a retained ShareDirectory back into use. It is Missing until a namespace
-// server has found the directory: what is not there is not made, or it would be empty in place of the data. One that was being removed or renamed still is: made
-// anew, a directory would be there under both its names, or again. If its data server
-// is no more, because a FileServer of the same name was made with fewer, it waits for that one until its data is given up (ignoreDataOn): a
-// directory that was placed elsewhere would be empty.
+// useAgain takes a retained ShareDirectory back into use. It is Missing until a namespace server has found the directory: a missing one is not made, because it
+// would be empty in place of the data. One that was being removed or renamed still is: made again, the directory would exist under both its names, or once
+// more. If its data server does not exist, because a FileServer of the same name was made with fewer, it waits for that one until its data is given up
+// (ignoreDataOn): a directory that was placed elsewhere would be empty.
 func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
 		return

@@ -113,7 +113,7 @@ func findSourceFault(o *observed) *finding {
 	return findMismatch(o, say)
 }
 
-// findMismatch tells what of the share does not fit what the snapshot has in it. Of a share that is gone nobody knows any more how it was laid out.
+// findMismatch tells what of the share does not fit what the snapshot has in it. How a share was laid out is not known once it is gone.
 func findMismatch(o *observed, say func(reason, format string, arguments ...any) *finding) *finding {
 	spec, snapshot := &o.share.Spec, o.source.snapshot
 	if of := o.source.of; of != nil && (of.Spec.Layout != spec.Layout || of.Spec.Depth != spec.Depth) {
@@ -128,7 +128,7 @@ func findMismatch(o *observed, say func(reason, format string, arguments ...any)
 	return nil
 }
 
-// sourceOf is what the steward is asked to copy; nothing of a share that was copied, also if its ShareStorage is made anew.
+// sourceOf is what the steward is asked to copy; nothing of a share that was copied, also if its ShareStorage is made again.
 func sourceOf(o *observed) internalv1.StorageSource {
 	switch {
 	case isLive(o.storage):
@@ -139,7 +139,7 @@ func sourceOf(o *observed) internalv1.StorageSource {
 	return internalv1.StorageSource{FileShareRef: o.source.stored.Spec.FileShareRef, SnapshotName: o.source.stored.Spec.SnapshotName}
 }
 
-// planClone is what is said of the copy: Cloned, nil for a share without a source.
+// planClone is the condition Cloned, nil for a share without a source.
 func planClone(o *observed, blocked bool) *metav1.Condition {
 	const kind = v1alpha1.FileShareCloned
 	if !isFromSnapshot(o) {
@@ -158,18 +158,18 @@ func planClone(o *observed, blocked bool) *metav1.Condition {
 	case !isLive(o.storage):
 		return ptr.To(conditions.False(kind, v1alpha1.ReasonCloning, fmt.Sprintf("the steward of FileServer %s is asked to have snapshot %s copied", o.fileServer.Name, name)))
 	}
-	said := meta.FindStatusCondition(o.storage.Status.Conditions, v1alpha1.ConditionReady)
-	if said == nil {
+	reported := meta.FindStatusCondition(o.storage.Status.Conditions, v1alpha1.ConditionReady)
+	if reported == nil {
 		return ptr.To(conditions.False(kind, v1alpha1.ReasonCloning, fmt.Sprintf("the steward of FileServer %s has not had snapshot %s copied yet", o.fileServer.Name, name)))
 	}
-	switch said.Reason {
+	switch reported.Reason {
 	case v1alpha1.ReasonCloning, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonCloneFailed:
-		return ptr.To(conditions.False(kind, said.Reason, said.Message))
+		return ptr.To(conditions.False(kind, reported.Reason, reported.Message))
 	}
-	return ptr.To(conditions.False(kind, v1alpha1.ReasonStorageUnusable, said.Message))
+	return ptr.To(conditions.False(kind, v1alpha1.ReasonStorageUnusable, reported.Message))
 }
 
-// withClone puts what is said of the copy before other conditions: they wait for it.
+// withClone puts the condition Cloned before others: they wait for it.
 func withClone(cloned *metav1.Condition, others []metav1.Condition) []metav1.Condition {
 	if cloned == nil {
 		return others

@@ -59,13 +59,13 @@ func TestASourceThatCantBeCopiedIsSaidAndNothingIsMade(t *testing.T) {
 		"on volumes": {change: func(o *observed) { o.fileServer = builders.FileServer("ns", "fs").Build() }, reason: v1alpha1.ReasonCloneRefused, says: []string{
 			"spec.source: no share of FileServer fs can be made from a snapshot; delete this share and make it without spec.source. FileServer fs has its shares on volumes",
 		}},
-		"in Ceph that somebody else provisions": {change: func(o *observed) { o.fileServer = builders.FileServer("ns", "fs").Ceph().Build() }, reason: v1alpha1.ReasonCloneRefused, says: []string{"sharesSecretRef"}},
-		"of another FileServer":                 {change: func(o *observed) { o.source.stored.Spec.FileServerRef.Name = "archive" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"on FileServer archive of namespace ns", "that fileServerRef"}},
-		"of one of another namespace":           {change: func(o *observed) { o.source.stored.Namespace = "storage" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"of namespace storage"}},
-		"of an earlier FileServer of the name":  {change: func(o *observed) { o.source.stored.Spec.FileServerUID = "other" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"an earlier FileServer fs"}},
-		"another depth":                         {edit: func(b *builders.FileShareBuilder) { b.Depth(2) }, reason: v1alpha1.ReasonCloneRefused, says: []string{"of FileShare data, with layout Distributed and depth 1", "the same spec.layout and spec.depth"}},
-		"another layout":                        {edit: func(b *builders.FileShareBuilder) { b.Single() }, reason: v1alpha1.ReasonCloneRefused, says: []string{"layout Distributed"}},
-		"a quota that is too small":             {edit: func(b *builders.FileShareBuilder) { b.Quota("4Gi") }, reason: v1alpha1.ReasonQuotaBelowUse, says: []string{"spec.quota.size is 4Gi and FileShareSnapshot now has 5Gi in it", "to 5Gi or more"}},
+		"in Ceph whose directories exist already": {change: func(o *observed) { o.fileServer = builders.FileServer("ns", "fs").Ceph().Build() }, reason: v1alpha1.ReasonCloneRefused, says: []string{"sharesSecretRef"}},
+		"of another FileServer":                   {change: func(o *observed) { o.source.stored.Spec.FileServerRef.Name = "archive" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"on FileServer archive of namespace ns", "that fileServerRef"}},
+		"of one of another namespace":             {change: func(o *observed) { o.source.stored.Namespace = "storage" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"of namespace storage"}},
+		"of an earlier FileServer of the name":    {change: func(o *observed) { o.source.stored.Spec.FileServerUID = "other" }, reason: v1alpha1.ReasonCloneRefused, says: []string{"an earlier FileServer fs"}},
+		"another depth":                           {edit: func(b *builders.FileShareBuilder) { b.Depth(2) }, reason: v1alpha1.ReasonCloneRefused, says: []string{"of FileShare data, with layout Distributed and depth 1", "the same spec.layout and spec.depth"}},
+		"another layout":                          {edit: func(b *builders.FileShareBuilder) { b.Single() }, reason: v1alpha1.ReasonCloneRefused, says: []string{"layout Distributed"}},
+		"a quota that is too small":               {edit: func(b *builders.FileShareBuilder) { b.Quota("4Gi") }, reason: v1alpha1.ReasonQuotaBelowUse, says: []string{"spec.quota.size is 4Gi and FileShareSnapshot now has 5Gi in it", "to 5Gi or more"}},
 		"an earlier share's place": {
 			change: func(o *observed) { o.storage = desired.ShareStorage(o.share, 0, internalv1.StorageSource{}) },
 			reason: v1alpha1.ReasonCloneRefused, says: []string{"ShareStorage restored.fs", "with another name"},
@@ -125,10 +125,10 @@ func TestACopyIsToldUntilItIsWhole(t *testing.T) {
 		status                metav1.ConditionStatus
 		want, says            string
 	}{
-		"nothing was said": {"", "", "", metav1.ConditionFalse, v1alpha1.ReasonCloning, "has not had snapshot now copied yet"},
+		"no report":        {"", "", "", metav1.ConditionFalse, v1alpha1.ReasonCloning, "has not had snapshot now copied yet"},
 		"Ceph copies":      {"", v1alpha1.ReasonCloning, "Ceph copies snapshot now", metav1.ConditionFalse, v1alpha1.ReasonCloning, "Ceph copies snapshot now"},
 		"Ceph failed":      {"", v1alpha1.ReasonCloneFailed, "No space left", metav1.ConditionFalse, v1alpha1.ReasonCloneFailed, "No space left"},
-		"somebody's data":  {"", v1alpha1.ReasonCloneRefused, "is there already", metav1.ConditionFalse, v1alpha1.ReasonCloneRefused, "is there already"},
+		"other data there": {"", v1alpha1.ReasonCloneRefused, "is there already", metav1.ConditionFalse, v1alpha1.ReasonCloneRefused, "is there already"},
 		"Ceph is away":     {"", internalv1.ReasonCephUnusable, "no monitor answers", metav1.ConditionFalse, v1alpha1.ReasonStorageUnusable, "no monitor answers"},
 		"it is whole":      {"/volumes/g/s/1", v1alpha1.ReasonProgressing, "", metav1.ConditionTrue, v1alpha1.ReasonReady, "the share began with what snapshot now of share data had in it"},
 	} {
@@ -155,10 +155,10 @@ func TestASourceDoesNotCountAfterwards(t *testing.T) {
 	o := restored(nil)
 	o.asked("/volumes/g/s/1", "", "")
 	o.share.Status = statusOf(o, decide(o), outcome{})
-	told := *meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileShareCloned)
+	before := *meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileShareCloned)
 	o.storage, o.source = nil, sourceState{}
 	d := decide(o)
-	if d.blocked != nil || d.storage.create == nil || d.storage.create.Spec.Source != (internalv1.StorageSource{}) || d.cloned == nil || *d.cloned != told {
+	if d.blocked != nil || d.storage.create == nil || d.storage.create.Spec.Source != (internalv1.StorageSource{}) || d.cloned == nil || *d.cloned != before {
 		t.Errorf("%+v, %+v, %+v", d.blocked, d.storage.create, d.cloned)
 	}
 	// Also one that an earlier share of the name left, and that is on its way out.

@@ -27,7 +27,7 @@ const maxNamed = 5
 // stuck. It is also when the namespace servers' keeper steps in.
 const inFlight = 15 * time.Second
 
-// A data server may be not Ready by its own word for fleet.RestartAllowance before its shares are called so: a restart
+// A data server may report itself not Ready for fleet.RestartAllowance before its shares are not Ready: a restart
 // of a server with 4,096 shares would be 8,192 status writes and as many events of what the FileServer's status tells at once. That
 // it does not answer, which namespace servers notice, counts at once.
 

@@ -56,8 +56,8 @@ func planStorage(o *observed, quotaBytes int64) storagePlan {
 	return storagePlan{before: present, after: after}
 }
 
-// planStorageEnd ends the place of a share that is served no longer, once no data server that is there exports it. What becomes of the data
-// is said only now: a ShareStorage that is deleted by accident keeps it.
+// planStorageEnd ends the place of a share that is served no longer, once no data server that is there exports it. The data
+// policy is set only now: a ShareStorage that is deleted by accident keeps its data.
 func planStorageEnd(o *observed, data internalv1.DataPolicy) storagePlan {
 	var plan storagePlan
 	if o.storage == nil || len(o.exports) > len(awayServers(o)) {
@@ -94,7 +94,7 @@ func (r *Reconciler) changeStorage(ctx context.Context, plan storagePlan) error 
 }
 
 // endStorage ends the place of a share that is being deleted, and tells what the share has to wait for; "" if for nothing. Data that is
-// retained needs nobody: the steward ends the share's account when it can.
+// retained does not wait: the steward ends the share's account when it can.
 func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting string, err error) {
 	if !hasSteward(o) {
 		return "", nil
@@ -152,13 +152,13 @@ func (r *Reconciler) finishStorages(ctx context.Context, share types.NamespacedN
 }
 
 // isStorageFinished: the steward has done its part, or there is none any more: in a Kubernetes namespace that is being deleted, and with a
-// FileServer that somebody forced away.
+// FileServer whose finalizer was removed by hand.
 func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.ShareStorage) (bool, error) {
 	switch {
 	case storage.DeletionTimestamp == nil:
 		return false, nil
 	case conditions.IsTrue(storage.Status.Conditions, internalv1.StorageRemoved):
-		// A share that is deleted with its data may have said so after its account had ended.
+		// The data policy may have been set after the account had ended.
 		return storage.Status.ObservedGeneration != nil && *storage.Status.ObservedGeneration == storage.Generation, nil
 	}
 	key := types.NamespacedName{Namespace: storage.Namespace, Name: storage.Spec.FileServerRef.Name}
@@ -170,7 +170,7 @@ func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.
 	return err == nil && !exists, err
 }
 
-// whyNoStorage is why a share has no place to be exported from yet, and whether somebody has to do something; "" if it has one, or needs none.
+// whyNoStorage is why a share has no place to be exported from yet, and the reason for the condition; "" if it has one, or needs none.
 func whyNoStorage(o *observed) (why, reason string) {
 	switch {
 	case !hasSteward(o):
@@ -179,21 +179,21 @@ func whyNoStorage(o *observed) (why, reason string) {
 		return "the steward has not been asked for the share's place yet", v1alpha1.ReasonStoragePending
 	case o.storage.DeletionTimestamp != nil:
 		why = "the steward has to end the place of an earlier share of this name first"
-		if said := conditions.Message(o.storage.Status.Conditions, internalv1.StorageRemoved); said != "" {
-			why += ": " + said
+		if message := conditions.Message(o.storage.Status.Conditions, internalv1.StorageRemoved); message != "" {
+			why += ": " + message
 		}
 		return why, v1alpha1.ReasonStoragePending
 	case conditions.IsTrue(o.storage.Status.Conditions, v1alpha1.ConditionReady):
 		return "", ""
 	}
-	said := conditions.Message(o.storage.Status.Conditions, v1alpha1.ConditionReady)
+	message := conditions.Message(o.storage.Status.Conditions, v1alpha1.ConditionReady)
 	switch conditions.Reason(o.storage.Status.Conditions, v1alpha1.ConditionReady) {
 	case "":
 		return "the steward has not made the share's place yet", v1alpha1.ReasonStoragePending
 	case v1alpha1.ReasonProgressing:
-		return said, v1alpha1.ReasonStoragePending
+		return message, v1alpha1.ReasonStoragePending
 	case v1alpha1.ReasonCloning, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonCloneFailed:
 		return "waiting for the copy of the share's source (condition " + v1alpha1.FileShareCloned + ")", v1alpha1.ReasonStoragePending
 	}
-	return said, v1alpha1.ReasonStorageUnusable
+	return message, v1alpha1.ReasonStorageUnusable
 }

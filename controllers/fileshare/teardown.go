@@ -87,7 +87,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 // dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
 func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
 	if o.unwatched {
-		return 0, nil // Nobody may look there, and what is there is not this operator's to delete.
+		return 0, nil // The operator may not look there, and what is there is not its own to delete.
 	}
 	doomed, left := desired.SelectShare(o.share), len(o.directories)
 	if retains(o) {
@@ -128,7 +128,7 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 	return left, nil
 }
 
-// retains: the share's data stays on volumes that somebody may want it from again.
+// retains: the share's data stays on volumes, where a share of the name may find it again.
 func retains(o *observed) bool {
 	return o.fileServer != nil && !removesData(o)
 }
@@ -194,7 +194,7 @@ func (r *Reconciler) reportDeletion(ctx context.Context, o *observed, reason, wa
 
 // deleteVolume deletes the ready-made volume and claim if they are the share's. Kubernetes keeps a claim until
 // no pod uses it, and the volume until the claim is gone. It tells whether a volume is left that the cache does not show yet:
-// one without its share would stay for ever.
+// one without its share would never be deleted.
 func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error) {
 	if _, err := r.Applier.Prune(ctx, o.share, nil,
 		[]client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}},

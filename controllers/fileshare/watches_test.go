@@ -35,7 +35,7 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 		"the storage is degraded": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStorageDegraded}}
 		}, false},
-		"the front door opens": {func(f *v1alpha1.FileServer) {
+		"namespace servers answer": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue}}
 		}, true},
 	} {

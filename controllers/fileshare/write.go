@@ -65,7 +65,7 @@ func (r *Reconciler) createDirectories(ctx context.Context, directories []*inter
 	return int(made.Load()), err
 }
 
-// changeDirectories patches ShareDirectories, each only if nobody changed it since it was read: their state is the namespace servers' to write as well.
+// changeDirectories patches ShareDirectories, each only as it was read: namespace servers write their state, too.
 func (r *Reconciler) changeDirectories(ctx context.Context, changes []directoryChange) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -31,7 +31,7 @@ func decide(o *observed) decision {
 	case o.stored != nil && o.stored.DeletionTimestamp == nil:
 		return decision{ready: repeat(o.stored)}
 	case o.stored != nil || snapshot.Status.ReadyTime != nil:
-		return say(v1alpha1.ReasonSnapshotLost, "the snapshot was made, and its ShareSnapshot, by which the storage has it, was deleted by somebody; nothing is made in its place, because it "+
+		return say(v1alpha1.ReasonSnapshotLost, "the snapshot was made, and its ShareSnapshot, by which the storage has it, was deleted; nothing is made in its place, because it "+
 			"would not be of that moment: delete this object, and make one of another name for a new snapshot")
 	case share == nil:
 		return say(v1alpha1.ReasonFileShareNotFound, "spec.fileShareRef: there is no FileShare %q in namespace %q; create it, or delete this snapshot and make one that names another",
@@ -52,17 +52,17 @@ func decide(o *observed) decision {
 	return d
 }
 
-// repeat says what is said of what stands for the snapshot.
+// repeat is the condition of the ShareSnapshot, for the FileShareSnapshot.
 func repeat(stored *internalv1.ShareSnapshot) metav1.Condition {
-	said := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
+	reported := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
-	case said == nil:
+	case reported == nil:
 		return conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonProgressing,
 			fmt.Sprintf("the steward of FileServer %s has not made the snapshot yet", stored.Spec.FileServerRef.Name))
-	case said.Status == metav1.ConditionTrue:
+	case reported.Status == metav1.ConditionTrue:
 		return conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, fmt.Sprintf("below each directory of the share as %s", stored.Status.Path))
 	}
-	return conditions.False(v1alpha1.ConditionReady, said.Reason, said.Message)
+	return conditions.False(v1alpha1.ConditionReady, reported.Reason, reported.Message)
 }
 
 func whyNot(share *v1alpha1.FileShare) string {

@@ -42,15 +42,15 @@ func TestDecide(t *testing.T) {
 		reason, words string
 	}{
 		"on volumes": {func(*observed) {}, v1alpha1.ReasonSnapshotsUnsupported, "spec.storage.volumes"},
-		"in a Ceph that somebody else provisions": {
+		"in a Ceph whose directories exist already": {
 			func(o *observed) { o.fileServer = builders.FileServer("ml", "training").Ceph().Build() },
 			v1alpha1.ReasonSnapshotsUnsupported, "ceph fs subvolume snapshot create fs1 SUBVOLUME NAME",
 		},
 		"of no share":            {func(o *observed) { o.share, o.fileServer = nil, nil }, v1alpha1.ReasonFileShareNotFound, `"data"`},
 		"of a share without one": {func(o *observed) { o.fileServer = nil }, v1alpha1.ReasonWaitingForShare, "nothing is known of it yet"},
 		"of a share that goes":   {func(o *observed) { o.share.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, v1alpha1.ReasonWaitingForShare, "being deleted"},
-		"of one that needs somebody": {func(o *observed) {
-			// What its FileServer is like is not told to those whom it does not allow.
+		"of one that is stalled": {func(o *observed) {
+			// A namespace that is not allowed learns nothing of the FileServer.
 			conditions.SetSummary(&o.share.Status.Conditions, 1, noon, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonNamespaceNotAllowed, "ask"))
 		}, v1alpha1.ReasonWaitingForShare, "not ready: ask"},
 		"not begun": {func(o *observed) { o.stored = stored() }, v1alpha1.ReasonProgressing, "the steward of FileServer training"},

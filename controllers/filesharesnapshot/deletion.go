@@ -20,7 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/lookup"
 )
 
-// retryRemoval is when to look whether the FileServer is gone, of which nobody tells.
+// retryRemoval is when to look whether the FileServer is gone: no event tells it.
 const retryRemoval = 30 * time.Second
 
 // remove has the snapshot removed from the storage, and lets the object go then.
@@ -72,7 +72,7 @@ func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) e
 	return nil
 }
 
-// abandon lets go of what nobody can remove any more: the FileServer is gone and its steward with it, and what was in the storage stays there.
+// abandon lets go of what can't be removed any more: the FileServer is gone and its steward with it, and what was in the storage stays there.
 func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, stored *internalv1.ShareSnapshot) (bool, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}
 	fileServer := &v1alpha1.FileServer{}
@@ -82,7 +82,7 @@ func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSn
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, stored.DeepCopy(), v1alpha1.StoredSnapshotFinalizer)
 	if removed {
 		r.Events.Eventf(snapshot, nil, corev1.EventTypeWarning, v1alpha1.ReasonDeleting, "Delete",
-			"FileServer %s is gone, so nobody removes snapshot %s from the storage: it stays there until whoever runs the storage removes it", stored.Spec.FileServerRef.Name, snapshot.Name)
+			"FileServer %s is gone, so snapshot %s stays in the storage until its administrator removes it", stored.Spec.FileServerRef.Name, snapshot.Name)
 	}
 	return removed, err
 }
@@ -90,9 +90,9 @@ func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSn
 // waiting is what a deletion waits for.
 func waiting(stored *internalv1.ShareSnapshot) string {
 	text := fmt.Sprintf("the steward of FileServer %s removes the snapshot from the storage", stored.Spec.FileServerRef.Name)
-	said := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
-	if said != nil && said.Status == metav1.ConditionFalse {
-		text += ": " + said.Message
+	reported := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
+	if reported != nil && reported.Status == metav1.ConditionFalse {
+		text += ": " + reported.Message
 	}
 	return text
 }

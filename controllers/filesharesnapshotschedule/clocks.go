@@ -111,7 +111,7 @@ func compareClocks(o *observed) metav1.Condition {
 }
 
 // storageAhead is how far the storage's clock was ahead when it made the schedule's newest snapshot: that one is of later than now, or of before it was
-// asked for. Objects that come from a backup are younger than their snapshots, and nobody's fault.
+// asked for. Objects that come from a backup are younger than their snapshots; that is no fault.
 func storageAhead(o *observed) (name string, ahead time.Duration) {
 	var newest *v1alpha1.FileShareSnapshot
 	for _, snapshot := range o.snapshots {

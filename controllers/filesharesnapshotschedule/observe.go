@@ -27,7 +27,7 @@ type observed struct {
 	schedule *v1alpha1.FileShareSnapshotSchedule
 	// share is nil if it is not there.
 	share *v1alpha1.FileShare
-	// refusal is why the share can have no snapshots, "" if it can or nobody knows.
+	// refusal is why the share can have no snapshots, "" if it can or that is not known.
 	refusal string
 	// snapshots are those that the schedule made and that are not being deleted.
 	snapshots []*v1alpha1.FileShareSnapshot

@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// make makes a snapshot. Its name says for when it is, so one that exists is the one of an earlier pass that could not say so, or somebody else's:
+// make makes a snapshot. Its name says for when it is, so one that exists is the one of an earlier pass that could not say so, or was made by a user:
 // then this one is left out.
 func (r *Reconciler) make(ctx context.Context, o *observed, snapshot *v1alpha1.FileShareSnapshot) error {
 	if snapshot == nil {

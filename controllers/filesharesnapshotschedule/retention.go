@@ -25,7 +25,7 @@ type made struct {
 	ready bool
 }
 
-// keep is what stays: the newest so many, and what is not older than that. 0 keeps nothing.
+// keep is what stays: a number of the newest, and what is not older than an age. 0 keeps nothing.
 type keep struct {
 	last int
 	age  time.Duration

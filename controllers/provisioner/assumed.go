@@ -7,7 +7,7 @@ import (
 )
 
 // assumed are directories that were placed and that the cache does not show yet: claims that are made at once would all go to one
-// data server otherwise, which has the fewest directories as long as nobody sees the new ones.
+// data server otherwise, which has the fewest directories as long as the cache lacks the new ones.
 type assumed struct {
 	sync.Mutex
 	byName map[string]*internalv1.ShareDirectory

@@ -23,7 +23,7 @@ import (
 // observed is everything there is of one claim. Objects are shared with caches: nothing may change them.
 type observed struct {
 	now time.Time
-	// claim is nil if there is none of that UID.
+	// claim is nil if there is no claim with that UID.
 	claim *corev1.PersistentVolumeClaim
 	// class is the claim's, nil if it does not exist.
 	class *storagev1.StorageClass
@@ -42,7 +42,7 @@ type observed struct {
 	leftOver *internalv1.ShareDirectory
 	// fileServer is the one that the class names, nil if it does not exist or is not looked after.
 	fileServer *v1alpha1.FileServer
-	// unwatched: the operator was not told to look after the Kubernetes namespace of the FileServer and the share.
+	// unwatched: the operator does not watch the Kubernetes namespace of the FileServer and the share.
 	unwatched bool
 	// namespaceLabels are those of the claim's Kubernetes namespace.
 	namespaceLabels map[string]string
@@ -54,7 +54,7 @@ type decision struct {
 	createVolume *corev1.PersistentVolume
 	// createDirectories are a directory and those above it that are not there yet, in order.
 	createDirectories []*internalv1.ShareDirectory
-	// removeDirectory: nobody has a use for the directory any more; it is removed if it is empty.
+	// removeDirectory: the directory has no claim any more; it is removed if it is empty.
 	removeDirectory bool
 	// quota is the size that the share is to be kept to, before volume and claim show it.
 	quota *resource.Quantity
@@ -62,7 +62,7 @@ type decision struct {
 	grow *resource.Quantity
 	// policy is what the share is to say of its data from now on, "" if it does already.
 	policy v1alpha1.ReclaimPolicy
-	// deleteShare: nobody has a use for it any more.
+	// deleteShare: the share has no claim any more.
 	deleteShare bool
 	// dropVolume: the volume has done its part.
 	dropVolume bool
@@ -115,10 +115,10 @@ func decideNew(o *observed) decision {
 	}
 	enforced, _ := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
 	if p.sizeEnforced && !enforced {
-		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s keeps nobody to a size; use a class with size: BestEffort", o.class.Name, p.fileServer)}
+		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s does not enforce sizes; use a class with size: BestEffort", o.class.Name, p.fileServer)}
 	}
 	if o.share == nil && !backend.Of(o.fileServer).MakesShares(o.fileServer) {
-		return decision{refusal: fmt.Sprintf("the storage of FileServer %s has no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); "+
+		return decision{refusal: fmt.Sprintf("the storage of FileServer %s has no place for a new share until its administrator makes one (storage.ceph.external.sharesSecretRef); "+
 			"use a StorageClass with parameter fileShare, whose claims are directories of a share that there is", p.fileServer)}
 	}
 	if o.share == nil {
@@ -139,9 +139,9 @@ func decideNew(o *observed) decision {
 func decideShared(o *observed, p parameters, enforced bool) decision {
 	switch ref := o.share.Spec.ClaimRef; {
 	case ref.Namespace != o.claim.Namespace || ref.Name != o.claim.Name:
-		return decision{refusal: fmt.Sprintf("a FileShare %s that is none of this claim's is in the way, in namespace %s; whoever made it deletes it", o.share.Name, o.share.Namespace)}
+		return decision{refusal: fmt.Sprintf("FileShare %s in namespace %s has the name that this claim needs and does not belong to it; ask its owner to delete it", o.share.Name, o.share.Namespace)}
 	case o.share.DeletionTimestamp != nil:
-		return decision{} // Somebody deleted it; it is made again when it is gone.
+		return decision{} // A user deleted it; it is made again when it is gone.
 	case conditions.IsStalled(o.share.Status.Conditions):
 		return decision{refusal: describeStalled(o)}
 	case !conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady), o.share.Status.Mount.Address == "",
@@ -215,14 +215,14 @@ func decideBound(o *observed) decision {
 	return decideGrowth(o)
 }
 
-// decideGrowth has a bound volume show what its claim asks for. Kubernetes has nobody else who would: its own controller grows no in-tree NFS
+// decideGrowth has a bound volume show what its claim asks for. Kubernetes has no other controller for that: its own grows no in-tree NFS
 // volume. A share with a quota has that raised first, and what is shown follows the storage.
 func decideGrowth(o *observed) decision {
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
 	}
-	wanted, shown, told := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
-	if wanted.Cmp(shown) <= 0 && wanted.Cmp(told) <= 0 {
+	wanted, shown, claimed := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
+	if wanted.Cmp(shown) <= 0 && wanted.Cmp(claimed) <= 0 {
 		return decision{}
 	}
 	if isDirectory(o.volume) || !isEnforced(o.volume) {
@@ -244,7 +244,7 @@ func decideGrowth(o *observed) decision {
 	return decision{grow: &wanted, success: fmt.Sprintf(`the share has a quota of %s now, which claim and volume show`, wanted.String())}
 }
 
-// decideLost makes a share again that somebody deleted below a volume that is in use: its data was kept, and is found by its name.
+// decideLost makes a share again that was deleted below a volume in use: its data was kept, and is found by its name.
 func decideLost(o *observed) decision {
 	namespace, name, _ := shareOf(o.volume)
 	if o.class != nil && o.volume.Spec.NFS != nil {
@@ -269,7 +269,7 @@ func decideEnd(o *observed) decision {
 	switch {
 	case o.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		if o.share != nil && o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
-			return decision{policy: v1alpha1.ReclaimRetain} // Somebody changed his mind in time.
+			return decision{policy: v1alpha1.ReclaimRetain} // The volume's policy was changed back in time.
 		}
 		// It waits for people, as Kubernetes has it. One that they delete leaves them the share, which says Retain.
 		return decision{dropVolume: o.volume.DeletionTimestamp != nil}
@@ -294,7 +294,7 @@ func decideOrphan(o *observed) decision {
 	return decision{deleteShare: true}
 }
 
-// isMade: the share is one that this controller made, and not one that somebody gave a claimRef.
+// isMade: the share is one that this controller made, and not one to which a user gave a claimRef.
 func isMade(share *v1alpha1.FileShare) bool {
 	return naming.IsProvisioned(share) && share.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
 }

@@ -134,10 +134,10 @@ func TestDecide(t *testing.T) {
 			o.share, o.class.Parameters["path"], o.claim.Namespace = nil, "/{namespace}-{claim}", long64[:63]
 		}), "refuse"},
 		"a share that is not ready":                   {unbound(func(o *observed) { o.share.Status.Conditions[0].Status = metav1.ConditionUnknown }), "wait"},
-		"a share that needs somebody":                 {unbound(func(o *observed) { o.share.Status.Conditions[0].Type = v1alpha1.ConditionStalled }), "refuse"},
+		"a share that is stalled":                     {unbound(func(o *observed) { o.share.Status.Conditions[0].Type = v1alpha1.ConditionStalled }), "refuse"},
 		"a share of another claim":                    {unbound(func(o *observed) { o.share.Spec.ClaimRef.Name = "other" }), "refuse"},
-		"a share that somebody deleted":               {unbound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
-		"a share whose front door is shut":            {unbound(func(o *observed) { o.fileServer.Status.Conditions = nil }), "wait"},
+		"a share that is being deleted":               {unbound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"a share without namespace servers":           {unbound(func(o *observed) { o.fileServer.Status.Conditions = nil }), "wait"},
 		"a share that may get data now":               {unbound(func(o *observed) { o.share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete }), "policy Retain"},
 		"a share that is ready":                       {unbound(as), "volume"},
 		"a claim that went before":                    {unbound(func(o *observed) { o.claim, o.share.Spec.ReclaimPolicy = nil, v1alpha1.ReclaimDelete }), "delete share"},
@@ -152,7 +152,7 @@ func TestDecide(t *testing.T) {
 		"bound, and the share is gone": {bound(noShare), "share"},
 		"bound, and the share is gone, and the class":                          {bound(func(o *observed) { o.share, o.class = nil, nil }), "refuse"},
 		"bound, and the share is gone, and the class means another FileServer": {bound(func(o *observed) { o.share, o.class.Parameters["fileServerNamespace"] = nil, "other" }), "refuse"},
-		"bound, and somebody deletes the share":                                {bound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"bound, and the share is being deleted":                                {bound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
 		"a larger claim":                                                       {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
 		"a larger claim whose volume shows it": {bound(func(o *observed) {
 			o.claim.Spec.Resources.Requests, o.volume.Spec.Capacity = sized("20Gi"), sized("20Gi")
@@ -214,7 +214,7 @@ func sized(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 }
 
-// A refusal names the field and what would be good, and tells nobody what is in a namespace that is not his.
+// A refusal names the field and a good value, and nothing of a namespace that the claim's owner may not read.
 func TestRefusals(t *testing.T) {
 	for what, tc := range map[string]struct {
 		change   func(*observed)
@@ -230,7 +230,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a snapshot": {func(o *observed) { o.claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot"} }, "spec.dataSource is set", ""},
 		"a selector": {func(o *observed) { o.claim.Spec.Selector = &metav1.LabelSelector{} }, "spec.selector is set", ""},
-		"a size":     {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs keeps nobody to a size; use a class with size: BestEffort", ""},
+		"a size":     {func(o *observed) { o.class.Parameters["size"] = "Required" }, "parameter size: Required, and the storage of FileServer fs does not enforce sizes; use a class with size: BestEffort", ""},
 		"a size of a directory": {
 			func(o *observed) {
 				o.class.Parameters["size"], o.class.Parameters["fileShare"], o.class.ReclaimPolicy = "Required", "data", ptr.To(corev1.PersistentVolumeReclaimRetain)
@@ -239,7 +239,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a Ceph with given shares": {func(o *observed) {
 			o.share, o.fileServer.Spec.Storage.Ceph.External.Monitors = nil, []string{"10.0.0.1:3300"}
-		}, "no place for a new share until somebody makes it (storage.ceph.external.sharesSecretRef); use a StorageClass with parameter fileShare", ""},
+		}, "no place for a new share until its administrator makes one (storage.ceph.external.sharesSecretRef); use a StorageClass with parameter fileShare", ""},
 		"missing":                             {func(o *observed) { o.fileServer = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"not allowed":                         {func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"its own":                             {func(o *observed) { o.fileServer, o.claim.Namespace = nil, "storage" }, `there is no FileServer "fs" in namespace "storage", which StorageClass c names; create it`, ""},
@@ -269,7 +269,7 @@ func TestWhatAClaimGets(t *testing.T) {
 	})
 	d := decide(o)
 	if want := "/team-a/scratch-3f2a91bc of FileServer fs is the claim's; nothing keeps pods to 10Gi: they can fill what the FileServer's storage has"; d.success != want {
-		t.Errorf("told %q, want %q", d.success, want)
+		t.Errorf("got %q, want %q", d.success, want)
 	}
 	want := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -360,22 +360,22 @@ func TestClaimsOfOthersAreSlim(t *testing.T) {
 }
 
 func TestARefusalIsToldOnce(t *testing.T) {
-	var told told
+	var last notified
 	for i, tc := range []struct {
 		text string
 		want bool
 	}{{"a", true}, {"a", false}, {"b", true}, {"a", true}} {
-		if got := told.isNews("claim", tc.text); got != tc.want {
+		if got := last.isNews("claim", tc.text); got != tc.want {
 			t.Errorf("%d: %s is news: %v", i, tc.text, got)
 		}
 	}
-	told.forget("claim")
-	if !told.isNews("claim", "a") || !told.isNews("other", "a") {
-		t.Error("what was forgotten, and what another claim was told, is news")
+	last.forget("claim")
+	if !last.isNews("claim", "a") || !last.isNews("other", "a") {
+		t.Error("what was forgotten, and what another claim was notified of, is news")
 	}
 }
 
-// A share that somebody deleted below a volume in use comes back where its data is, with the path that is mounted.
+// A share that was deleted below a volume in use comes back where its data is, with the path that is mounted.
 func TestALostShareComesBack(t *testing.T) {
 	o := bound(func(o *observed) { o.share, o.class.Parameters["path"] = nil, "/other/{claim}" })
 	got := decide(o).createShare

@@ -28,7 +28,7 @@ func decideDirectory(o *observed, p parameters) decision {
 	case share.DeletionTimestamp != nil:
 		return decision{refusal: fmt.Sprintf("FileShare %s is being deleted; use a StorageClass with another", p.fileShare)}
 	case share.Spec.FileServerRef.Name != p.fileServer || share.Spec.FileServerRef.Namespace != "" && share.Spec.FileServerRef.Namespace != share.Namespace:
-		return decision{refusal: fmt.Sprintf("StorageClass %s: FileShare %s is none of FileServer %s of that namespace; whoever made the class names the two that belong together", o.class.Name, p.fileShare, p.fileServer)}
+		return decision{refusal: fmt.Sprintf("StorageClass %s: FileShare %s does not belong to FileServer %s of that namespace; ask the class's administrator to name two that belong together", o.class.Name, p.fileShare, p.fileServer)}
 	case share.Spec.Layout == v1alpha1.LayoutSingle:
 		return decision{refusal: fmt.Sprintf("StorageClass %s: FileShare %s has layout Single, and claims are directories of a Distributed one; use another, or leave parameter fileShare out", o.class.Name, p.fileShare)}
 	}
@@ -40,7 +40,7 @@ func decideDirectory(o *observed, p parameters) decision {
 	case directory == nil:
 		return makeDirectory(o, p, path)
 	case directory.Annotations[v1alpha1.ClaimAnnotation] != claimMark(o.claim):
-		return decision{refusal: fmt.Sprintf("the directory %s of FileShare %s is there already and none of this claim's; use a StorageClass with {id} in its path", path, p.fileShare)}
+		return decision{refusal: fmt.Sprintf("directory %s of FileShare %s exists already and does not belong to this claim; use a StorageClass with {id} in its path", path, p.fileShare)}
 	case directory.State() != internalv1.DirectoryReady, o.share.Status.Mount.Address == "",
 		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return decision{}

@@ -82,7 +82,7 @@ func TestAClaimBecomesADirectory(t *testing.T) {
 		t.Errorf("volume: %+v", volume)
 	}
 	if want := "/home/team-a/scratch-3f2a91bc of FileServer fs is the claim's; nothing keeps pods to 10Gi"; !strings.HasPrefix(d.success, want) {
-		t.Errorf("told %q", d.success)
+		t.Errorf("got %q", d.success)
 	}
 	if _, _, ours := shareOf(volume); ours || !isDirectory(volume) {
 		t.Error("a directory's volume is taken for a share's")
@@ -106,10 +106,10 @@ func TestDirectories(t *testing.T) {
 		"none that the share has not given up": {inShare(func(o *observed) { o.share.Spec.IgnoreDataOn = []string{"fs-0", "fs-1"} }), true, ""},
 		"no share":                             {inShare(func(o *observed) { o.share = nil }), false, `there is no FileShare "home" in namespace "storage"`},
 		"a share that goes":                    {inShare(func(o *observed) { now := metav1.Now(); o.share.DeletionTimestamp = &now }), false, "is being deleted"},
-		"another FileServer's":                 {inShare(func(o *observed) { o.share.Spec.FileServerRef.Name = "other" }), false, "FileShare home is none of FileServer fs"},
+		"another FileServer's":                 {inShare(func(o *observed) { o.share.Spec.FileServerRef.Name = "other" }), false, "FileShare home does not belong to FileServer fs"},
 		"a Single share":                       {inShare(func(o *observed) { o.share.Spec.Layout = v1alpha1.LayoutSingle }), false, "has layout Single"},
 		"another depth":                        {inShare(func(o *observed) { o.class.Parameters["path"] = "{claim}" }), false, "the share has depth 2, so give 2 names, not 1"},
-		"somebody's directory":                 {inShare(func(o *observed) { has(o, "team-a/scratch-3f2a91bc", "") }), false, "is there already and none of this claim's"},
+		"another's directory":                  {inShare(func(o *observed) { has(o, "team-a/scratch-3f2a91bc", "") }), false, "exists already and does not belong to this claim"},
 		"as many as it may have":               {inShare(func(o *observed) { o.share.Spec.MaxDirectories = 2 }), false, "as its spec.maxDirectories allows, 2"},
 		"not allowed":                          {inShare(func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }), false, "that allows claims of namespace"},
 	} {
@@ -147,7 +147,7 @@ func TestDirectoriesAreSpreadBeforeTheCacheShowsThem(t *testing.T) {
 	}
 }
 
-// What is left of a claim that went before it had a volume goes if it is empty. A directory with a volume is left alone for ever.
+// What is left of a claim that went before it had a volume goes if it is empty. A directory with a volume is never removed.
 func TestDirectoriesOfClaimsThatAreGone(t *testing.T) {
 	left := func(change func(*internalv1.ShareDirectory)) *observed {
 		directory := builders.ShareDirectory("storage", "fs", "home", "team-a/x", "fs-0")

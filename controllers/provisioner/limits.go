@@ -22,7 +22,7 @@ func findLimit(o *observed) string {
 	return ""
 }
 
-// findDirectoryLimit is the same for so many new directories of a share.
+// findDirectoryLimit is the same for a number of new directories of a share.
 func findDirectoryLimit(o *observed, more int) string {
 	var taken limits.Taken
 	taken.Add(o.share.Namespace, limits.Usage{Directories: len(o.allDirectories)})

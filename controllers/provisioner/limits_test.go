@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// A claim that the FileServer has no room for waits, and its owner hears which limit it is. No share is made for it.
+// A claim that the FileServer has no room for waits, and its events name the limit. No share is made for it.
 func TestAClaimWaitsWhereThereIsNoRoomForItsShare(t *testing.T) {
 	made := func(namespace string, n int) (shares []v1alpha1.FileShare) {
 		for range n {

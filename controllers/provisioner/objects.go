@@ -15,9 +15,9 @@ import (
 )
 
 // shareFor is the FileShare of a claim. It is beside its FileServer, not beside the claim: like a PersistentVolume it outlives the claim's
-// Kubernetes namespace if its reclaim policy says so, and who has rights in that can't take it from below a pod.
+// Kubernetes namespace if its reclaim policy says so, and users with rights there can't delete it while a pod uses it.
 //
-// Its own reclaim policy is Delete before it has a volume, for nobody has written to it, and Retain from then on: its data goes by the
+// Its own reclaim policy is Delete before it has a volume, because it has no data yet, and Retain from then on: its data goes by the
 // volume's policy and in no other way.
 func shareFor(claim *corev1.PersistentVolumeClaim, p parameters, enforced bool) *v1alpha1.FileShare {
 	share := &v1alpha1.FileShare{
@@ -116,7 +116,7 @@ func isEnforced(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[v1alpha1.CapacityAnnotation] != v1alpha1.CapacityNotEnforced
 }
 
-// shareOf is the Kubernetes namespace and the name of a volume's FileShare; false if the volume is none of ours.
+// shareOf is the Kubernetes namespace and the name of a volume's FileShare; false if the volume was not made here.
 func shareOf(volume *corev1.PersistentVolume) (namespace, name string, ours bool) {
 	namespace, name, found := strings.Cut(volume.Annotations[v1alpha1.ProvisionedShareAnnotation], "/")
 	return namespace, name, found && name == volume.Name && volume.Annotations[provisionedByAnnotation] == v1alpha1.Provisioner

@@ -26,7 +26,7 @@ type parameters struct {
 	path     string
 	uid, gid int64
 	mode     string
-	// sizeEnforced: rather no volume than one whose size nobody is kept to.
+	// sizeEnforced: no volume is made if its size can't be enforced.
 	sizeEnforced bool
 	mountOptions []string
 }

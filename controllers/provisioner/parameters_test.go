@@ -50,7 +50,7 @@ func TestWhatAClassMeans(t *testing.T) {
 	}
 }
 
-// Each sentence names the parameter, what it is and what would be good; all are said at once.
+// Each sentence names the parameter, what it is and what would be good; all come at once.
 func TestWhatIsWrongWithAClass(t *testing.T) {
 	for what, tc := range map[string]struct {
 		class *storagev1.StorageClass

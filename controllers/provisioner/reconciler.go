@@ -48,8 +48,8 @@ type Reconciler struct {
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces watched.Namespaces
 
-	told    told
-	assumed assumed
+	notified notified
+	assumed  assumed
 }
 
 // The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: who does not
@@ -64,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	d := decide(o)
 	err = r.execute(ctx, o, d)
 	if apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{}, nil // The cache lags behind an earlier pass, which told of it.
+		return ctrl.Result{}, nil // The cache lags behind an earlier pass, which made the event.
 	}
 	if apply.Reason(err) == v1alpha1.ReasonApplyFailed {
 		d = decision{refusal: describeRefused(o, d, err)}
@@ -148,7 +148,7 @@ func (r *Reconciler) dropVolume(ctx context.Context, volume *corev1.PersistentVo
 	return err
 }
 
-// patch writes what differs, unless somebody else wrote since.
+// patch writes what differs, unless the object has changed since.
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
@@ -160,12 +160,12 @@ func (r *Reconciler) patch(ctx context.Context, before, after client.Object) err
 // tell makes events of what is news to the claim's owner.
 func (r *Reconciler) tell(name string, o *observed, d decision) {
 	if o.claim == nil {
-		r.told.forget(name)
+		r.notified.forget(name)
 		return
 	}
 	switch {
 	case d.refusal != "":
-		if r.told.isNews(name, d.refusal) {
+		if r.notified.isNews(name, d.refusal) {
 			reason := cmp.Or(d.failed, ReasonFailed)
 			if d.failed == "" && o.volume != nil {
 				reason = ReasonShareLost
@@ -180,16 +180,16 @@ func (r *Reconciler) tell(name string, o *observed, d decision) {
 	case d.success != "":
 		r.Events.Eventf(o.claim, nil, corev1.EventTypeNormal, ReasonResized, "Resize", "%s", d.success)
 	}
-	r.told.forget(name)
+	r.notified.forget(name)
 }
 
-// told is what the owner of each claim was told last: a refusal is seen again with every change of anything, and told once.
-type told struct {
+// notified is the last refusal in the events of each claim: it is found again by many passes, and one event is enough.
+type notified struct {
 	sync.Mutex
 	last map[string]string
 }
 
-func (t *told) isNews(name, text string) bool {
+func (t *notified) isNews(name, text string) bool {
 	t.Lock()
 	defer t.Unlock()
 	if t.last[name] == text {
@@ -202,7 +202,7 @@ func (t *told) isNews(name, text string) bool {
 	return true
 }
 
-func (t *told) forget(name string) {
+func (t *notified) forget(name string) {
 	t.Lock()
 	defer t.Unlock()
 	delete(t.last, name)

@@ -108,7 +108,7 @@ func isOurClass(object client.Object) bool {
 	return ok && class.Provisioner == v1alpha1.Provisioner
 }
 
-// allowsOrServes is what claims wait for at a FileServer: that it is there, allows them, and has a front door that answers.
+// allowsOrServes is what claims wait for at a FileServer: that it is there, allows them, and has namespace servers that answer.
 var allowsOrServes = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.FileServer)

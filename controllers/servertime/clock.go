@@ -11,7 +11,7 @@ import (
 // Reading is what two clocks say at one moment.
 type Reading struct {
 	// Server is the API server's time, exact to a second or two. Own is that of the machine that the operator runs on. Server is Own for as long as no
-	// response has told.
+	// response has shown.
 	Server, Own time.Time
 }
 
@@ -27,13 +27,13 @@ func (r Reading) Earliest() time.Time {
 }
 
 // Clock is the API server's. It reads the Date header of responses (RFC 9110, section 6.6.1), which Go's HTTP server and so every API server sets: no request is
-// made for it, and no right is needed. Between responses it goes on with the machine's monotonic clock, which nobody can set. It is safe for concurrent use.
+// made for it, and no right is needed. Between responses it goes on with the machine's monotonic clock, which can't be set. It is safe for concurrent use.
 type Clock struct {
 	// now is time.Now, unless a test says otherwise. Its differences are monotonic.
 	now func() time.Time
 
 	mu sync.Mutex
-	// server is what the API server's clock said when the machine's said own.
+	// server is the time of the API server's clock when the machine's had own.
 	server, own time.Time
 }
 
@@ -81,18 +81,18 @@ func (c *Clock) Observe(next http.RoundTripper) http.RoundTripper {
 // learn takes what a response to a request of that moment says. A date has no fractions of seconds, and the response was on its way for a while. What the
 // clock says already is kept if the date allows it, so that it does not jump back and forth.
 func (c *Clock) learn(date string, asked time.Time) {
-	told, err := http.ParseTime(date)
+	sent, err := http.ParseTime(date)
 	if err != nil {
 		return // A proxy that drops it leaves the clock as it is.
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	latest := told.Add(time.Second + now.Sub(asked))
-	if known := c.at(now); !c.server.IsZero() && !known.Before(told) && !known.After(latest) {
+	latest := sent.Add(time.Second + now.Sub(asked))
+	if known := c.at(now); !c.server.IsZero() && !known.Before(sent) && !known.After(latest) {
 		return
 	}
-	c.server, c.own = told, now
+	c.server, c.own = sent, now
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -1,7 +1,9 @@
 package servertime
 
 import (
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +39,7 @@ func (m *machine) read() Reading {
 func (m *machine) ask(took time.Duration) {
 	transport := m.clock.Observe(roundTripper(func(*http.Request) (*http.Response, error) {
 		m.gone += took
-		response := &http.Response{Header: http.Header{}, Body: http.NoBody}
+		response := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
 		if !m.noDate {
 			response.Header.Set("Date", noon.Add(m.gone+m.serverAhead).Format(http.TimeFormat))
 		}

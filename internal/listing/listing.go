@@ -151,7 +151,7 @@ func expect(decoder *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// Asked tells whether what comes is a request. Nothing of it is taken, and no more is waited for than tells that it is something else.
+// Asked tells whether the bytes that come are a request. It consumes nothing, and reads no more than it needs to see that they are something else.
 func Asked(from *bufio.Reader) (bool, error) {
 	for n := 1; n <= headerBytes+len(hello); n++ {
 		begun, err := from.Peek(n)
@@ -165,22 +165,22 @@ func Asked(from *bufio.Reader) (bool, error) {
 	return true, nil
 }
 
-// Answer answers a request. The error is about the connection; that of list is told.
+// Answer answers a request. The error is about the connection; that of list goes into the answer.
 func Answer(from io.Reader, to io.Writer, list func(Request) ([]Directory, error)) error {
-	var told answer
+	var reply answer
 	request, err := parse(from)
 	if err == nil {
-		told.Directories, err = list(request)
+		reply.Directories, err = list(request)
 		// One more than an answer may have tells that there are more.
-		told.Directories = told.Directories[:min(len(told.Directories), maxDirectories+1)]
+		reply.Directories = reply.Directories[:min(len(reply.Directories), maxDirectories+1)]
 	}
 	switch {
 	case errors.Is(err, ErrNotOffered):
-		told.NotOffered = true
+		reply.NotOffered = true
 	case err != nil:
-		told = answer{Error: err.Error()}
+		reply = answer{Error: err.Error()}
 	}
-	return json.NewEncoder(to).Encode(told)
+	return json.NewEncoder(to).Encode(reply)
 }
 
 func parse(from io.Reader) (Request, error) {

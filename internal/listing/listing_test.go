@@ -50,7 +50,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatTheStorageSaysIsTold(t *testing.T) {
+func TestAnswersHaveTheStoragesErrors(t *testing.T) {
 	_, err := answered(t, Request{"s", 1}, serving(func(Request) ([]Directory, error) { return nil, errors.New("Ceph is away") }))
 	if err == nil || errors.Is(err, ErrNotOffered) || !strings.Contains(err.Error(), "Ceph is away") {
 		t.Errorf("%v", err)
@@ -117,14 +117,14 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	}
 	// A data server sends one more than an answer has, so that it differs from one that just fits.
 	many := make([]Directory, maxDirectories+1000)
-	var told strings.Builder
-	if err := Answer(strings.NewReader(recordOf(hello+`{"share":"s","depth":1}`)), &told, func(Request) ([]Directory, error) { return many, nil }); err != nil {
+	var reply strings.Builder
+	if err := Answer(strings.NewReader(recordOf(hello+`{"share":"s","depth":1}`)), &reply, func(Request) ([]Directory, error) { return many, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(told.String(), "path"); n != maxDirectories+1 {
+	if n := strings.Count(reply.String(), "path"); n != maxDirectories+1 {
 		t.Errorf("%d directories are sent", n)
 	}
-	if found, err := read(strings.NewReader(told.String()), maxAnswer, maxDirectories); !errors.Is(err, ErrTooMany) || len(found) != maxDirectories {
+	if found, err := read(strings.NewReader(reply.String()), maxAnswer, maxDirectories); !errors.Is(err, ErrTooMany) || len(found) != maxDirectories {
 		t.Errorf("%d directories are read, %v", len(found), err)
 	}
 }
@@ -161,17 +161,17 @@ func recordOf(text string) string {
 
 func refused(t *testing.T, record string) {
 	t.Helper()
-	var told strings.Builder
-	err := Answer(strings.NewReader(record), &told, func(Request) ([]Directory, error) {
+	var reply strings.Builder
+	err := Answer(strings.NewReader(record), &reply, func(Request) ([]Directory, error) {
 		t.Errorf("%.40q was carried out", record)
 		return nil, nil
 	})
-	if err != nil || !strings.Contains(told.String(), `"error"`) {
-		t.Errorf("%.40q: %s, %v", record, told.String(), err)
+	if err != nil || !strings.Contains(reply.String(), `"error"`) {
+		t.Errorf("%.40q: %s, %v", record, reply.String(), err)
 	}
 }
 
-// A call is told from a question by the first byte that differs: nothing more is waited for.
+// The first byte that differs shows that it is a call: nothing more is read.
 func TestACallIsNoQuestion(t *testing.T) {
 	for _, begins := range []string{"\x00", "\x80\x00\x00\x28\x00", "\x80\x00\x00\x28howdy"} {
 		near, far := net.Pipe()
@@ -209,15 +209,15 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(recordOf(hello + `{"share":"s","depth":1}`))
 	f.Add(recordOf(hello + `{"share":"","depth":1e9}`))
 	f.Fuzz(func(t *testing.T, text string) {
-		var told strings.Builder
-		err := Answer(strings.NewReader(text), &told, func(request Request) ([]Directory, error) {
+		var reply strings.Builder
+		err := Answer(strings.NewReader(text), &reply, func(request Request) ([]Directory, error) {
 			if request.Share == "" || request.Depth < 1 {
 				t.Fatalf("%+v was carried out", request)
 			}
 			return nil, nil
 		})
-		if err != nil || strings.Count(told.String(), "\n") != 1 {
-			t.Fatalf("%q, %v", told.String(), err)
+		if err != nil || strings.Count(reply.String(), "\n") != 1 {
+			t.Fatalf("%q, %v", reply.String(), err)
 		}
 	})
 }

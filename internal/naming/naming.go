@@ -23,7 +23,7 @@ const (
 	ComponentSteward         = "steward"
 )
 
-// tlsDomain ends the names in certificates. Nobody looks them up: they are compared.
+// tlsDomain ends the names in certificates. They are compared and not looked up.
 const tlsDomain = "internal.howdah.io"
 
 // VolumesRoot is where a data server's pod has its volumes: VolumesRoot/0, VolumesRoot/1, and so on.
@@ -56,7 +56,7 @@ func WaitingRoom(dataServer string, ipv6 bool) string {
 	return dataServer + "-waiting-room-ipv4"
 }
 
-// DataServerOrdinal reads a data server's name backwards; false if it is none of the FileServer's.
+// DataServerOrdinal reads a data server's name backwards; false if it does not belong to the FileServer.
 func DataServerOrdinal(fileServer, server string) (int32, bool) {
 	digits, ok := strings.CutPrefix(server, fileServer+"-")
 	if !ok {
@@ -70,7 +70,7 @@ func DataServerOrdinal(fileServer, server string) (int32, bool) {
 }
 
 // HandleKeys is the Secret with the keys of a generation by which a FileServer's data servers sign file handles. It has a
-// hash of the UID, so that nobody can make one beforehand, and none of an earlier FileServer of the name is in the way.
+// hash of the UID, so that none can be made beforehand, and none of an earlier FileServer of the name is used.
 func HandleKeys(fileServer, fileServerUID string, generation int32) string {
 	return fileServer + "-handle-keys-" + strconv.Itoa(int(generation)) + "-" + shortHash(fileServerUID)[:8]
 }
@@ -161,7 +161,7 @@ func IsForeign(share *v1alpha1.FileShare) bool { return ServerNamespace(share) !
 func IsProvisioned(share *v1alpha1.FileShare) bool { return share.Spec.ClaimRef.Name != "" }
 
 // TenantOf is the Kubernetes namespace that a share counts for: that of the claim of a StorageClass that it was made for, else its own. What a
-// share of another namespace than its FileServer's says of a claim is for nobody to believe.
+// share of another namespace than its FileServer's says of a claim is not trusted.
 func TenantOf(share *v1alpha1.FileShare) string {
 	if IsProvisioned(share) && !IsForeign(share) {
 		return share.Spec.ClaimRef.Namespace
@@ -202,7 +202,7 @@ func ShareStorage(key, fileServer string) string { return key + "." + fileServer
 func Steward(fileServer string) string { return fileServer + "-steward" }
 
 // StewardSecret is the Secret that a FileServer's steward writes and its data servers mount. It has a hash of the UID as HandleKeys has: what
-// somebody else made can't have this name by accident, and is not overwritten.
+// another program made can't have this name by accident, and is not overwritten.
 func StewardSecret(fileServer, fileServerUID string) string {
 	return fileServer + "-ceph-shares-" + shortHash(fileServerUID)[:8]
 }
@@ -237,7 +237,7 @@ func ExportDirectory(volumesRoot, share string, volume int32) string {
 // would take them for one server and trunk.
 func NamespaceServerIdentity(fileServerUID string) string { return fileServerUID + "-namespace" }
 
-// DataServerOwner is ganesha's Server_Owner: unique for each data server and for ever.
+// DataServerOwner is ganesha's Server_Owner: unique for each data server, and never used again.
 func DataServerOwner(fileServerUID string, ordinal int32) string {
 	return fileServerUID + "-" + strconv.Itoa(int(ordinal))
 }

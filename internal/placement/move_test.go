@@ -59,7 +59,7 @@ func TestEvacuate(t *testing.T) {
 			budget:      unlimited,
 			want:        []Move{{"s", "c-0", "c", "b"}},
 		},
-		"where nobody can take them they stay, and are counted": {directories: some("s", "c", 2), budget: unlimited, homeless: 2},
+		"where no server can take them they stay, and are counted": {directories: some("s", "c", 2), budget: unlimited, homeless: 2},
 		"nothing leaves": {targets: targetsOf("a", "b"), directories: some("s", "a", 9), budget: unlimited},
 	}
 	for name, tc := range tests {

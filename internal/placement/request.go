@@ -11,7 +11,7 @@ import (
 // MaxRequests is how many moves can be asked for at a time: annotations of an object have 256 KiB together.
 const MaxRequests = 500
 
-// Request is a move that somebody asks for: an entry of the list that kubectl howdah writes, and the operator reads.
+// Request is a move that a user asks for: an entry of the list that kubectl howdah writes, and the operator reads.
 type Request struct {
 	// Share is the FileShare's name; NAMESPACE.NAME for one of another Kubernetes namespace than the FileServer's.
 	Share string `json:"share"`

@@ -334,7 +334,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-mds", 3) }, NodeTimeout(limit))
 			scale(ctx, "ceph-mds", 0)
 			told(ctx, "all-mds", "the FileServer", storage, "False StorageFailing", "[MDS_ALL_DOWN]", "start MDS daemons")
-			told(ctx, "all-mds", "the FileShare", shareSays, "False StorageFailing", "as the storage of FileServer "+name+" says", "[MDS_ALL_DOWN]")
+			told(ctx, "all-mds", "the FileShare", shareSays, "False StorageFailing", "as the storage of FileServer "+name+" reports", "[MDS_ALL_DOWN]")
 			time.Sleep(10 * time.Second)
 			scale(ctx, "ceph-mds", 3)
 			mended(ctx)

@@ -152,7 +152,7 @@ var _ = Describe("A claim of a StorageClass", Label("provision"), Ordered, func(
 		claim := newStorageClaim(ctx, user.Namespace, "strict", class, "1Gi")
 		Eventually(ctx, func(ctx context.Context) (string, error) {
 			return user.Kubectl(ctx, "describe", "pvc", claim.Name)
-		}).Should(ContainSubstring("parameter size: Required, and the storage of FileServer training keeps nobody to a size"))
+		}).Should(ContainSubstring("parameter size: Required, and the storage of FileServer training does not enforce sizes"))
 		Expect(c.Client.Delete(ctx, claim)).To(Succeed())
 	}, SpecTimeout(bound(time.Minute)))
 })

@@ -153,7 +153,7 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		say(conditions.False(internalv1.StorageHealthy, v1alpha1.ReasonStorageFailing, "no metadata server is active"))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonStorageFailing)
 		Eventually(func() string { return shareCondition(namespace, "data", v1alpha1.ConditionReady).Message }, timeout, "100ms").
-			Should(ContainSubstring("as the storage of FileServer training says: Ceph file system fs1 is failing: no metadata server is active"))
+			Should(ContainSubstring("as the storage of FileServer training reports: Ceph file system fs1 is failing: no metadata server is active"))
 		Expect(shareCondition(namespace, "data", v1alpha1.FileShareExported).Reason).To(Equal(v1alpha1.ReasonStorageFailing))
 
 		say(conditions.True(internalv1.StorageHealthy, v1alpha1.ReasonReady, "the storage is well"))

@@ -19,7 +19,7 @@ var updateMessages = flag.Bool("update", false, "write the messages about mistak
 
 // A mistake, or a first step, and the message for a user without any knowledge.
 type mistake struct {
-	done string
+	done    string
 	message func() string
 }
 

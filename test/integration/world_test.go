@@ -238,7 +238,7 @@ func serveExports(namespace, server string) {
 	}
 }
 
-// reportShares has a DataServer say which shares its volumes have, beside those that it told of before.
+// reportShares has a DataServer say which shares its volumes have, beside those that it reported before.
 func reportShares(namespace, name string, shares []string) {
 	GinkgoHelper()
 	server := &internalv1.DataServer{}

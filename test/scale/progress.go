@@ -16,9 +16,9 @@ type progress struct {
 	out   io.Writer
 	steps int
 
-	mu                   sync.Mutex
-	step                 int
-	doing, state         string
+	mu                      sync.Mutex
+	step                    int
+	doing, state            string
 	started, since, printed time.Time
 }
 
