@@ -45,7 +45,7 @@ cp --parents docs/icon.svg "$staged/content"
 echo "site: MkDocs" >&2
 rm -rf site
 # The theme announces its next version at each build; the variable turns that off.
-DISABLE_MKDOCS_2_WARNING=true "$tools/bin/mkdocs" build --quiet --strict --config-file "$staged/mkdocs.yml" --site-dir "$PWD/site"
+NO_MKDOCS_2_WARNING=1 "$tools/bin/mkdocs" build --quiet --strict --config-file "$staged/mkdocs.yml" --site-dir "$PWD/site"
 go run ./hack/site check site
 echo "site: open site/index.html" >&2
 
