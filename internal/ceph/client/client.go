@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/child"
 	"github.com/howdah/howdah/internal/listing"
 )
 
@@ -60,6 +61,7 @@ var ErrGone = errors.New("the program that speaks to Ceph has ended")
 // Client is one connection. Its methods may be called from several goroutines; they take turns.
 type Client struct {
 	command *exec.Cmd
+	wait    func() error
 	input   io.WriteCloser
 	output  *bufio.Reader
 	turn    chan struct{} // Has the one token.
@@ -82,7 +84,6 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 	// Not CommandContext: the context is that of the connecting, and not of what comes after.
 	c := &Client{command: exec.Command(binary, arguments...), turn: make(chan struct{}, 1), words: &tail{}}
 	c.command.Stderr = c.words
-	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	input, err := c.command.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
@@ -92,7 +93,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	c.input, c.output = input, bufio.NewReader(output)
-	if err := c.command.Start(); err != nil {
+	if c.wait, err = child.Start(c.command); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	if err := c.exchange(ctx, nil, nil); err != nil {
@@ -118,7 +119,7 @@ func (c *Client) Close() {
 	c.stop.Do(func() {
 		_ = c.input.Close()
 		_ = c.command.Process.Kill() // Fails only if it has just ended.
-		_ = c.command.Wait()
+		_ = c.wait()
 	})
 }
 

@@ -138,9 +138,7 @@ func (p *modelProcess) depart(dead bool) {
 
 // step is a call of the process to the API, to a data server or to ganesha, which is where it can be cut.
 func (p *modelProcess) step(ctx context.Context, what string, call func() error) error {
-	// Who writes the status of a DataServer holds a mutex meanwhile, for which others would wait without time going on.
-	waits := !strings.HasSuffix(what, " DataServer "+p.name)
-	if waits && !pauseFor(ctx, p.model.latency()) {
+	if !pauseFor(ctx, p.model.latency()) {
 		return ctx.Err()
 	}
 	if p.isDead() {
@@ -190,7 +188,7 @@ func (p *modelProcess) step(ctx context.Context, what string, call func() error)
 	if err != nil {
 		p.model.note("%s:   -> %v", p.name, err)
 	}
-	if waits && !pauseFor(ctx, p.model.latency()) {
+	if !pauseFor(ctx, p.model.latency()) {
 		return ctx.Err()
 	}
 	if p.isDead() {

@@ -49,13 +49,19 @@ type Source struct {
 	cache  cache.Cache
 	wanted chan Desired
 
-	// mutex is held during a write of the DataServer's status too: its echo may be faster than its answer, and must wait to be known as one.
+	// turn has one token, for the one who writes the DataServer's status. mutex is never held meanwhile: a write may take long.
+	turn chan struct{}
+
 	mutex   sync.Mutex
 	newest  *internalv1.DataServer             // As far as is known; nil until the first is seen.
 	deleted bool                               // The newest is gone.
 	exports map[string]*internalv1.ShareExport // By name, as far as is known.
 	synced  bool                               // Everything that was there at the start is known.
 	pending *time.Timer                        // Runs while a change waits for more.
+	// writing is true while the DataServer's status is written. early is the newest DataServer that was seen meanwhile: it may be the echo of
+	// that write, and is taken when the answer is known.
+	writing bool
+	early   *internalv1.DataServer
 }
 
 // NewSource watches the one DataServer of that name and its exports, and nothing else.
@@ -87,7 +93,7 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 
 // NewDetachedSource is a source whose objects are given to it by seen, exportSeen, exportGone and setSynced.
 func NewDetachedSource(writer client.Client) *Source {
-	return &Source{client: writer, wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
+	return &Source{client: writer, turn: make(chan struct{}, 1), wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
 }
 
 // Desired has the newest of what the API asks for, in place of what was not taken before.
@@ -146,14 +152,23 @@ func (a *Source) Seen(object any) {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if a.writing {
+		a.early = dataServer
+		return
+	}
+	a.take(dataServer)
+}
+
+// take makes a DataServer the newest, if it is, and offers it if it asks for something else. a.mutex is held.
+func (a *Source) take(dataServer *internalv1.DataServer) {
 	known := a.newest
 	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
-		return // An echo of this manager's own write, or older than its answer.
+		return // An echo of an own write, or older than its answer.
 	}
 	a.newest, a.deleted = dataServer.DeepCopy(), false
 	if known != nil && known.UID == dataServer.UID && known.Generation == dataServer.Generation &&
 		equality.Semantic.DeepEqual(known.Status, dataServer.Status) {
-		return // Labels or the like.
+		return // Only metadata changed, such as labels.
 	}
 	a.changed()
 }
@@ -161,13 +176,16 @@ func (a *Source) Seen(object any) {
 func (a *Source) gone(any) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.deleted = true
+	a.deleted, a.early = true, nil
 }
 
-// IsDeleted tells whether the DataServer is being deleted, or is gone.
+// IsDeleted tells whether the DataServer is being deleted, or is gone. It never waits for a write.
 func (a *Source) IsDeleted() bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if a.early != nil {
+		return a.early.DeletionTimestamp != nil
+	}
 	return a.deleted || a.newest != nil && a.newest.DeletionTimestamp != nil
 }
 
@@ -239,35 +257,70 @@ func newer(a, b client.Object) bool {
 	return err != nil || order > 0
 }
 
-// Report patches the status subresource by a merge patch with what changed; no change, no write.
+// Report patches the status subresource by a merge patch with what changed; no change, no write. Writes are made one after the other, and
+// build gets the status as the last one left it.
 func (a *Source) Report(ctx context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for another write of the DataServer's status: %w", ctx.Err())
+	}
+	before := a.beginWrite()
+	if before == nil {
+		return nil
+	}
+	after, err := a.writeStatus(ctx, before, build(*before.Status.DeepCopy()))
+	a.endWrite(before, after)
+	return err
+}
+
+// beginWrite is the DataServer to write to, nil if there is none. endWrite must follow.
+func (a *Source) beginWrite() *internalv1.DataServer {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.newest == nil {
-		return nil
+	a.writing = a.newest != nil
+	return a.newest
+}
+
+// writeStatus returns the DataServer as the API server has it after the write, nil if nothing was written.
+func (a *Source) writeStatus(ctx context.Context, before *internalv1.DataServer, status internalv1.DataServerStatus) (*internalv1.DataServer, error) {
+	if equality.Semantic.DeepEqual(before.Status, status) {
+		return nil, nil
 	}
-	before, after := a.newest, a.newest.DeepCopy()
-	after.Status = build(*before.Status.DeepCopy())
-	if equality.Semantic.DeepEqual(before.Status, after.Status) {
-		return nil
-	}
+	after := before.DeepCopy()
+	after.Status = status
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	patch := client.MergeFrom(before)
 	if !equality.Semantic.DeepEqual(before.Status.VolumeIDs, after.Status.VolumeIDs) {
-		// Which volumes the server had must not be lost to a view that is behind.
+		// A stale view must not remove the identities of volumes.
 		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	}
 	if err := a.client.Status().Patch(ctx, after, patch); err != nil {
-		return fmt.Errorf("writing the status of DataServer %s: %w", after.Name, err)
+		return nil, fmt.Errorf("writing the status of DataServer %s: %w", before.Name, err)
 	}
-	if after.Generation != before.Generation {
+	return after, nil
+}
+
+// endWrite takes the answer of a write, if there is one, and then what was seen meanwhile.
+func (a *Source) endWrite(before, after *internalv1.DataServer) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.writing = false
+	switch {
+	case after == nil:
+	case after.Generation == before.Generation:
+		a.newest = after
+	default:
 		// A newer spec is on its way, and its event must not be taken for an echo.
+		a.newest = before.DeepCopy()
 		a.newest.Status = after.Status
-		return nil
 	}
-	a.newest = after
-	return nil
+	if early := a.early; early != nil {
+		a.early = nil
+		a.take(early)
+	}
 }
 
 // ReportExports writes the statuses of those exports whose status is not what build makes of it.

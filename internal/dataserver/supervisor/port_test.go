@@ -10,16 +10,29 @@ import (
 	"time"
 )
 
+// holdSomePort holds a port that was free. What is free may be taken before it is held, so it tries again.
+func holdSomePort(t *testing.T) (h *portHolder, address string) {
+	t.Helper()
+	for {
+		free, err := net.Listen("tcp", ":0")
+		mustWork(t, "find a port", err)
+		port := free.Addr().(*net.TCPAddr).Port
+		mustWork(t, "free it", free.Close())
+		h = &portHolder{port: uint16(port)}
+		if err = h.Hold(); errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		mustWork(t, "hold", err)
+		t.Cleanup(h.Release)
+		return h, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+}
+
 func TestWhoConnectsWhileGaneshaIsAwayIsServedByTheNextOne(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	mustWork(t, "find a port", err)
-	port := free.Addr().(*net.TCPAddr).Port
-	mustWork(t, "free it", free.Close())
-	h, address := &portHolder{port: uint16(port)}, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	h, address := holdSomePort(t)
 	for range 2 { // Also for a start that follows another.
 		mustWork(t, "hold", h.Hold())
 	}
-	defer h.Release()
 	for range 2 { // One ganesha after the other.
 		waiting, err := net.Dial("tcp", address)
 		mustWork(t, "connect while nobody accepts", err)

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/howdah/howdah/internal/child"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -53,7 +54,7 @@ type Config struct {
 type Supervisor struct {
 	Config
 	// port has the socket that ganesha listens on: clients wait while none is up.
-	port portHolder
+	port *portHolder
 
 	mutex sync.Mutex
 	now   State
@@ -64,7 +65,7 @@ type Supervisor struct {
 
 // New makes a supervisor. It starts nothing.
 func New(config Config) *Supervisor {
-	return &Supervisor{Config: config, port: portHolder{port: config.Port}}
+	return &Supervisor{Config: config, port: &portHolder{port: config.Port}}
 }
 
 // State is what is known of the process.
@@ -186,13 +187,12 @@ func (s *Supervisor) once(ctx context.Context) error {
 	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	lent, environment := s.port.lend()
 	command.ExtraFiles, command.Env = lent, append(command.Env, environment...)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("starting ganesha: %w", err)
 	}
 	command.Stdout, command.Stderr = input, input
-	err = command.Start()
+	wait, err := child.Start(command)
 	_ = input.Close()
 	if err != nil {
 		_ = output.Close()
@@ -209,7 +209,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 		defer close(forwarded)
 		s.forward(ctx, output)
 	}()
-	err = s.wait(ctx, command)
+	err = s.wait(ctx, command.Process, wait)
 	<-forwarded
 	_ = output.Close()
 	s.update(func(state *State) {
@@ -221,22 +221,22 @@ func (s *Supervisor) once(ctx context.Context) error {
 
 // wait waits for the end of the process. When the context ends it asks ganesha
 // to stop, and kills it after StopAllowance.
-func (s *Supervisor) wait(ctx context.Context, command *exec.Cmd) error {
+func (s *Supervisor) wait(ctx context.Context, process *os.Process, end func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	go func() { ended <- end() }()
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
 	}
 	s.Log.Info("stopping ganesha")
-	_ = command.Process.Signal(syscall.SIGTERM) // Fails only if it has just ended.
+	_ = process.Signal(syscall.SIGTERM) // Fails only if it has just ended.
 	select {
 	case err := <-ended:
 		return err
 	case <-time.After(serverpod.StopAllowance):
 		s.Log.Error("ganesha did not stop; killing it", "after", serverpod.StopAllowance)
-		_ = command.Process.Kill()
+		_ = process.Kill()
 		return <-ended
 	}
 }

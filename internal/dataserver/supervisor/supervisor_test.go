@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +44,7 @@ func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
 			BeforeStart: func(context.Context) {},
 			Changed:     func() {},
 		},
+		port: &portHolder{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -81,6 +81,7 @@ func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
 			BeforeStart: func(context.Context) {},
 			Changed:     func() {},
 		},
+		port: &portHolder{},
 	}
 	s.Restart() // Nothing runs.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -113,10 +114,7 @@ func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
 	binary, config, lent := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf"), filepath.Join(directory, "lent")
 	mustWork(t, "write a program", os.WriteFile(binary, []byte("#!/bin/sh\ntest -S /proc/$$/fd/3 && echo \"$HOWDAH_HELD_SOCKET\" > "+lent+"\necho '"+lineInitialized+"'\nexec sleep 100\n"), 0o755))
 	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	mustWork(t, "find a port", err)
-	port := free.Addr().(*net.TCPAddr).Port
-	mustWork(t, "free it", free.Close())
+	port, address := holdSomePort(t)
 	s := &Supervisor{
 		Config: Config{
 			Binary:      binary,
@@ -126,9 +124,8 @@ func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
 			BeforeStart: func(context.Context) {},
 			Changed:     func() {},
 		},
-		port: portHolder{port: uint16(port)},
+		port: port,
 	}
-	defer s.port.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -140,7 +137,6 @@ func TestWhoConnectsWhileThePodIsBeingStoppedIsNotRefused(t *testing.T) {
 			t.Fatal("it does not start")
 		}
 	}
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if command, err := os.ReadFile(lent); err != nil || string(command) != "3\n" {
 		t.Errorf("the program was lent the socket %q: %v", command, err)
 	}
