@@ -110,8 +110,8 @@ test-race: packages ##+ Namespace servers, NFS and the load engine under the rac
 	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
 
 .PHONY: test-plugin
-test-plugin: packages ##+ kubectl howdah in a terminal on a lab; what it shows is kept in .test-results/plugin
-	hack/e2e.sh hack/plugin-shots.sh .test-results/plugin
+test-plugin: packages kubectl-howdah ##+ kubectl howdah in a terminal on a lab; its output is kept in .test-results/plugin
+	PATH="$(CURDIR)/bin:$$PATH" HOWDAH_PLUGIN_OUTPUT=$(CURDIR)/.test-results/plugin hack/e2e.sh go test -v -count=1 -timeout 0 ./test/plugin -ginkgo.no-color
 
 .PHONY: test-lost-node
 test-lost-node: packages ##+ Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back

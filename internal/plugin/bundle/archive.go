@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Archive is a bundle that is being written. Everything goes through Text or Object on its way in.
+// Archive is a bundle being written. Everything that is added goes through Text or Object.
 type Archive struct {
 	folder string
 	at     time.Time
@@ -19,13 +19,13 @@ type Archive struct {
 	tar    *tar.Writer
 }
 
-// New begins an archive, in which all is below a folder.
+// New begins an archive in which everything is below a folder.
 func New(to io.Writer, folder string, at time.Time) *Archive {
 	zip := gzip.NewWriter(to)
 	return &Archive{folder: folder, at: at, zip: zip, tar: tar.NewWriter(zip)}
 }
 
-// Close ends it.
+// Close ends the archive.
 func (a *Archive) Close() error { return errors.Join(a.tar.Close(), a.zip.Close()) }
 
 // AddText adds a text.

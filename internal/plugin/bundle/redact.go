@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Redacted is in place of what was taken out.
+// Redacted replaces what was removed.
 const Redacted = "REDACTED"
 
-// refused are kinds that are in no bundle, whatever they hold.
+// refused are kinds that are never in a bundle.
 var refused = map[string]bool{"Secret": true, "ConfigMap": true}
 
-// Object takes out of an object what is nobody's business: values of environment variables, annotations that are not of Kubernetes
-// or Howdah, managedFields, and what Text takes out. nil: the object must not be in a bundle.
+// Object removes private parts of an object: values of environment variables, annotations that are not of Kubernetes or Howdah,
+// managedFields, and what Text removes. It returns nil for an object that must not be in a bundle.
 func Object(object map[string]any) map[string]any {
 	if kind, _ := object["kind"].(string); refused[kind] {
 		return nil
@@ -21,7 +21,7 @@ func Object(object map[string]any) map[string]any {
 	return clean
 }
 
-// value redacts a value under its key, all that is in it included.
+// value redacts a value under its key, with everything in it.
 func value(key string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -50,7 +50,7 @@ func value(key string, v any) any {
 	return v
 }
 
-// known are the domains of annotations whose values are kept. kubectl's copy of what was applied is not: it has everything again.
+// known are the domains of annotations whose values are kept, except kubectl's last-applied copy, which repeats the object.
 var known = []string{"howdah.io/", "kubernetes.io/", "k8s.io/"}
 
 func annotations(v any) any {
@@ -74,11 +74,11 @@ func annotations(v any) any {
 	return out
 }
 
-// secrets are what keys and credentials look like in any text; the group that has a name is kept.
+// secrets match keys and credentials in any text; a named group is kept.
 var secrets = []*regexp.Regexp{
-	// PEM (RFC 7468): keys, and certificates with them. One that is cut off counts to its end.
+	// PEM (RFC 7468): keys and certificates, also without an end.
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`),
-	// One whose beginning is cut off: lines that end in base64.
+	// PEM without a beginning.
 	regexp.MustCompile(`(?:[^\n]*[A-Za-z0-9+/=]{16,}[ \t]*\r?\n)*[^\n]*-----END [A-Z0-9 ]+-----`),
 	// The same in base64, as in a kubeconfig or a Secret: "-----BEGIN" has three forms, by where a group of three bytes begins.
 	regexp.MustCompile(`(LS0tLS1CRUdJTi|LS0tLUJFR0lO|S0tLS0tQkVHSU)[A-Za-z0-9+/=_-]+`),
@@ -90,7 +90,7 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?P<keep>[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@`),
 }
 
-// Text takes out of a text what looks like keys and credentials.
+// Text removes from a text what looks like keys and credentials.
 func Text(s string) string {
 	for _, secret := range secrets {
 		keep := ""

@@ -57,7 +57,7 @@ func New(config *rest.Config) (*Cluster, error) {
 	return c, nil
 }
 
-// versions are those of the groups that are talked to, by group.
+// versions are the API versions in use, by group.
 var versions = map[string]schema.GroupVersion{
 	"": corev1.SchemeGroupVersion, v1alpha1.GroupVersion.Group: v1alpha1.GroupVersion, internalv1.GroupVersion.Group: internalv1.GroupVersion,
 }
@@ -105,12 +105,12 @@ func (c *Cluster) list(ctx context.Context, resource, namespace, selector string
 	}
 }
 
-// Raw reads what is at a path of the API server as it is.
+// Raw reads a path of the API server, without decoding it.
 func (c *Cluster) Raw(ctx context.Context, absolutePath string) ([]byte, error) {
 	return raw(c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).Do(ctx))
 }
 
-// RawPage reads a page of a list as it is, for what is not looked at but passed on. next is what the page before says; "" is the first.
+// RawPage reads a page of a list without decoding it. next is the continue token of the page before; "" for the first page.
 func (c *Cluster) RawPage(ctx context.Context, absolutePath, selector, next string) ([]byte, error) {
 	options := metav1.ListOptions{Limit: Page, LabelSelector: selector, Continue: next}
 	return raw(c.clients[corev1.SchemeGroupVersion].Get().AbsPath(absolutePath).
@@ -125,10 +125,10 @@ func raw(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
-// maxAnswer bounds what a pod may answer.
+// maxAnswer is the longest answer of a pod, in bytes.
 const maxAnswer = 4 << 20
 
-// AskPod gets a path of a pod's HTTP server through the API server, which takes the right to get pods/proxy.
+// AskPod gets a path of a pod's HTTP server through the API server. It needs the right to get pods/proxy.
 func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, path string, query url.Values) ([]byte, error) {
 	client, _ := c.of("pods")
 	request := client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path)
@@ -154,18 +154,18 @@ func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, lin
 		VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: &lines, LimitBytes: &bytes, Previous: previous, Timestamps: true}, c.codec).Do(ctx))
 }
 
-// Explain says what an error of the API server means and what to do.
+// Explain adds to an error of the API server what it means and what to do.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not know you: log in again, or choose another --context (%w)", err)
+		return fmt.Errorf("the API server does not accept your credentials: log in again, or use another --context (%w)", err)
 	case errors.As(err, &status) && status.Status().Code == http.StatusNotFound && status.Status().Details != nil && status.Status().Details.Name == "":
-		return fmt.Errorf("this cluster does not know Howdah's kinds: install Howdah first (docs/operate/install.md), or choose another --context (%w)", err)
+		return fmt.Errorf("this cluster does not have Howdah's kinds: install Howdah first (docs/operate/install.md), or use another --context (%w)", err)
 	case !errors.As(err, &status):
-		return fmt.Errorf("the API server can't be reached: look at --context and the kubeconfig (%w)", err)
+		return fmt.Errorf("can't reach the API server: check --context and the kubeconfig (%w)", err)
 	}
 	return err
 }

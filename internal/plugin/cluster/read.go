@@ -13,8 +13,8 @@ import (
 	"github.com/howdah/howdah/internal/plugin/view"
 )
 
-// Read adds the objects of some resources in a Kubernetes namespace ("" is everywhere) to a world. What may not be read is
-// noted in it.
+// Read adds the objects of some resources in a Kubernetes namespace ("" for all) to a world. What the user may not read is noted
+// in it.
 func (c *Cluster) Read(ctx context.Context, w *view.World, namespace string, resources ...string) error {
 	return c.ReadOnly(ctx, w, namespace, "", resources...)
 }

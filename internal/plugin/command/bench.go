@@ -17,7 +17,7 @@ import (
 func newBench(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Run MLPerf Storage's unet3d on a share, and read the verdict",
+		Short: "Run MLPerf Storage's unet3d on a share and show the verdict",
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -25,7 +25,7 @@ func newBench(o *options) *cobra.Command {
 	return command
 }
 
-// benchOptions are those of a run.
+// benchOptions are the options of a run.
 type benchOptions struct {
 	name, accelerator, sampleSize            string
 	count, clients, samples, epochs, connect int32
@@ -37,9 +37,9 @@ func newBenchRun(o *options) *cobra.Command {
 	var b benchOptions
 	command := &cobra.Command{
 		Use:   "run SHARE",
-		Short: "Make an MLPerfStorageJob, show how far it is, and end with its verdict",
-		Long: "Make an MLPerfStorageJob, show how far it is, and end with its verdict: code 0 for Passed, 3 for Invalid, 4 for Failed.\n" +
-			"What is unset has the defaults of the kind. Interrupted, it leaves the job running; it costs the share some files, which stay.",
+		Short: "Make an MLPerfStorageJob, show its progress, and end with its verdict",
+		Long: "Make an MLPerfStorageJob, show its progress, and end with its verdict: exit code 0 for Passed, 3 for Invalid, 4 for Failed.\n" +
+			"Options that are not set have the defaults of the kind. If you interrupt the command, the job goes on. The dataset stays in the share.",
 		Example: "  # A quick look: small samples\n  kubectl howdah bench run unet3d --accelerators 2 --clients 2 --samples 168 --sample-size 400k --epochs 3\n\n" +
 			"  # What docs/use/benchmark.md asks for\n  kubectl howdah bench run unet3d --accelerator H100 --accelerators 8 --clients 4 --samples 28000",
 		Args:              cobra.ExactArgs(1),
@@ -64,16 +64,16 @@ func newBenchRun(o *options) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&b.name, "name", "", "name of the job; unset: the share's name and some letters")
+	flags.StringVar(&b.name, "name", "", "name of the job; default: the share's name with a random suffix")
 	flags.StringVar(&b.accelerator, "accelerator", string(v1alpha1.AcceleratorA100), "A100 or H100")
-	flags.Int32Var(&b.count, "accelerators", 1, "how many accelerators all clients emulate together")
-	flags.Int32Var(&b.clients, "clients", 1, "client pods, each on a node of its own")
-	flags.Int32Var(&b.samples, "samples", 0, "files in the dataset")
-	flags.StringVar(&b.sampleSize, "sample-size", "", "mean size of a sample: 400k, 1Mi")
-	flags.Int32Var(&b.epochs, "epochs", 0, "how often the dataset is read")
+	flags.Int32Var(&b.count, "accelerators", 1, "number of accelerators that all clients emulate together")
+	flags.Int32Var(&b.clients, "clients", 1, "number of client pods, each on its own node")
+	flags.Int32Var(&b.samples, "samples", 0, "number of files in the dataset")
+	flags.StringVar(&b.sampleSize, "sample-size", "", "mean size of a file, for example 400k or 1Mi")
+	flags.Int32Var(&b.epochs, "epochs", 0, "number of times that the dataset is read")
 	flags.Int32Var(&b.connect, "nconnect", 0, "TCP connections of each client to each server")
 	flags.BoolVar(&b.wait, "wait", true, "wait for the verdict")
-	flags.DurationVar(&b.timeout, "timeout", 0, "how long to wait; 0: for ever")
+	flags.DurationVar(&b.timeout, "timeout", 0, "how long to wait for the verdict; 0: no limit")
 	return command
 }
 
@@ -118,12 +118,12 @@ func (o *options) bench(ctx context.Context, c *cluster.Cluster, namespace strin
 		ctx, cancel = context.WithTimeout(ctx, b.timeout)
 		defer cancel()
 	}
-	said, begun := "", o.now()
+	last, begun := "", o.now()
 	for {
 		report := view.NewBench(made)
 		// What it does, and how far it is: people wait.
-		if line := report.Line(); line != said && line != "" {
-			said = line
+		if line := report.Line(); line != last && line != "" {
+			last = line
 			fmt.Fprintf(o.err, "%6s  %s\n", o.now().Sub(begun).Round(time.Second), line)
 		}
 		if report.Ended() {
@@ -133,7 +133,7 @@ func (o *options) bench(ctx context.Context, c *cluster.Cluster, namespace strin
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("not waiting any longer; the job goes on: kubectl howdah bench report %s -n %s (%w)", made.Name, namespace, context.Cause(ctx))
+			return fmt.Errorf("stopped waiting; the job goes on. For its result: kubectl howdah bench report %s -n %s (%w)", made.Name, namespace, context.Cause(ctx))
 		case <-timer.C:
 		}
 		err := c.Get(ctx, view.ResourceJobs, namespace, made.Name, made)
@@ -143,9 +143,9 @@ func (o *options) bench(ctx context.Context, c *cluster.Cluster, namespace strin
 	}
 }
 
-// report says what came of a job, and ends with its verdict.
+// report prints the report of a job and ends with its verdict.
 func (o *options) report(b view.Bench) error {
-	if err := o.say(b, b.Text); err != nil {
+	if err := o.print(b, b.Text); err != nil {
 		return err
 	}
 	switch {
@@ -161,7 +161,7 @@ func newBenchReport(o *options) *cobra.Command {
 	of := ""
 	command := &cobra.Command{
 		Use:   "report [JOB]",
-		Short: "The report of an MLPerfStorageJob, or of the newest of a share",
+		Short: "Show the report of an MLPerfStorageJob, or of the newest one of a share",
 		Example: "  kubectl howdah bench report unet3d\n" +
 			"  kubectl howdah bench report --share unet3d -o json | jq .result.auPercent",
 		Args:              cobra.MaximumNArgs(1),
@@ -181,7 +181,7 @@ func newBenchReport(o *options) *cobra.Command {
 			if of == "" {
 				named, err := parseObject(arguments[0])
 				if err == nil && named.resource != "" && named.resource != view.ResourceJobs {
-					err = usageError("%q is no MLPerfStorageJob", arguments[0])
+					err = usageError("%q is not an MLPerfStorageJob", arguments[0])
 				}
 				if err != nil {
 					return err
@@ -200,11 +200,11 @@ func newBenchReport(o *options) *cobra.Command {
 			}
 			latest := view.Latest(w.Jobs, of)
 			if latest == nil {
-				return fmt.Errorf("no MLPerfStorageJob in namespace %s is of share %q; kubectl howdah bench run %s makes one", namespace, of, of)
+				return fmt.Errorf("share %[2]q in namespace %[1]s has no MLPerfStorageJob; to make one: kubectl howdah bench run %[3]s", namespace, of, of)
 			}
 			return o.report(view.NewBench(latest))
 		},
 	}
-	command.Flags().StringVar(&of, "share", "", "the newest job of this share")
+	command.Flags().StringVar(&of, "share", "", "show the newest job of this share")
 	return command
 }

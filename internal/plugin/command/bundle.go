@@ -21,14 +21,14 @@ import (
 	"github.com/howdah/howdah/internal/plugin/view"
 )
 
-// Bounds of a bundle.
+// Limits of a bundle.
 const (
 	logLines, logBytes = 5000, 4 << 20
 	maxObjects         = 20_000
 )
 
-// collected are the lists of a bundle, by their path in the API below a namespace. No Secrets and no ConfigMaps: package bundle
-// would refuse them, too.
+// collected are the lists in a bundle, by their path in the API below a namespace. Secrets and ConfigMaps are not among them, and package
+// bundle would refuse them.
 var collected = []struct{ api, plural, selector string }{
 	{"/apis/howdah.io/v1alpha1", "fileservers", ""},
 	{"/apis/howdah.io/v1alpha1", "fileshares", ""},
@@ -51,7 +51,7 @@ var collected = []struct{ api, plural, selector string }{
 	{"/api/v1", "events", ""},
 }
 
-// ofCluster are those of no namespace.
+// ofCluster are the lists of kinds without a namespace.
 var ofCluster = []struct{ api, plural, selector string }{
 	{"/api/v1", "nodes", ""},
 	{"/api/v1", "persistentvolumes", ours},
@@ -59,17 +59,17 @@ var ofCluster = []struct{ api, plural, selector string }{
 	{"/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", ours},
 }
 
-// ours chooses what Howdah has made or is.
+// ours selects what belongs to Howdah.
 const ours = "app.kubernetes.io/name=howdah"
 
 func newBundle(o *options) *cobra.Command {
 	file, operator := "", "howdah-system"
 	command := &cobra.Command{
 		Use:   "support-bundle",
-		Short: "A tar.gz of objects, events and logs for who is to help; no Secrets",
-		Long: "A tar.gz of Howdah's objects, events, the logs of its pods, and what status and explain say. Secrets and ConfigMaps are not read. Values of\n" +
-			"environment variables, annotations of others, keys, certificates, tokens and passwords in texts are taken out. Names of\n" +
-			"namespaces, shares, directories and nodes, and addresses stay: look into it before you give it away.",
+		Short: "Write a tar.gz of objects, events and logs for a support request; without Secrets",
+		Long: "Write a tar.gz of Howdah's objects and events, the logs of its pods, and the output of status and explain. Secrets and ConfigMaps are\n" +
+			"not read. Values of environment variables, other programs' annotations, keys, certificates, tokens and passwords are removed. Names of\n" +
+			"namespaces, shares, directories and nodes stay, and so do addresses: check the bundle before you share it.",
 		Example: "  kubectl howdah support-bundle -n storage\n" +
 			"  kubectl howdah support-bundle -A --file /tmp/howdah.tar.gz",
 		Args: cobra.NoArgs,
@@ -82,7 +82,6 @@ func newBundle(o *options) *cobra.Command {
 			if file == "" {
 				file = folder + ".tar.gz"
 			}
-			// Others on the machine need not read it.
 			to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
 				return err
@@ -95,17 +94,17 @@ func newBundle(o *options) *cobra.Command {
 				}
 			}
 			if err != nil {
-				_ = os.Remove(file) // Half a bundle would be taken for a whole one.
+				_ = os.Remove(file) // Half a bundle could be mistaken for a whole one.
 				return err
 			}
 			fmt.Fprintf(o.out, "%s: %d objects, %d logs\n", file, b.objects, b.logs)
 			for _, missing := range b.missing {
-				fmt.Fprintf(o.err, "not in it: %s\n", missing)
+				fmt.Fprintf(o.err, "not included: %s\n", missing)
 			}
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&file, "file", "f", "", "file to write; unset: howdah-support-TIME.tar.gz here")
+	command.Flags().StringVarP(&file, "file", "f", "", "file to write; default: howdah-support-TIME.tar.gz in the current folder")
 	command.Flags().StringVar(&operator, "operator-namespace", operator, "Kubernetes namespace of the operator")
 	return command
 }
@@ -166,7 +165,7 @@ func (b *bundler) collect(ctx context.Context, namespace, operator string) error
 	return b.archive.AddText("missing.txt", strings.Join(b.missing, "\n")+"\n")
 }
 
-// reports are what people look at first.
+// reports adds the output of status and explain.
 func (b *bundler) reports(w *view.World) error {
 	page := text.Page{Width: 160}
 	if err := b.archive.AddText("status.txt", view.NewStatus(w, false).Text(page, false)); err != nil {
@@ -188,17 +187,17 @@ func (b *bundler) reports(w *view.World) error {
 	for i := range w.Jobs {
 		explanations = append(explanations, view.ExplainJob(w, &w.Jobs[i]))
 	}
-	var said strings.Builder
+	var unwell strings.Builder
 	for _, e := range explanations {
 		if e.Health != view.Well {
 			e.Hidden = nil
-			said.WriteString(e.Text(page) + "\n")
+			unwell.WriteString(e.Text(page) + "\n")
 		}
 	}
-	return b.archive.AddText("explain.txt", said.String())
+	return b.archive.AddText("explain.txt", unwell.String())
 }
 
-// list adds a list to the bundle; what may not be read is noted.
+// list adds a list to the bundle, and notes in missing what the user may not read.
 func (b *bundler) list(ctx context.Context, api, namespace, plural, selector string) error {
 	at, where := api, "cluster"
 	if namespace != "" {
@@ -243,7 +242,7 @@ func (b *bundler) list(ctx context.Context, api, namespace, plural, selector str
 	}
 }
 
-// podLogs adds the end of the log of each container of Howdah's pods, and of the container before it.
+// podLogs adds the end of the log of each container of Howdah's pods, and of its previous run.
 func (b *bundler) podLogs(ctx context.Context, w *view.World) error {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -269,7 +268,7 @@ func (b *bundler) log(ctx context.Context, pod *corev1.Pod, container string, pr
 	if previous {
 		name = container + ".previous.log"
 	}
-	said, err := b.cluster.Log(ctx, pod.Namespace, pod.Name, container, logLines, logBytes, previous)
+	tail, err := b.cluster.Log(ctx, pod.Namespace, pod.Name, container, logLines, logBytes, previous)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -278,5 +277,5 @@ func (b *bundler) log(ctx context.Context, pod *corev1.Pod, container string, pr
 		return nil
 	}
 	b.logs++
-	return b.archive.AddText(path.Join("logs", pod.Namespace, pod.Name, name), string(said))
+	return b.archive.AddText(path.Join("logs", pod.Namespace, pod.Name, name), string(tail))
 }

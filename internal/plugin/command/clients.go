@@ -21,11 +21,11 @@ import (
 func newClients(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients [FILESERVER]",
-		Short: "Who has mounted what, from where, with how many connections",
-		Long: "Which addresses have how many connections to the namespace servers and the data servers, and which pods there have a share.\n" +
-			"Only the servers know it: each of their pods is asked through the API server, which takes the right to get pods/proxy\n" +
-			"in the FileServer's namespace (Kubernetes' role edit has it). Clients are nodes: pods mount with their node's address.\n" +
-			"Pods that mount through claims or NFS volumes are found in the FileServer's namespace, and with -A everywhere.",
+		Short: "List clients with their connections and the pods that mount shares",
+		Long: "List the addresses that have connections to namespace servers and data servers, and the pods there that mount a share.\n" +
+			"The command asks each server's pod through the API server. That needs the right to get pods/proxy in the FileServer's namespace\n" +
+			"(Kubernetes' role edit has it). Pods mount with their node's address, so a client is a node. The command finds pods that mount\n" +
+			"through claims or NFS volumes in the FileServer's namespace; with -A, in all namespaces.",
 		Example: "  kubectl howdah clients\n" +
 			"  kubectl howdah clients training -o json | jq '[.clients[].servers // {} | add] | add'",
 		Args:              cobra.MaximumNArgs(1),
@@ -47,23 +47,23 @@ func newClients(o *options) *cobra.Command {
 				w.FileServers = keep(w.FileServers, func(fs *fileServer) bool { return fs.Name == of.name })
 			}
 			if len(w.FileServers) == 0 {
-				return fmt.Errorf("there is no such FileServer that you may see in %s; kubectl get fileservers -A lists all", cmpNamespace(namespace))
+				return fmt.Errorf("no such FileServer in %s that you may read; to list all: kubectl get fileservers -A", cmpNamespace(namespace))
 			}
 			all := []view.Clients{}
 			for i := range w.FileServers {
 				all = append(all, view.NewClients(w, &w.FileServers[i], askServers(ctx, c, w, &w.FileServers[i])))
 			}
 			if o.output != "" && len(all) == 1 {
-				return o.say(all[0], nil)
+				return o.print(all[0], nil)
 			}
 			for i, clients := range all {
 				if o.output != "" {
-					return o.say(all, nil)
+					return o.print(all, nil)
 				}
 				if i > 0 {
 					fmt.Fprintln(o.out)
 				}
-				if err := o.say(clients, clients.Text); err != nil {
+				if err := o.print(clients, clients.Text); err != nil {
 					return err
 				}
 			}
@@ -79,7 +79,7 @@ func cmpNamespace(namespace string) string {
 	return "namespace " + namespace
 }
 
-// Bounds of asking pods: a node that is lost must not hold up the rest.
+// Limits of asking pods: a lost node must not delay the others.
 const (
 	askAtOnce  = 8
 	askTimeout = 10 * time.Second
@@ -100,7 +100,7 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 		}
 		a := view.Asked{Pod: pod.Name, NamespaceServers: component == naming.ComponentNamespaceServer}
 		if pod.Status.Phase != corev1.PodRunning {
-			a.Error = "the pod does not run"
+			a.Error = "the pod is not running"
 		}
 		asked, names = append(asked, a), append(names, pod.Name)
 	}
@@ -123,22 +123,22 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 			return nil
 		})
 	}
-	_ = group.Wait() // Each says for itself what went wrong.
+	_ = group.Wait() // Each answer has its own error.
 	return asked
 }
 
-// whyNotAsked says what to do about a pod that could not be asked.
-func whyNotAsked(ctx context.Context, err error, namespace string, patience time.Duration) string {
+// whyNotAsked is why a pod could not be asked, with what to do.
+func whyNotAsked(ctx context.Context, err error, namespace string, timeout time.Duration) string {
 	switch {
-	// The API server's own refusal, and not one of a proxy or of the pod behind it.
+	// Refused by the API server itself, not by a proxy or the pod.
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "pods/proxy"`):
-		return "you may not get pods/proxy in " + namespace + " (Kubernetes' role edit has it)"
+		return "you may not get pods/proxy in namespace " + namespace + "; ask for Kubernetes' role edit there"
 	case ctx.Err() != nil:
-		return fmt.Sprintf("no answer through the API server in %s: the node may be lost, or a NetworkPolicy keeps the API server from port %d", patience, v1alpha1.ManagerPort)
+		return fmt.Sprintf("no answer through the API server within %s: the node may be lost, or a NetworkPolicy blocks the API server from port %d", timeout, v1alpha1.ManagerPort)
 	case apierrors.IsNotFound(err):
-		return "the server is of a release that does not tell this"
+		return "the server is of an older release that does not report this; upgrade it"
 	case apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
-		return fmt.Sprintf("the API server does not reach port %d of the pod: %s", v1alpha1.ManagerPort, strings.TrimSpace(err.Error()))
+		return fmt.Sprintf("the API server can't reach port %d of the pod: %s", v1alpha1.ManagerPort, strings.TrimSpace(err.Error()))
 	}
 	return strings.TrimSpace(err.Error())
 }

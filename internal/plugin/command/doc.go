@@ -1,3 +1,3 @@
-// Package command is the commands of kubectl howdah: what they take, what they read (internal/plugin/cluster) and how they end. What
-// they say is decided in internal/plugin/view.
+// Package command has the commands of kubectl howdah: their arguments, what they read (internal/plugin/cluster) and their exit codes.
+// internal/plugin/view decides what they print.
 package command

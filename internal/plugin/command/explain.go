@@ -18,11 +18,11 @@ import (
 func newExplain(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain OBJECT",
-		Short: "Why something is not Ready, and what to do",
-		Long: "Why a FileServer, a FileShare, a snapshot or its schedule, an MLPerfStorageJob or a DataServer is not Ready, and what to do: its conditions,\n" +
-			"those of what it is made of, pods and claims with their events, the first cause first.",
+		Short: "Explain why an object is not Ready, and what to do",
+		Long: "Explain why a FileServer, a FileShare, a snapshot or its schedule, an MLPerfStorageJob or a DataServer is not Ready, and what to do.\n" +
+			"The output has the conditions of the object and of its parts, pods and claims with their events; the root cause is first.",
 		Example: "  kubectl howdah explain fileshare/unet3d\n" +
-			"  kubectl howdah explain training            # the kind may be left out if the name is enough\n" +
+			"  kubectl howdah explain training            # without the kind, if the name is unique\n" +
 			"  kubectl howdah explain mlps/unet3d -n team-a -o yaml",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: o.complete(view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs),
@@ -42,7 +42,7 @@ func newExplain(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := o.say(e, e.Text); err != nil {
+			if err := o.print(e, e.Text); err != nil {
 				return err
 			}
 			if e.Health != view.Well {
@@ -158,39 +158,39 @@ func readServer(ctx context.Context, c *cluster.Cluster, w *view.World, namespac
 	return c.Read(ctx, w, namespace, view.ResourceEvents)
 }
 
-// guess finds the kind of a name that was given alone.
+// guess finds the kind of an object by its name.
 func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (string, error) {
 	w := &view.World{}
 	if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs); err != nil {
 		return "", err
 	}
-	var found, said []string
+	var found, names []string
 	if w.FileServer(namespace, name) != nil {
-		found, said = append(found, view.ResourceFileServers), append(said, "fileserver/"+name)
+		found, names = append(found, view.ResourceFileServers), append(names, "fileserver/"+name)
 	}
 	if w.FileShare(namespace, name) != nil {
-		found, said = append(found, view.ResourceFileShares), append(said, "fileshare/"+name)
+		found, names = append(found, view.ResourceFileShares), append(names, "fileshare/"+name)
 	}
 	for i := range w.Snapshots {
 		if w.Snapshots[i].Name == name {
-			found, said = append(found, view.ResourceSnapshots), append(said, "filesharesnapshot/"+name)
+			found, names = append(found, view.ResourceSnapshots), append(names, "filesharesnapshot/"+name)
 		}
 	}
 	for i := range w.Schedules {
 		if w.Schedules[i].Name == name {
-			found, said = append(found, view.ResourceSchedules), append(said, "filesharesnapshotschedule/"+name)
+			found, names = append(found, view.ResourceSchedules), append(names, "filesharesnapshotschedule/"+name)
 		}
 	}
 	for i := range w.Jobs {
 		if w.Jobs[i].Name == name {
-			found, said = append(found, view.ResourceJobs), append(said, "mlperfstoragejob/"+name)
+			found, names = append(found, view.ResourceJobs), append(names, "mlperfstoragejob/"+name)
 		}
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", fmt.Errorf("there is no FileServer, FileShare, snapshot, schedule or MLPerfStorageJob %q in namespace %s; kubectl get nfs -A lists all", name, namespace)
+		return "", fmt.Errorf("namespace %[2]s has no FileServer, FileShare, snapshot, schedule or MLPerfStorageJob %[1]q; to list all: kubectl get nfs -A", name, namespace)
 	}
-	return "", usageError("several objects have that name: say %s", strings.Join(said, " or "))
+	return "", usageError("several objects have that name: write %s", strings.Join(names, " or "))
 }

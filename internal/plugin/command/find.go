@@ -20,7 +20,7 @@ import (
 
 type flag = pflag.Flag
 
-// Kinds that commands take, by what people write.
+// kinds are the resources of objects, by the names that users write.
 var kinds = map[string]string{
 	"fileserver": view.ResourceFileServers, "fileservers": view.ResourceFileServers, "fsrv": view.ResourceFileServers,
 	"fileshare": view.ResourceFileShares, "fileshares": view.ResourceFileShares, "fshare": view.ResourceFileShares,
@@ -30,10 +30,10 @@ var kinds = map[string]string{
 	"dataserver": view.ResourceDataServers, "dataservers": view.ResourceDataServers, "dsrv": view.ResourceDataServers,
 }
 
-// object is one that a command was given.
+// object is an object named by an argument.
 type object struct{ resource, name string }
 
-// parseObject reads KIND/NAME, or NAME alone: then the kind is "".
+// parseObject reads KIND/NAME, or NAME alone: then the resource is "".
 func parseObject(argument string) (object, error) {
 	kind, name, found := strings.Cut(argument, "/")
 	if !found {
@@ -42,7 +42,7 @@ func parseObject(argument string) (object, error) {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	resource := kinds[kind]
 	if resource == "" || name == "" {
-		return object{}, usageError("%q is no object: write fileserver/NAME, fileshare/NAME, filesharesnapshot/NAME, filesharesnapshotschedule/NAME, mlperfstoragejob/NAME or dataserver/NAME", argument)
+		return object{}, usageError("%q does not name an object: write fileserver/NAME, fileshare/NAME, filesharesnapshot/NAME, filesharesnapshotschedule/NAME, mlperfstoragejob/NAME or dataserver/NAME", argument)
 	}
 	return object{resource, name}, nil
 }
@@ -51,15 +51,15 @@ func parseObject(argument string) (object, error) {
 func shareName(argument string) (string, error) {
 	of, err := parseObject(argument)
 	if err == nil && of.resource != "" && of.resource != view.ResourceFileShares {
-		err = usageError("%q is no FileShare", argument)
+		err = usageError("%q is not a FileShare", argument)
 	}
 	return of.name, err
 }
 
-// one is the namespace of a command about a single object.
+// one fails if a command about a single object has no namespace.
 func one(namespace string) error {
 	if namespace == "" {
-		return usageError("-A does not go with the name of an object: say its namespace with -n")
+		return usageError("-A can't be used with the name of an object: give its namespace with -n")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func getFileServerOf(ctx context.Context, c *cluster.Cluster, w *view.World, sha
 	return &fs, nil
 }
 
-// reader is what get reads into.
+// reader is a kind that get can read.
 type reader interface {
 	*v1alpha1.FileServer | *v1alpha1.FileShare | *v1alpha1.FileShareSnapshot | *v1alpha1.FileShareSnapshotSchedule | *v1alpha1.MLPerfStorageJob | *internalv1.DataServer
 	kubeObject
@@ -105,12 +105,12 @@ func get[T reader](ctx context.Context, c *cluster.Cluster, resource, namespace,
 	err := c.Get(ctx, resource, namespace, name, into)
 	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "the server could not find the requested resource") {
 		plural, _, _ := strings.Cut(resource, ".")
-		return fmt.Errorf("there is no %s %q in namespace %s; kubectl get %s -A lists all", strings.TrimSuffix(plural, "s"), name, namespace, plural)
+		return fmt.Errorf("there is no %s %q in namespace %s; to list all: kubectl get %s -A", strings.TrimSuffix(plural, "s"), name, namespace, plural)
 	}
 	return cluster.Explain(err)
 }
 
-// complete offers the names of objects for the first argument.
+// complete completes the names of objects for the first argument.
 func (o *options) complete(resources ...string) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(arguments) > 0 {

@@ -28,7 +28,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-var update = stdflag.Bool("update", false, "write the golden files anew")
+var update = stdflag.Bool("update", false, "rewrite the golden files")
 
 // hostile clears the screen, sets a title, goes on in another direction, and has control characters of all kinds and bytes that are no UTF-8.
 const hostile = "\x1b[2J\x1b]0;owned\x07\r\x7f\u009b31m\u202egpj\u2066\u200b\u2028\U000e0041\x9b\xff"
@@ -44,7 +44,7 @@ func conditionsOf(kinds ...string) (all []metav1.Condition) {
 	return all
 }
 
-// hostileObjects are objects by resource, as a cluster has them before somebody poisons them.
+// hostileObjects are objects by resource, before the test puts hostile text into them.
 func hostileObjects() map[string][]any {
 	fs := builders.FileServer("team-a", "fs").Replicas(2).Ceph().Build()
 	fs.Status = v1alpha1.FileServerStatus{
@@ -191,7 +191,7 @@ func hostileServer(t *testing.T) string {
 var styles = regexp.MustCompile("\x1b\\[(0|1|2|31|32|33)m")
 
 // Names and messages that steer a terminal are shown escaped by every command, in every form of output, on both streams.
-func TestNothingThatACommandSaysSteersATerminal(t *testing.T) {
+func TestNoOutputOfACommandControlsATerminal(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	server := hostileServer(t)
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\nusers: [{name: u, user: {}}]\n"+
@@ -222,8 +222,8 @@ func TestNothingThatACommandSaysSteersATerminal(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			code := Run(ctx, root, &errOut)
-			for stream, said := range map[string]string{"out": out.String(), "err": errOut.String()} {
-				if bare := styles.ReplaceAllString(said, ""); !printable.IsPlain(bare) {
+			for stream, printed := range map[string]string{"out": out.String(), "err": errOut.String()} {
+				if bare := styles.ReplaceAllString(printed, ""); !printable.IsPlain(bare) {
 					t.Errorf("%s steers a terminal: %q", stream, bare)
 				}
 			}

@@ -14,9 +14,9 @@ func newMount(o *options) *cobra.Command {
 	at, manifestFor := "/mnt", ""
 	command := &cobra.Command{
 		Use:   "mount SHARE",
-		Short: "The ready mount command of a share, and manifests for pods",
-		Long: "The ready mount command of a share, a line for /etc/fstab, and how a pod gets it. Pods of the share's own namespace use\n" +
-			"the claim that comes with it; --manifest-for gives a PersistentVolume and a claim for another one.",
+		Short: "Show how to mount a share, on a machine and in pods",
+		Long: "Show the mount command of a share, a line for /etc/fstab, and how a pod mounts it. Pods in the share's own namespace use its\n" +
+			"ready-made claim; --manifest-for prints a PersistentVolume and a claim for another namespace.",
 		Example: "  kubectl howdah mount unet3d\n" +
 			"  sudo $(kubectl howdah mount unet3d --at /data -o json | jq -r .command)\n" +
 			"  kubectl howdah mount unet3d --manifest-for team-b | kubectl apply -f -",
@@ -44,7 +44,7 @@ func newMount(o *options) *cobra.Command {
 				return err
 			}
 			if manifestFor == "" {
-				return o.say(mount, mount.Text)
+				return o.print(mount, mount.Text)
 			}
 			fs, err := getFileServerOf(command.Context(), c, w, share)
 			if err != nil {
@@ -62,7 +62,7 @@ func newMount(o *options) *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().StringVar(&at, "at", at, "directory to mount at")
+	command.Flags().StringVar(&at, "at", at, "mount point")
 	command.Flags().StringVar(&manifestFor, "manifest-for", "", "print a PersistentVolume and a claim for pods of this Kubernetes namespace")
 	return command
 }

@@ -18,21 +18,21 @@ import (
 	"github.com/howdah/howdah/internal/plugin/view"
 )
 
-// usualMoves is how many directories a rebalancing moves unless it is told otherwise.
+// usualMoves is the default of --moves.
 const usualMoves = 100
 
-// askTries is how often a request is written that somebody else's change of the FileServer was in the way of.
+// askTries is how often a request is written if the FileServer changes at the same time.
 const askTries = 5
 
 func newMove(o *options) *cobra.Command {
 	to := ""
 	command := &cobra.Command{
 		Use:   "move SHARE[/DIRECTORY] --to SERVER",
-		Short: "Give a directory to another data server (storage.ceph)",
-		Long: "Asks for a directory to be given to another data server, where all of them have the same storage. The operator does it as soon as\n" +
-			"that server serves the share. Nothing is copied: who has the directory mounted stays with its old data server until it is not used\n" +
-			"for some minutes, all others are sent to the new one. It takes the right to patch the FileServer. A share of layout Single moves as a\n" +
-			"whole. What is refused is told by an event of the FileServer.",
+		Short: "Move a directory to another data server (storage.ceph)",
+		Long: "Request that a directory moves to another data server. This needs storage that all data servers share (storage.ceph). The operator\n" +
+			"moves it as soon as that server serves the share. No data is copied. Clients that use the directory stay on its old data server until\n" +
+			"they have not used it for some minutes; all others go to the new one. A share of layout Single moves as a whole. If the operator\n" +
+			"refuses a move, an event of the FileServer has the reason. The command needs the right to patch the FileServer.",
 		Example: "  kubectl howdah move unet3d/train/7 --to training-2\n" +
 			"  kubectl howdah move home --to training-0",
 		Args:              cobra.ExactArgs(1),
@@ -42,9 +42,9 @@ func newMove(o *options) *cobra.Command {
 			directory = strings.Trim(path.Clean("/"+directory), "/")
 			switch {
 			case name == "" || found && directory == "":
-				return usageError("%q is no directory of a share: write SHARE/DIRECTORY, for example unet3d/train/7", arguments[0])
+				return usageError("%q does not name a directory of a share: write SHARE/DIRECTORY, for example unet3d/train/7", arguments[0])
 			case to == "":
-				return usageError("--to names the data server")
+				return usageError("--to is missing: name the data server, for example --to training-2")
 			case !found:
 				directory = "."
 			}
@@ -69,9 +69,9 @@ func newMove(o *options) *cobra.Command {
 func newRebalance(o *options) *cobra.Command {
 	dryRun := false
 	command := newBalancing(o, "rebalance FILESERVER", "Spread directories evenly over the data servers (storage.ceph)",
-		"Spreads the directories of each share evenly over the data servers, where all of them have the same storage, for example after one was\n"+
-			"added: new directories go to a new server, those that are there already don't without this. It shows which ones, and asks the operator for\n"+
-			"them. Nothing is copied, and no client loses anything. It takes the right to patch the FileServer, and the ClusterRole howdah-support.\n\n"+weighed,
+		"Spread the directories of each share evenly over the data servers, for example after a data server was added: only new directories go\n"+
+			"there by themselves. This needs storage that all data servers share (storage.ceph). The command shows the moves and requests them from\n"+
+			"the operator. No data is copied, and clients go on. It needs the right to patch the FileServer, and the ClusterRole howdah-support.\n\n"+weighed,
 		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20\n"+
 			"  kubectl howdah rebalance training --by load --for 1m", func() bool { return dryRun })
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
@@ -79,11 +79,11 @@ func newRebalance(o *options) *cobra.Command {
 }
 
 func newPlanRebalance(o *options) *cobra.Command {
-	return newBalancing(o, "rebalance FILESERVER", "Which directories kubectl howdah rebalance would move", weighed,
+	return newBalancing(o, "rebalance FILESERVER", "Show which directories kubectl howdah rebalance would move", weighed,
 		"  kubectl howdah plan rebalance training\n  kubectl howdah plan rebalance training --by bytes", func() bool { return true })
 }
 
-// newBalancing is a command that plans a rebalancing, and asks for it unless it is only to be shown.
+// newBalancing is a command that plans a rebalance, and requests it unless onlyShow.
 func newBalancing(o *options, use, short, long, example string, onlyShow func() bool) *cobra.Command {
 	most, by := usualMoves, weighings{by: string(view.ByNumber), during: usualSample}
 	command := &cobra.Command{
@@ -94,7 +94,7 @@ func newBalancing(o *options, use, short, long, example string, onlyShow func() 
 				return err
 			}
 			if of.resource != "" && of.resource != view.ResourceFileServers {
-				return usageError("%q is no FileServer", arguments[0])
+				return usageError("%q is not a FileServer", arguments[0])
 			}
 			if most < 1 || most > placement.MaxRequests {
 				return usageError("--moves is %d; it can be 1 to %d", most, placement.MaxRequests)
@@ -122,18 +122,18 @@ func newBalancing(o *options, use, short, long, example string, onlyShow func() 
 				return err
 			}
 			if onlyShow() {
-				return o.tellMoves(view.PlanRebalance(w, &fs, most, weighing))
+				return o.showMoves(view.PlanRebalance(w, &fs, most, weighing))
 			}
 			return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves { return view.PlanRebalance(w, fs, most, weighing) })
 		},
 	}
 	by.flags(command.Flags())
-	command.Flags().IntVar(&most, "moves", usualMoves, "how many directories move at most")
+	command.Flags().IntVar(&most, "moves", usualMoves, "largest number of directories to move")
 	return command
 }
 
-func (o *options) tellMoves(moves view.Moves) error {
-	if err := o.say(moves, moves.Text); err != nil {
+func (o *options) showMoves(moves view.Moves) error {
+	if err := o.print(moves, moves.Text); err != nil {
 		return err
 	}
 	if moves.Refused != "" {
@@ -142,7 +142,7 @@ func (o *options) tellMoves(moves view.Moves) error {
 	return nil
 }
 
-// ask writes the moves that a plan has onto its FileServer, beside those that others asked for.
+// ask adds the moves of a plan to the requests in the FileServer's annotation.
 func (o *options) ask(ctx context.Context, c *cluster.Cluster, namespace, name string, plan func(*v1alpha1.FileServer) view.Moves) error {
 	for try := 1; ; try++ {
 		var fs v1alpha1.FileServer
@@ -151,7 +151,7 @@ func (o *options) ask(ctx context.Context, c *cluster.Cluster, namespace, name s
 		}
 		moves := plan(&fs)
 		if moves.Refused != "" || len(moves.Requests()) == 0 {
-			return o.tellMoves(moves)
+			return o.showMoves(moves)
 		}
 		patch, err := requestPatch(&fs, moves.Requests())
 		if err != nil {
@@ -164,23 +164,23 @@ func (o *options) ask(ctx context.Context, c *cluster.Cluster, namespace, name s
 		if err != nil {
 			return cluster.Explain(err)
 		}
-		moves.Asked = true
-		return o.tellMoves(moves)
+		moves.Requested = true
+		return o.showMoves(moves)
 	}
 }
 
-// requestPatch adds requests to those that are there already. A directory goes where it was last asked to go.
+// requestPatch adds requests to those that are there already. The last request for a directory replaces earlier ones.
 func requestPatch(fs *v1alpha1.FileServer, more []placement.Request) ([]byte, error) {
 	all, err := placement.ParseRequests(fs.Annotations[v1alpha1.MovesAnnotation])
 	if err != nil {
-		all = nil // The operator takes it off all the same.
+		all = nil // The operator removes an invalid annotation, too.
 	}
 	all = slices.DeleteFunc(all, func(before placement.Request) bool {
 		return slices.ContainsFunc(more, func(m placement.Request) bool { return m.Share == before.Share && m.Path == before.Path })
 	})
 	all = append(all, more...)
 	if len(all) > placement.MaxRequests {
-		return nil, fmt.Errorf("%d moves are still to be done, and there can be %d: try again when some are, or with a smaller --moves", len(all)-len(more), placement.MaxRequests)
+		return nil, fmt.Errorf("%d moves are still pending, and at most %d can be: try again when some are done, or with a smaller --moves", len(all)-len(more), placement.MaxRequests)
 	}
 	var patch struct {
 		Metadata struct {

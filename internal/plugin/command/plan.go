@@ -16,9 +16,9 @@ import (
 func newPlan(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "plan",
-		Short: "What placement would do; changes nothing",
-		Long: "What placement would do with new directories or another number of data servers. Nothing is changed: it is the code of the\n" +
-			"operator and of the namespace servers, run here on what is there. It takes the right to read the internal kinds\n" +
+		Short: "Show what placement would do, without changing anything",
+		Long: "Show what placement would do with new directories or another number of data servers. Nothing is changed: the command runs the code\n" +
+			"of the operator and of the namespace servers on the current state. It needs the right to read the internal kinds\n" +
 			"(ClusterRole howdah-support).",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -27,24 +27,24 @@ func newPlan(o *options) *cobra.Command {
 	return command
 }
 
-// placing are the kinds that placement looks at.
+// placing are the kinds that placement depends on.
 var placing = []string{view.ResourceDataServers, view.ResourceShareExports, view.ResourceShareDirectories}
 
-// needed reads kinds without which there is no plan.
+// needed reads kinds, and fails if the user may not read them.
 func needed(ctx context.Context, c *cluster.Cluster, w *view.World, namespace, fileServer string, resources ...string) error {
 	if err := c.ReadOnly(ctx, w, namespace, fileServerSelector(fileServer), resources...); err != nil {
 		return err
 	}
 	for _, resource := range resources {
 		if w.IsHidden(resource, namespace) {
-			return fmt.Errorf("you may not list %s in %s, and placement is made from them: ask for the ClusterRole howdah-support there", resource, namespace)
+			return fmt.Errorf("you may not list %s in namespace %s, which the plan needs: ask for the ClusterRole howdah-support there", resource, namespace)
 		}
 	}
 	return nil
 }
 
-func (o *options) tell(plan view.Plan) error {
-	if err := o.say(plan, plan.Text); err != nil {
+func (o *options) showPlan(plan view.Plan) error {
+	if err := o.print(plan, plan.Text); err != nil {
 		return err
 	}
 	if plan.Refused != "" {
@@ -57,7 +57,7 @@ func newPlanMkdir(o *options) *cobra.Command {
 	count := 0
 	command := &cobra.Command{
 		Use:   "mkdir SHARE [PATH...]",
-		Short: "Which data servers would get new directories",
+		Short: "Show which data servers new directories would go to",
 		Example: "  kubectl howdah plan mkdir unet3d train/6 train/7\n" +
 			"  kubectl howdah plan mkdir unet3d --count 1000",
 		Args:              cobra.MinimumNArgs(1),
@@ -90,10 +90,10 @@ func newPlanMkdir(o *options) *cobra.Command {
 			if err != nil {
 				return usage{err}
 			}
-			return o.tell(plan)
+			return o.showPlan(plan)
 		},
 	}
-	command.Flags().IntVar(&count, "count", 0, "so many more directories, whatever their names")
+	command.Flags().IntVar(&count, "count", 0, "number of further new directories, without names")
 	return command
 }
 
@@ -101,7 +101,7 @@ func newPlanScale(o *options) *cobra.Command {
 	replicas := int32(0)
 	command := &cobra.Command{
 		Use:   "scale FILESERVER --replicas N",
-		Short: "What another number of data servers would do",
+		Short: "Show the result of another number of data servers",
 		Example: "  kubectl howdah plan scale training --replicas 5\n" +
 			"  kubectl howdah plan scale training --replicas 1 && kubectl scale fileserver training --replicas 1",
 		Args:              cobra.ExactArgs(1),
@@ -112,7 +112,7 @@ func newPlanScale(o *options) *cobra.Command {
 				return err
 			}
 			if of.resource != "" && of.resource != view.ResourceFileServers {
-				return usageError("%q is no FileServer", arguments[0])
+				return usageError("%q is not a FileServer", arguments[0])
 			}
 			if replicas < 1 || replicas > placement.MaxServers {
 				return usageError("--replicas is %d; it can be 1 to %d", replicas, placement.MaxServers)
@@ -132,7 +132,7 @@ func newPlanScale(o *options) *cobra.Command {
 			if err := needed(command.Context(), c, w, namespace, fs.Name, placing...); err != nil {
 				return err
 			}
-			return o.tell(view.PlanScale(w, &fs, replicas))
+			return o.showPlan(view.PlanScale(w, &fs, replicas))
 		},
 	}
 	command.Flags().Int32Var(&replicas, "replicas", 0, "number of data servers")

@@ -21,31 +21,31 @@ import (
 
 // Exit codes.
 const (
-	// CodeWell: all is well, or done.
+	// CodeWell: everything is Ready, or done.
 	CodeWell = 0
 	// CodeError: the command could not do its work.
 	CodeError = 1
 	// CodeUsage: the arguments are wrong.
 	CodeUsage = 2
-	// CodeInvalid: a benchmark that says nothing about the share, as in make demo.
+	// CodeInvalid: the benchmark is Invalid and says nothing about the share.
 	CodeInvalid = 3
-	// CodeNotWell: the answer is no: something is not Ready, a benchmark failed, a plan is refused.
+	// CodeNotWell: something is not Ready, a benchmark failed, or a plan is refused.
 	CodeNotWell = 4
 )
 
-// answer is an exit code that is no error: what there is to say has been said.
+// answer is an exit code other than 0 that is no error; the command has printed its output.
 type answer int
 
 func (a answer) Error() string { return fmt.Sprintf("exit code %d", int(a)) }
 
-// usage marks an error of the arguments.
+// usage marks an error in the arguments.
 type usage struct{ error }
 
 func usageError(format string, arguments ...any) error {
 	return usage{fmt.Errorf(format, arguments...)}
 }
 
-// options are what all commands take.
+// options are common to all commands.
 type options struct {
 	loading   *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
@@ -55,12 +55,12 @@ type options struct {
 
 	in       io.Reader
 	out, err io.Writer
-	// terminal is the file behind out, nil if it is none.
+	// terminal is the file behind out; nil if out is not a file.
 	terminal *os.File
 	now      func() time.Time
 }
 
-// New is the command with all below it. What it says goes through a writer that lets nothing steer a terminal, wherever it came from.
+// New is the root command. All output goes through a writer that escapes control characters, so that names can't control the terminal.
 func New(in io.Reader, out, err io.Writer) *cobra.Command {
 	return newRoot(&options{in: in, out: out, err: err, now: time.Now})
 }
@@ -71,12 +71,12 @@ func newRoot(o *options) *cobra.Command {
 	o.loading = clientcmd.NewDefaultClientConfigLoadingRules()
 	root := &cobra.Command{
 		Use:   "kubectl-howdah",
-		Short: "See and explain Howdah's distributed NFS file services",
-		Long: "See and explain Howdah's distributed NFS file services.\n\n" +
-			"What you may not read is left out, with a line that says which right is missing.\n\n" +
-			"Exit codes: 0 all is well; 1 the command could not do its work; 2 wrong arguments;\n" +
-			"3 a benchmark that says nothing about the share; 4 the answer is no: something is not\n" +
-			"Ready, a benchmark failed, or a plan would be refused.",
+		Short: "Show and explain Howdah's distributed NFS file services",
+		Long: "Show and explain Howdah's distributed NFS file services.\n\n" +
+			"Objects that you may not read are left out; a line names the missing right.\n\n" +
+			"Exit codes: 0 success, and everything is Ready; 1 the command failed; 2 wrong arguments;\n" +
+			"3 a benchmark is Invalid; 4 something is not Ready, a benchmark failed, or a plan would\n" +
+			"be refused.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl howdah"},
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,
@@ -88,10 +88,10 @@ func newRoot(o *options) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.loading.ExplicitPath, "kubeconfig", "", "path of the kubeconfig")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	// As kubectl has them: -n, --context, --server, --token, --as and the rest.
+	// The same as kubectl's: -n, --context, --server, --token, --as and so on.
 	clientcmd.BindOverrideFlags(&o.overrides, flags, names)
-	flags.BoolVarP(&o.allSpaces, "all-namespaces", "A", false, "look into all Kubernetes namespaces")
-	flags.StringVarP(&o.output, "output", "o", "", "json or yaml; unset: text for people")
+	flags.BoolVarP(&o.allSpaces, "all-namespaces", "A", false, "read all Kubernetes namespaces")
+	flags.StringVarP(&o.output, "output", "o", "", "json or yaml; default: text")
 	flags.StringVar(&o.colour, "color", "auto", "auto (in a terminal, unless NO_COLOR is set), always or never")
 	keepFew(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
@@ -113,7 +113,7 @@ func newRoot(o *options) *cobra.Command {
 // commands are those below the root.
 var commands = []func(*options) *cobra.Command{newStatus, newTree, newClients, newExplain, newPlan, newMove, newRebalance, newMount, newBench, newBundle}
 
-// keepFew hides what nearly nobody gives here from the help; it works all the same.
+// keepFew hides rarely used flags from the help. They still work.
 func keepFew(root *cobra.Command) {
 	shown := map[string]bool{"namespace": true, "context": true, "kubeconfig": true, "all-namespaces": true, "output": true, "color": true, "as": true}
 	root.PersistentFlags().VisitAll(func(f *flag) {
@@ -121,7 +121,7 @@ func keepFew(root *cobra.Command) {
 	})
 }
 
-// Run does what the arguments ask for and returns the exit code.
+// Run runs the command and returns the exit code.
 func Run(ctx context.Context, root *cobra.Command, errOut io.Writer) int {
 	called, err := root.ExecuteContextC(ctx)
 	var code answer
@@ -139,7 +139,7 @@ func Run(ctx context.Context, root *cobra.Command, errOut io.Writer) int {
 	return CodeError
 }
 
-// connect gives the API server and the Kubernetes namespace to look into; "" is all.
+// connect returns a client of the API server and the Kubernetes namespace to read; "" for all.
 func (o *options) connect() (*cluster.Cluster, string, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(o.loading, &o.overrides)
 	namespace, _, err := loaded.Namespace()
@@ -157,12 +157,12 @@ func (o *options) connect() (*cluster.Cluster, string, error) {
 	return c, namespace, err
 }
 
-// world is an empty one of this moment.
+// world is an empty World with the current time.
 func (o *options) world(namespace string) *view.World {
 	return &view.World{Now: o.now(), Namespace: namespace}
 }
 
-// page is how text is to look where the command writes to.
+// page is the width and colours of the output.
 func (o *options) page() text.Page {
 	page := text.Page{Colour: o.colour == "always"}
 	file := o.terminal
@@ -176,17 +176,17 @@ func (o *options) page() text.Page {
 	return page
 }
 
-// say writes a model as JSON or YAML, or as text.
-func (o *options) say(model any, asText func(text.Page) string) error {
-	said := ""
+// print writes a model as JSON or YAML, or as text.
+func (o *options) print(model any, asText func(text.Page) string) error {
+	output := ""
 	if o.output == "" {
-		said = asText(o.page())
+		output = asText(o.page())
 	} else {
 		var err error
-		if said, err = view.Encode(model, o.output); err != nil {
+		if output, err = view.Encode(model, o.output); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(o.out, said)
+	_, err := io.WriteString(o.out, output)
 	return err
 }

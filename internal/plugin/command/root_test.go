@@ -29,28 +29,28 @@ current-context: x
 	return Run(context.Background(), root, &e), o.String(), e.String()
 }
 
-func TestWrongArgumentsEndWithCodeTwoAndSayWhereExamplesAre(t *testing.T) {
-	for said, arguments := range map[string][]string{
-		`unknown command "tidy"`:                 {"tidy"},
-		`unknown flag: --colour`:                 {"status", "--colour"},
-		`--output is "xml"`:                      {"status", "-o", "xml"},
-		`--color is "purple"`:                    {"status", "--color", "purple"},
-		`accepts 1 arg(s), received 0`:           {"explain"},
-		`"pod/x" is no object`:                   {"explain", "pod/x"},
-		`"fileserver/x" is no FileShare`:         {"mount", "fileserver/x"},
-		`--at is "mnt"`:                          {"mount", "x", "--at", "mnt"},
-		`-A does not go with the name of an obj`: {"explain", "fileshare/x", "-A"},
+func TestWrongArgumentsEndWithCodeTwoAndNameTheHelp(t *testing.T) {
+	for message, arguments := range map[string][]string{
+		`unknown command "tidy"`:               {"tidy"},
+		`unknown flag: --colour`:               {"status", "--colour"},
+		`--output is "xml"`:                    {"status", "-o", "xml"},
+		`--color is "purple"`:                  {"status", "--color", "purple"},
+		`accepts 1 arg(s), received 0`:         {"explain"},
+		`"pod/x" does not name an object`:      {"explain", "pod/x"},
+		`"fileserver/x" is not a FileShare`:    {"mount", "fileserver/x"},
+		`--at is "mnt"`:                        {"mount", "x", "--at", "mnt"},
+		`-A can't be used with the name of an`: {"explain", "fileshare/x", "-A"},
 	} {
 		code, out, errOut := run(t, arguments...)
-		if code != CodeUsage || !strings.Contains(errOut, said) || !strings.Contains(errOut, "--help has examples") || out != "" {
+		if code != CodeUsage || !strings.Contains(errOut, message) || !strings.Contains(errOut, "--help has examples") || out != "" {
 			t.Errorf("%v: code %d\n%s%s", arguments, code, out, errOut)
 		}
 	}
 }
 
-func TestAnAPIServerThatDoesNotAnswerIsAnErrorThatSaysWhatToLookAt(t *testing.T) {
+func TestTheErrorOfAnAPIServerThatDoesNotAnswerSaysWhatToCheck(t *testing.T) {
 	code, _, errOut := run(t, "status")
-	if code != CodeError || !strings.Contains(errOut, "the API server can't be reached: look at --context and the kubeconfig") {
+	if code != CodeError || !strings.Contains(errOut, "can't reach the API server: check --context and the kubeconfig") {
 		t.Errorf("code %d: %s", code, errOut)
 	}
 }

@@ -11,11 +11,11 @@ func newStatus(o *options) *cobra.Command {
 	directories := false
 	command := &cobra.Command{
 		Use:   "status [FILESERVER]",
-		Short: "The tree of FileServers, data servers, shares and directories, with health",
-		Long: "The tree of FileServers, data servers, shares and directories, with health.\n" +
-			"Directories are counted for each share and server; those that are not Ready are named.",
-		Example: "  # What there is in this namespace, and how it is\n  kubectl howdah status\n\n" +
-			"  # One FileServer with every directory, wherever it is\n  kubectl howdah status training --directories\n\n" +
+		Short: "Show the tree of FileServers, data servers, shares and directories, with health",
+		Long: "Show the tree of FileServers, data servers, shares and directories, with health.\n" +
+			"Directories are counted for each share and server; those that are not Ready are listed.",
+		Example: "  # Everything in this namespace\n  kubectl howdah status\n\n" +
+			"  # One FileServer with every directory\n  kubectl howdah status training --directories\n\n" +
 			"  # In a script: is anything not Ready, anywhere?\n  kubectl howdah status -A -o json > status.json || echo look at status.json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.complete(view.ResourceFileServers),
@@ -25,7 +25,7 @@ func newStatus(o *options) *cobra.Command {
 				return err
 			}
 			status := view.NewStatus(w, directories)
-			if err := o.say(status, func(page text.Page) string { return status.Text(page, directories) }); err != nil {
+			if err := o.print(status, func(page text.Page) string { return status.Text(page, directories) }); err != nil {
 				return err
 			}
 			if !status.IsWell() {
@@ -52,7 +52,7 @@ func (o *options) readStatus(command *cobra.Command, arguments []string) (*view.
 			return nil, err
 		}
 		if of.resource != "" && of.resource != view.ResourceFileServers {
-			return nil, usageError("%q is no FileServer", arguments[0])
+			return nil, usageError("%q is not a FileServer", arguments[0])
 		}
 		if err := one(namespace); err != nil {
 			return nil, err

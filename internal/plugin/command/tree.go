@@ -12,9 +12,9 @@ func newTree(o *options) *cobra.Command {
 	all := false
 	command := &cobra.Command{
 		Use:   "tree SHARE",
-		Short: "Who owns what of a share, how full and how busy the servers are",
-		Long: "Which data server owns which directory of a share, how full its volumes are and how many connections it has.\n" +
-			"Where a directory has more than 16 in it they are counted for each server.",
+		Short: "Show which data server owns which directory of a share",
+		Long: "Show which data server owns which directory of a share, how full its volumes are and how many connections it has.\n" +
+			"Where more than 16 directories are in one, they are counted for each server.",
 		Example: "  kubectl howdah tree unet3d\n" +
 			"  kubectl howdah tree unet3d --directories | less\n" +
 			"  kubectl howdah tree unet3d -o json | jq -r '.list[] | select(.server == \"training-1\") | .path'",
@@ -44,7 +44,7 @@ func newTree(o *options) *cobra.Command {
 				return err
 			}
 			tree := view.NewTree(w, share)
-			return o.say(tree, func(page text.Page) string { return tree.Text(page, all) })
+			return o.print(tree, func(page text.Page) string { return tree.Text(page, all) })
 		},
 	}
 	command.Flags().BoolVar(&all, "directories", false, "list every directory")

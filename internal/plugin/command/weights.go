@@ -19,28 +19,28 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-const weighed = "--by number counts directories; bytes counts what is in them; load what clients read and write, for as long as --for says: what a\n" +
-	"data server serves of a share is told, and not of which directory, so its directories of a share count alike, and those of a busy server\n" +
-	"move until it is found which one is. For bytes and load the data servers are asked through the API server, which takes the right to get\n" +
-	"pods/proxy (Kubernetes' role edit has it). A move by them is only planned if it is worth a fiftieth of a server's part."
+const weighed = "--by number counts directories. --by bytes weighs them by size. --by load weighs them by what clients read and write, measured for\n" +
+	"--for: data servers report the load of a share, not of each directory, so all directories of a share on a server get the same weight.\n" +
+	"For bytes and load the command asks the data servers through the API server, which needs the right to get pods/proxy (Kubernetes' role\n" +
+	"edit has it), and it only plans moves that change a server's load by at least 2% of an even part."
 
 const (
 	usualSample = 10 * time.Second
 	// Data servers read ganesha's counters every 5 s.
 	leastSample, longestSample = 5 * time.Second, 10 * time.Minute
-	// sizesTimeout is as long as a data server takes at most, and the API server waits.
+	// sizesTimeout is the longest that a data server takes and the API server waits.
 	sizesTimeout = time.Minute
 )
 
-// weighings are the flags that say what is to be evened out.
+// weighings are the flags for what to balance.
 type weighings struct {
 	by     string
 	during time.Duration
 }
 
 func (g *weighings) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&g.by, "by", g.by, "what is to be the same everywhere: number, bytes or load")
-	flags.DurationVar(&g.during, "for", g.during, "with --by load: how long it is measured")
+	flags.StringVar(&g.by, "by", g.by, "what to balance: number (of directories), bytes or load")
+	flags.DurationVar(&g.during, "for", g.during, "with --by load: how long to measure")
 }
 
 func (g *weighings) check() error {
@@ -56,7 +56,7 @@ func (g *weighings) check() error {
 	return nil
 }
 
-// weigh asks data servers for what directories weigh. Where they can't move, nobody is asked.
+// weigh asks data servers for the weights of directories, unless directories can't move.
 func (g *weighings) weigh(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1alpha1.FileServer) (view.Weighing, error) {
 	if view.By(g.by) == view.ByNumber || !view.CanMove(fs) {
 		return view.Counting(), nil
@@ -69,11 +69,11 @@ func (g *weighings) weigh(ctx context.Context, c *cluster.Cluster, w *view.World
 	return view.WeighingLoad(w, fs, rates), err
 }
 
-// askSizes asks for the sizes of the directories of each share. All data servers have the same storage: the first one that answers will do.
+// askSizes asks for the sizes of the directories of each share. All data servers have the same storage, so one answer is enough.
 func askSizes(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer, shares []view.Measured) (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, share := range shares {
-		err := errors.New("no data server serves it")
+		err := errors.New("no data server serves the share")
 		for _, server := range share.Servers {
 			var answer serverpod.Sizes
 			query := url.Values{serverpod.SizesShare: {share.Key}, serverpod.SizesDepth: {strconv.Itoa(share.Depth)}}
@@ -86,13 +86,13 @@ func askSizes(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer, 
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the sizes of the directories of share %s are not to be had: %w", share.Key, err)
+			return nil, fmt.Errorf("can't get the sizes of the directories of share %s: %w", share.Key, err)
 		}
 	}
 	return all, nil
 }
 
-// askRates asks each data server twice how much it has served.
+// askRates asks each data server twice how much it has served, and returns the rates between.
 func askRates(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer, servers []string, during time.Duration) (view.Rates, error) {
 	first, err := askServed(ctx, c, fs, servers)
 	if err != nil {
@@ -109,23 +109,23 @@ func askRates(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer, 
 	}
 	rates := view.Rates{}
 	for server, after := range second {
-		told, err := ratesBetween(first[server], after)
+		of, err := ratesBetween(first[server], after)
 		if err != nil {
 			return nil, fmt.Errorf("data server %s: %w", server, err)
 		}
-		rates[server] = told
+		rates[server] = of
 	}
 	return rates, nil
 }
 
-// ratesBetween is what was served between two times, by share, in bytes a second.
+// ratesBetween is what was served between two reports, by share, in bytes per second.
 func ratesBetween(before, after serverpod.Served) (map[string]float64, error) {
 	seconds := after.Time.Sub(before.Time).Seconds()
 	switch {
 	case before.Start != after.Start:
-		return nil, errors.New("ganesha was started again while it was measured: try again")
+		return nil, errors.New("ganesha was restarted during the measurement: try again")
 	case seconds <= 0:
-		return nil, errors.New("its figures are no newer than the first ones: measure for longer (--for)")
+		return nil, errors.New("its counters have not been updated since the first reading: measure for longer (--for)")
 	}
 	rates := map[string]float64{}
 	for share, bytes := range after.Bytes {
@@ -143,7 +143,7 @@ func askServed(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer,
 		group.Go(func() error {
 			var answer serverpod.Served
 			if err := askPod(ctx, c, fs.Namespace, server, serverpod.ServedPath, nil, askTimeout, &answer); err != nil {
-				return fmt.Errorf("data server %s does not tell what it serves: %w", server, err)
+				return fmt.Errorf("can't get the load of data server %s: %w", server, err)
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -154,16 +154,16 @@ func askServed(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer,
 	return all, group.Wait()
 }
 
-// askPod asks a server's pod, and says in the error what to do.
-func askPod(ctx context.Context, c *cluster.Cluster, namespace, pod, path string, query url.Values, patience time.Duration, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// askPod gets an answer of a server's pod. The error has what to do.
+func askPod(ctx context.Context, c *cluster.Cluster, namespace, pod, path string, query url.Values, timeout time.Duration, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	text, err := c.AskPod(ctx, namespace, pod, v1alpha1.ManagerPort, path, query)
 	if err == nil {
 		err = json.Unmarshal(text, answer)
 	}
 	if err != nil {
-		return errors.New(whyNotAsked(ctx, err, namespace, patience))
+		return errors.New(whyNotAsked(ctx, err, namespace, timeout))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestRates(t *testing.T) {
 	if err != nil || got["s"] != 2000 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := ratesBetween(at(1, 100, 5000), at(2, 110, 10)); err == nil || !strings.Contains(err.Error(), "started again") {
+	if _, err := ratesBetween(at(1, 100, 5000), at(2, 110, 10)); err == nil || !strings.Contains(err.Error(), "restarted") {
 		t.Errorf("another start: %v", err)
 	}
 	if _, err := ratesBetween(at(1, 100, 5000), at(1, 100, 5000)); err == nil || !strings.Contains(err.Error(), "--for") {
@@ -24,7 +24,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-func TestWhatARebalancingGoesBy(t *testing.T) {
+func TestFlagsForWhatToBalance(t *testing.T) {
 	for _, good := range []weighings{{"number", 0}, {"bytes", 0}, {"load", 5 * time.Second}} {
 		if err := good.check(); err != nil {
 			t.Errorf("%+v: %v", good, err)

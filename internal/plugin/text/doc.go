@@ -1,3 +1,3 @@
-// Package text draws what kubectl howdah says: words with a style, trees of lines and tables. It decides how something looks and never
-// what is said. It knows a width and whether there are colours, and nothing of terminals: who prints asks those.
+// Package text draws the output of kubectl howdah: styled words, trees of lines and tables. It decides how text looks, not what it says. It
+// gets a width and whether to use colours; the caller asks the terminal for them.
 package text

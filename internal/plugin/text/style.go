@@ -6,7 +6,7 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// Style is how a word looks where there are colours. Nothing is said by a colour alone.
+// Style is how a word looks with colours. No information is in a colour alone.
 type Style int
 
 // Styles.
@@ -14,7 +14,7 @@ const (
 	Plain Style = iota
 	// Strong is for names and headings.
 	Strong
-	// Faint is for what explains.
+	// Faint is for explanations.
 	Faint
 	// Good, Busy and Bad are for health.
 	Good
@@ -25,24 +25,24 @@ const (
 // escapes are SGR parameters (ECMA-48, section 8.3.117) of the 16 colours that every terminal has and lets its user choose.
 var escapes = map[Style]string{Strong: "1", Faint: "2", Good: "32", Busy: "33", Bad: "31"}
 
-// Span is text of one style.
+// Span is a text with one style.
 type Span struct {
 	Text  string
 	Style Style
 }
 
-// S is a span.
+// S makes a span.
 func S(style Style, text string) Span { return Span{text, style} }
 
-// Page is where text is put.
+// Page is the place for text.
 type Page struct {
-	// Width is how many columns there are; 0: as many as are needed.
+	// Width is the number of columns; 0: no limit.
 	Width int
-	// Colour says whether styles show.
+	// Colour is whether styles are shown.
 	Colour bool
 }
 
-// paint is a text in a style. What comes from a cluster must not steer a terminal: control characters are escaped.
+// paint is a text in a style, with control characters escaped: text from a cluster must not control the terminal.
 func (p Page) paint(s Span) string {
 	text := Clean(s.Text)
 	code := escapes[s.Style]

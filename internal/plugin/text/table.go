@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// Table draws rows in columns; the first row is the heading. The last column is cut where the page ends.
+// Table draws rows in columns below a heading. The last column is cut where the page ends.
 func (p Page) Table(heading []string, rows [][]Span) string {
 	all := [][]Span{make([]Span, 0, len(heading))}
 	for _, title := range heading {
@@ -36,7 +36,7 @@ func (p Page) Table(heading []string, rows [][]Span) string {
 	return b.String()
 }
 
-// cut is as much of a text as fits after so many columns.
+// cut is the part of a text that fits after a number of columns.
 func (p Page) cut(text string, used int) string {
 	room := max(p.Width-used, leastText)
 	if p.Width == 0 || width(text) <= room {

@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// Line is a line of a tree with what is below it.
+// Line is a line of a tree with the lines below it.
 type Line struct {
 	Spans []Span
 	Below []*Line
@@ -18,7 +18,7 @@ func (l *Line) Add(spans ...Span) *Line {
 	return below
 }
 
-// Tree draws a line with all that is below it.
+// Tree draws a line with everything below it.
 func (p Page) Tree(root *Line) string {
 	var b strings.Builder
 	p.branch(&b, root, "", "")

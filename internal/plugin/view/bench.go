@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Bench is an MLPerfStorageJob: how far it is, or what came of it.
+// Bench is an MLPerfStorageJob with its progress or its result.
 type Bench struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -24,7 +24,7 @@ type Bench struct {
 	Result   *v1alpha1.BenchmarkResult `json:"result,omitempty"`
 }
 
-// NewBench is what there is to say of a job.
+// NewBench makes the report of a job.
 func NewBench(job *v1alpha1.MLPerfStorageJob) Bench {
 	b := Bench{
 		Namespace: job.Namespace, Name: job.Name, Share: job.Spec.FileShareRef.Name, Condition: summary(job.Status.Conditions, v1alpha1.JobSucceeded),
@@ -41,10 +41,10 @@ func NewBench(job *v1alpha1.MLPerfStorageJob) Bench {
 	return b
 }
 
-// Ended tells that nothing more comes.
+// Ended reports whether the job is over.
 func (b Bench) Ended() bool { return b.Health == Well || b.Health == Stuck }
 
-// Verdict is that of a job that has one, else "".
+// Verdict is the job's verdict; "" if it has none.
 func (b Bench) Verdict() v1alpha1.Verdict {
 	if b.Result == nil {
 		return ""
@@ -52,13 +52,13 @@ func (b Bench) Verdict() v1alpha1.Verdict {
 	return b.Result.Verdict
 }
 
-// Line is how far it is, in a line.
+// Line is the progress in one line.
 func (b Bench) Line() string {
-	said := strings.TrimPrefix(b.Reason+": "+b.Message, ": ")
+	line := strings.TrimPrefix(b.Reason+": "+b.Message, ": ")
 	if b.Progress != "" {
-		said = b.Reason + ": " + b.Progress
+		line = b.Reason + ": " + b.Progress
 	}
-	return text.Clean(said)
+	return text.Clean(line)
 }
 
 // Latest is the newest job of a share; nil if it has none.
@@ -82,7 +82,7 @@ func (b Bench) Text(page text.Page) string {
 	r := b.Result
 	if r == nil {
 		if b.Ended() {
-			s.WriteString(page.Paragraph("", "  ", text.S(text.Plain, "It ended without a result; kubectl howdah explain mlps/"+b.Name+" -n "+b.Namespace+" says more.")))
+			s.WriteString(page.Paragraph("", "  ", text.S(text.Plain, "The job ended without a result. For the reason: kubectl howdah explain mlps/"+b.Name+" -n "+b.Namespace)))
 		}
 		return s.String()
 	}
@@ -112,7 +112,7 @@ func (b Bench) Text(page text.Page) string {
 		servers = append(servers, row(v.Name, rate(v.BytesPerSecond), bytes(ptr.Deref(v.BytesRead, 0))+"B"))
 	}
 	if len(servers) > 0 {
-		s.WriteString("\n" + page.Table([]string{"SERVER", "READ", "IN ALL"}, servers))
+		s.WriteString("\n" + page.Table([]string{"SERVER", "READ", "TOTAL"}, servers))
 	}
 	rules := [][]text.Span{}
 	for _, rule := range r.Rules {
@@ -123,7 +123,7 @@ func (b Bench) Text(page text.Page) string {
 		rules = append(rules, []text.Span{text.S(text.Plain, rule.Name), text.S(style, string(rule.State)), text.S(text.Plain, rule.Message)})
 	}
 	if len(rules) > 0 {
-		s.WriteString("\n" + page.Table([]string{"RULE OF MLPERF STORAGE", "", ""}, rules))
+		s.WriteString("\n" + page.Table([]string{"MLPERF STORAGE RULE", "", ""}, rules))
 	}
 	s.WriteString("\n" + page.Paragraph("", "", text.S(text.Faint, r.Label)))
 	return s.String()

@@ -15,61 +15,61 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Clients are those of a FileServer.
+// Clients are the NFS clients of a FileServer.
 type Clients struct {
 	FileServer string   `json:"fileServer"`
 	Clients    []Client `json:"clients"`
-	// Silent are servers that could not be asked, with the reason.
-	Silent []Silent `json:"silent,omitempty"`
-	// More is how many addresses servers left out, because they have too many.
+	// Unanswered are servers that could not be asked, with the reason.
+	Unanswered []Unanswered `json:"unanswered,omitempty"`
+	// More is how many addresses the servers left out of their lists, because there are too many.
 	More int `json:"more,omitempty"`
-	// Told is what the FileServer's status has, for servers that could not be asked: how many connections, and not whose.
-	Told   []Told   `json:"told,omitempty"`
-	Hidden []Hidden `json:"hidden,omitempty"`
+	// LastReported is how many connections servers that could not be asked have, as the FileServer's status reports it.
+	LastReported []LastReported `json:"lastReported,omitempty"`
+	Hidden       []Hidden       `json:"hidden,omitempty"`
 }
 
-// Client is an address with connections, or a node with pods that have a share mounted.
+// Client is an address with connections, or a node with pods that mount a share.
 type Client struct {
-	// Address is the node's; of IPv6 its network of 64 bits.
+	// Address is the node's; for IPv6 its 64-bit prefix.
 	Address string `json:"address,omitempty"`
 	Node    string `json:"node,omitempty"`
-	// NamespaceServers and Servers are connections.
+	// NamespaceServers and Servers count connections.
 	NamespaceServers int            `json:"namespaceServers"`
 	Servers          map[string]int `json:"servers,omitempty"`
 	Pods             []PodMount     `json:"pods,omitempty"`
 }
 
-// PodMount is a pod that has a share.
+// PodMount is a pod that mounts a share.
 type PodMount struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Share     string `json:"share"`
 }
 
-// Silent is a server that could not be asked.
-type Silent struct {
+// Unanswered is a server that could not be asked.
+type Unanswered struct {
 	Pod     string `json:"pod"`
 	Message string `json:"message"`
 }
 
-// Told is what a status says of a server.
-type Told struct {
+// LastReported is what a status reports of a server.
+type LastReported struct {
 	Server      string       `json:"server"`
 	Connections *Connections `json:"connections"`
 }
 
-// Asked is what a server's pod said.
+// Asked is the answer of a server's pod.
 type Asked struct {
 	Pod string
 	// NamespaceServers: it is a namespace server.
 	NamespaceServers bool
-	// Connections are those of each address; nil if it could not be asked: Error says why.
+	// Connections are by address; nil if the pod could not be asked, for the reason in Error.
 	Connections map[string]int
 	More        int
 	Error       string
 }
 
-// NewClients puts together who has connections to a FileServer, and which pods have its shares.
+// NewClients joins the connections to a FileServer with the pods that mount its shares.
 func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 	clients := Clients{FileServer: fs.Namespace + "/" + fs.Name, Clients: []Client{}, Hidden: w.Hidden}
 	byAddress := map[string]*Client{}
@@ -80,14 +80,14 @@ func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 		}
 		return byAddress[key]
 	}
-	silent := map[string]bool{}
-	door := false
+	unanswered := map[string]bool{}
+	namespaceUnanswered := false
 	for _, a := range asked {
 		clients.More += a.More
 		if a.Connections == nil {
-			clients.Silent = append(clients.Silent, Silent{a.Pod, a.Error})
-			silent[a.Pod] = true
-			door = door || a.NamespaceServers
+			clients.Unanswered = append(clients.Unanswered, Unanswered{a.Pod, a.Error})
+			unanswered[a.Pod] = true
+			namespaceUnanswered = namespaceUnanswered || a.NamespaceServers
 		}
 		for address, n := range a.Connections {
 			if a.NamespaceServers {
@@ -121,18 +121,18 @@ func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 	slices.SortStableFunc(clients.Clients, func(a, b Client) int {
 		return cmp.Or(placement.CompareNatural(a.Node, b.Node), placement.CompareNatural(a.Address, b.Address))
 	})
-	if door {
-		clients.Told = append(clients.Told, Told{"front door", connectionsOf(fs.Status.NamespaceServers.Connections)})
+	if namespaceUnanswered {
+		clients.LastReported = append(clients.LastReported, LastReported{"namespace servers", connectionsOf(fs.Status.NamespaceServers.Connections)})
 	}
 	for _, s := range fs.Status.Servers {
-		if silent[s.Name] {
-			clients.Told = append(clients.Told, Told{s.Name, connectionsOf(s.Connections)})
+		if unanswered[s.Name] {
+			clients.LastReported = append(clients.LastReported, LastReported{s.Name, connectionsOf(s.Connections)})
 		}
 	}
 	return clients
 }
 
-// mounted are the shares of a FileServer that a pod has by a claim of a share, or by an NFS volume of its own.
+// mounted are the shares of a FileServer that a pod mounts, by a share's claim or by an NFS volume in the pod's own spec.
 func mounted(w *World, fs *v1alpha1.FileServer, pod *corev1.Pod) (shares []string) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -161,10 +161,10 @@ func sharesOfPods(pods []PodMount) (shares []string) {
 	return shares
 }
 
-// Text tells it.
+// Text is the model as text.
 func (c Clients) Text(page text.Page) string {
 	var b strings.Builder
-	total, door := 0, 0
+	total, toNamespace := 0, 0
 	rows := [][]text.Span{}
 	for _, client := range c.Clients {
 		var servers, pods []string
@@ -172,7 +172,7 @@ func (c Clients) Text(page text.Page) string {
 			servers = append(servers, fmt.Sprintf("%s %d", name, client.Servers[name]))
 			total += client.Servers[name]
 		}
-		door += client.NamespaceServers
+		toNamespace += client.NamespaceServers
 		for _, share := range sharesOfPods(client.Pods) {
 			of := slices.DeleteFunc(slices.Clone(client.Pods), func(p PodMount) bool { return p.Share != share })
 			if len(of) == 1 {
@@ -181,35 +181,35 @@ func (c Clients) Text(page text.Page) string {
 				pods = append(pods, share+": "+plural(len(of), "pod"))
 			}
 		}
-		atDoor, atServers := fmt.Sprint(client.NamespaceServers), cmp.Or(strings.Join(servers, ", "), "-")
-		if len(c.Silent) > 0 {
-			atDoor, atServers = cmp.Or(strings.TrimPrefix(atDoor, "0"), "?"), cmp.Or(strings.TrimPrefix(atServers, "-"), "?")
+		atNamespace, atServers := fmt.Sprint(client.NamespaceServers), cmp.Or(strings.Join(servers, ", "), "-")
+		if len(c.Unanswered) > 0 {
+			atNamespace, atServers = cmp.Or(strings.TrimPrefix(atNamespace, "0"), "?"), cmp.Or(strings.TrimPrefix(atServers, "-"), "?")
 		}
-		rows = append(rows, row(cmp.Or(client.Address, "?"), cmp.Or(client.Node, "-"), atDoor, atServers, cmp.Or(strings.Join(pods, ", "), "-")))
+		rows = append(rows, row(cmp.Or(client.Address, "?"), cmp.Or(client.Node, "-"), atNamespace, atServers, cmp.Or(strings.Join(pods, ", "), "-")))
 	}
 	head := append([]text.Span{text.S(text.Strong, "FileServer "+c.FileServer)}, some(plural(len(c.Clients), "client"))...)
-	if len(c.Silent) == 0 { // Else there are more, and nobody knows how many.
-		head = append(head, some(plural(door, "connection")+" to the front door", plural(total, "connection")+" to data servers")...)
+	if len(c.Unanswered) == 0 { // Else the sums would be too low.
+		head = append(head, some(plural(toNamespace, "connection")+" to namespace servers", plural(total, "connection")+" to data servers")...)
 	}
 	b.WriteString(page.Paragraph("", "  ", head...))
 	if len(rows) > 0 {
-		b.WriteString("\n" + page.Table([]string{"ADDRESS", "NODE", "FRONT DOOR", "DATA SERVERS", "PODS"}, rows))
+		b.WriteString("\n" + page.Table([]string{"ADDRESS", "NODE", "NAMESPACE SERVERS", "DATA SERVERS", "PODS"}, rows))
 	}
 	if c.More > 0 {
-		b.WriteString(page.Paragraph("", "  ", text.S(text.Faint, fmt.Sprintf("and %s with fewer connections that servers did not list", plural(c.More, "address")))))
+		b.WriteString(page.Paragraph("", "  ", text.S(text.Faint, fmt.Sprintf("and %s with fewer connections, which the servers did not list", plural(c.More, "address")))))
 	}
-	if len(c.Silent) > 0 {
-		said := map[string][]string{}
-		for _, s := range c.Silent {
-			said[s.Message] = append(said[s.Message], s.Pod)
+	if len(c.Unanswered) > 0 {
+		byMessage := map[string][]string{}
+		for _, s := range c.Unanswered {
+			byMessage[s.Message] = append(byMessage[s.Message], s.Pod)
 		}
 		b.WriteByte('\n')
-		for _, message := range slices.Sorted(maps.Keys(said)) {
-			b.WriteString(page.Paragraph("Not asked: ", "  ", text.S(text.Busy, strings.Join(said[message], ", ")+": "+message)))
+		for _, message := range slices.Sorted(maps.Keys(byMessage)) {
+			b.WriteString(page.Paragraph("Could not ask: ", "  ", text.S(text.Busy, strings.Join(byMessage[message], ", ")+": "+message)))
 		}
-		for _, t := range c.Told {
+		for _, t := range c.LastReported {
 			if t.Connections != nil {
-				b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, t.Server+" has "+t.Connections.words()+" by its FileServer's status")))
+				b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, "The status of the FileServer reports "+t.Connections.words()+" of "+t.Server)))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestThePageShowsWhatThePluginSays(t *testing.T) {
+func TestThePageShowsTheOutputOfThePlugin(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "use", "plugin.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestThePageShowsWhatThePluginSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), string(shown)) {
-			t.Errorf("docs/use/plugin.md has not what testdata/%s says; copy it there", name)
+			t.Errorf("docs/use/plugin.md does not have the text of testdata/%s: copy it there", name)
 		}
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// Encode is a model as JSON or YAML, with control characters of names escaped, so that it can be read in a terminal and says the same to a
-// parser. YAML has no such escapes outside of quotes, and none at all of some characters: a model with these is written as JSON, which is
-// YAML, too.
+// Encode is a model as JSON or YAML with control characters escaped, so that it is safe in a terminal and equal for a parser. YAML has no
+// such escapes outside of quotes, and none at all for some characters: a model with these is written as JSON, which is YAML, too.
 func Encode(model any, format string) (string, error) {
 	encoded, err := json.MarshalIndent(model, "", "  ")
 	if err != nil {

@@ -15,28 +15,28 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Explanation is why an object is as it is.
+// Explanation is why an object is not Ready, and what to do.
 type Explanation struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Condition
-	// Causes lead to it, the first cause first.
+	// Causes begin with the root cause.
 	Causes []Cause  `json:"causes,omitempty"`
 	Advice []string `json:"advice,omitempty"`
 	Hidden []Hidden `json:"hidden,omitempty"`
 }
 
-// Cause is something that does not hold.
+// Cause is a condition that does not hold, or an object that fails.
 type Cause struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Type is that of a condition; "" for what is no condition.
+	// Type is the condition's; "" if the cause is not a condition.
 	Type    string `json:"type,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Since is how long it has been so.
+	// Since is for how long.
 	Since  string  `json:"since,omitempty"`
 	Events []Event `json:"events,omitempty"`
 }
@@ -50,37 +50,37 @@ type Event struct {
 	Age     string `json:"age"`
 }
 
-// maxCauses bounds an explanation: a hundred pods that are not scheduled have one cause.
+// maxCauses limits an explanation: a hundred pods that are not scheduled have one cause.
 const maxCauses = 24
 
-// maxAlike is how many causes with one reason and message are told one by one.
+// maxAlike is how many causes of the same reason and message are listed one by one.
 const maxAlike = 3
 
-// explainer gathers causes; what leads to something is put before it.
+// explainer collects causes; a cause comes before its effects.
 type explainer struct {
 	w      *World
 	causes []Cause
 	advice []string
 	seen   map[string]bool
 	alike  map[string]int
-	left   map[string]int // Causes that were left out, by what they are like.
+	left   map[string]int // How many causes were left out, by likeness.
 }
 
-// ExplainFileServer tells why a FileServer is as it is.
+// ExplainFileServer explains a FileServer.
 func ExplainFileServer(w *World, fs *v1alpha1.FileServer) Explanation {
 	e := newExplainer(w)
 	e.fileServer(fs)
 	return e.result("FileServer", &fs.ObjectMeta, summary(fs.Status.Conditions, v1alpha1.ConditionReady))
 }
 
-// ExplainFileShare tells why a FileShare is as it is.
+// ExplainFileShare explains a FileShare.
 func ExplainFileShare(w *World, share *v1alpha1.FileShare) Explanation {
 	e := newExplainer(w)
 	e.fileShare(share)
 	return e.result("FileShare", &share.ObjectMeta, summary(share.Status.Conditions, v1alpha1.ConditionReady))
 }
 
-// ExplainJob tells why an MLPerfStorageJob is as it is.
+// ExplainJob explains an MLPerfStorageJob.
 func ExplainJob(w *World, job *v1alpha1.MLPerfStorageJob) Explanation {
 	e := newExplainer(w)
 	if share := w.FileShare(job.Namespace, job.Spec.FileShareRef.Name); share != nil && reasonOf(job.Status.Conditions, v1alpha1.JobSucceeded) == v1alpha1.ReasonWaitingForShare {
@@ -93,7 +93,7 @@ func ExplainJob(w *World, job *v1alpha1.MLPerfStorageJob) Explanation {
 	return e.result("MLPerfStorageJob", &job.ObjectMeta, summary(job.Status.Conditions, v1alpha1.JobSucceeded))
 }
 
-// ExplainDataServer tells why a data server is as it is.
+// ExplainDataServer explains a data server.
 func ExplainDataServer(w *World, server *internalv1.DataServer) Explanation {
 	e := newExplainer(w)
 	e.dataServer(server.Namespace, server.Name)
@@ -108,13 +108,13 @@ func (e *explainer) result(kind string, object *metav1.ObjectMeta, is Condition)
 	if is.Health == Unseen && len(e.causes) == 0 {
 		e.add(Cause{
 			Kind: kind, Namespace: object.Namespace, Name: object.Name, Reason: "NotSeen", Since: age(e.w.Now, object.CreationTimestamp),
-			Message: "it has no conditions: no operator has looked at it",
-		}, "Look whether the operator runs (kubectl get deployment -A -l app.kubernetes.io/name=howdah) and watches this namespace (the chart's watchNamespaces).")
+			Message: "it has no conditions: the operator has not seen it",
+		}, "Check that the operator runs (kubectl get deployment -A -l app.kubernetes.io/name=howdah) and watches this namespace (the chart's watchNamespaces).")
 	}
 	if object.DeletionTimestamp != nil {
 		e.add(Cause{
 			Kind: kind, Namespace: object.Namespace, Name: object.Name, Reason: v1alpha1.ReasonDeleting, Since: age(e.w.Now, *object.DeletionTimestamp),
-			Message: "it is being deleted, and waits for its finalizers: " + strings.Join(object.Finalizers, ", "),
+			Message: "it is being deleted and waits for its finalizers: " + strings.Join(object.Finalizers, ", "),
 		}, "")
 	}
 	for i := range e.causes {
@@ -124,7 +124,7 @@ func (e *explainer) result(kind string, object *metav1.ObjectMeta, is Condition)
 		}
 	}
 	if more := len(e.causes) - maxCauses; more > 0 {
-		// The object's own conditions come last, and say what the rest comes to.
+		// The object's own conditions come last and sum up the rest.
 		e.causes = slices.Concat(e.causes[:maxCauses/2], e.causes[len(e.causes)-maxCauses/2:])
 	}
 	return Explanation{
@@ -150,7 +150,7 @@ func (e *explainer) add(c Cause, do string) {
 	e.causes = append(e.causes, c)
 }
 
-// conditions adds those of an object that do not hold, in the order of the given types, and caveats of those that do.
+// conditions adds the conditions of an object that do not hold, in the order of the given types, and those that hold with a caveat.
 func (e *explainer) conditions(kind string, object *metav1.ObjectMeta, all []metav1.Condition, types ...string) {
 	for i, t := range types {
 		c := condition(all, t)
@@ -160,11 +160,11 @@ func (e *explainer) conditions(kind string, object *metav1.ObjectMeta, all []met
 		cause := Cause{
 			Kind: kind, Namespace: object.Namespace, Name: object.Name, Type: t, Reason: c.Reason, Message: c.Message, Since: age(e.w.Now, c.LastTransitionTime),
 		}
-		// A summary repeats a part's message; its own faults have reasons that no part has.
+		// The summary repeats the message of a part; only its own faults have reasons that no part has.
 		if i == len(types)-1 && len(types) > 1 && slices.ContainsFunc(types[:i], func(part string) bool { return reasonOf(all, part) == c.Reason }) {
 			continue
 		}
-		// Parts that wait for another part say nothing.
+		// A part that waits for another part is not a cause.
 		if c.Status == metav1.ConditionUnknown && c.Reason == v1alpha1.ReasonPending && i < len(types)-1 {
 			continue
 		}
@@ -212,7 +212,7 @@ func (e *explainer) fileServer(fs *v1alpha1.FileServer) {
 		v1alpha1.ConditionReady)
 }
 
-// dataServer tells of the pod first: what it waits for keeps the rest from being.
+// dataServer puts the pod first: the rest depends on it.
 func (e *explainer) dataServer(namespace, name string) {
 	if pod := e.w.pod(namespace, name); pod != nil {
 		for _, v := range pod.Spec.Volumes {
@@ -228,7 +228,7 @@ func (e *explainer) dataServer(namespace, name string) {
 		e.pod(pod)
 	} else if !e.w.IsHidden(ResourcePods, namespace) && len(e.w.Pods) > 0 {
 		e.add(Cause{
-			Kind: "Pod", Namespace: namespace, Name: name, Reason: "Missing", Message: "the pod is not there",
+			Kind: "Pod", Namespace: namespace, Name: name, Reason: "Missing", Message: "the pod does not exist",
 			Events: e.events("StatefulSet", namespace, name[:max(0, strings.LastIndexByte(name, '-'))]),
 		}, "")
 	}
@@ -237,13 +237,13 @@ func (e *explainer) dataServer(namespace, name string) {
 		if d.Namespace != namespace || d.Name != name {
 			continue
 		}
-		// That a pod without a node does not answer is no news.
+		// A pod without a node can't answer: that is not a cause of its own.
 		pod := e.w.pod(namespace, name)
 		if u := d.Status.Unreachable; u.SeenBy != "" && u.SinceTime != nil && (pod == nil || pod.Spec.NodeName != "") {
 			e.add(Cause{
 				Kind: "DataServer", Namespace: namespace, Name: name, Type: "Unreachable", Reason: "NoAnswer", Since: age(e.w.Now, *u.SinceTime),
-				Message: fmt.Sprintf("it does not answer NFS at %s, as namespace server %s sees it; node %s", d.Spec.Address, u.SeenBy, cmp.Or(d.Status.NodeName, "?")),
-			}, "Look at the node (kubectl get node): of a lost node the pod shows as Running for minutes. Its directories wait and come back with it.")
+				Message: fmt.Sprintf("it does not answer NFS at %s (seen by namespace server %s); node %s", d.Spec.Address, u.SeenBy, cmp.Or(d.Status.NodeName, "?")),
+			}, "Check the node (kubectl get node): the pod of a lost node is shown as Running for minutes. Clients of its directories wait until the data server is back.")
 		}
 		e.conditions("DataServer", &d.ObjectMeta, d.Status.Conditions, v1alpha1.ConditionReady)
 	}
@@ -252,7 +252,7 @@ func (e *explainer) dataServer(namespace, name string) {
 func (e *explainer) claim(claim *corev1.PersistentVolumeClaim) {
 	e.add(Cause{
 		Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, Reason: string(cmp.Or(claim.Status.Phase, corev1.ClaimPending)),
-		Message: "it has no volume", Since: age(e.w.Now, claim.CreationTimestamp), Events: e.events("PersistentVolumeClaim", claim.Namespace, claim.Name),
+		Message: "not bound to a volume", Since: age(e.w.Now, claim.CreationTimestamp), Events: e.events("PersistentVolumeClaim", claim.Namespace, claim.Name),
 	}, advice[v1alpha1.ReasonClaimsPending])
 }
 
@@ -280,7 +280,7 @@ func podReady(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// ofServers are reasons of a share that its FileServer or its data servers are the cause of.
+// ofServers are reasons of a share whose cause is its FileServer or a data server.
 var ofServers = map[string]bool{
 	v1alpha1.ReasonFileServerNotReady: true, v1alpha1.ReasonDataServersUnavailable: true, v1alpha1.ReasonExportsPending: true,
 	v1alpha1.ReasonInventoryPending: true, v1alpha1.ReasonDirectoriesPending: true,
@@ -306,7 +306,7 @@ func (e *explainer) fileShare(share *v1alpha1.FileShare) {
 			if d.State() != internalv1.DirectoryReady {
 				e.add(Cause{
 					Kind: "ShareDirectory", Namespace: d.Namespace, Name: d.Spec.Path, Reason: string(d.State()), Since: age(e.w.Now, d.CreationTimestamp),
-					Message: "not finished on " + d.Spec.DataServerRef.Name,
+					Message: "waits for data server " + d.Spec.DataServerRef.Name,
 				}, "")
 			}
 		}
@@ -314,7 +314,7 @@ func (e *explainer) fileShare(share *v1alpha1.FileShare) {
 	e.conditions("FileShare", &share.ObjectMeta, share.Status.Conditions, append(types, v1alpha1.ConditionReady)...)
 }
 
-// holds tells that a condition is True without a caveat worth a word.
+// holds reports whether a condition is True.
 func holds(all []metav1.Condition, kind string) bool {
 	c := condition(all, kind)
 	return c != nil && c.Status == metav1.ConditionTrue
@@ -327,7 +327,7 @@ func reasonOf(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// maxEvents is how many events of an object are told.
+// maxEvents is how many events of an object are shown.
 const maxEvents = 3
 
 // events are the newest warnings of an object, or the newest events if there is no warning.
@@ -343,15 +343,15 @@ func (e *explainer) events(kind, namespace, name string) []Event {
 		found = warnings
 	}
 	slices.SortStableFunc(found, func(a, b *corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
-	var told []Event
+	var newest []Event
 	for _, ev := range found[:min(len(found), maxEvents)] {
 		count := max(1, ev.Count)
 		if ev.Series != nil {
 			count = max(count, ev.Series.Count)
 		}
-		told = append(told, Event{Type: ev.Type, Reason: ev.Reason, Message: ev.Message, Count: count, Age: age(e.w.Now, metav1.NewTime(lastSeen(ev)))})
+		newest = append(newest, Event{Type: ev.Type, Reason: ev.Reason, Message: ev.Message, Count: count, Age: age(e.w.Now, metav1.NewTime(lastSeen(ev)))})
 	}
-	return told
+	return newest
 }
 
 func lastSeen(ev *corev1.Event) (last time.Time) {

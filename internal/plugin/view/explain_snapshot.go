@@ -2,14 +2,14 @@ package view
 
 import "github.com/howdah/howdah/api/v1alpha1"
 
-// ExplainSnapshot tells why a FileShareSnapshot is as it is.
+// ExplainSnapshot explains a FileShareSnapshot.
 func ExplainSnapshot(w *World, snapshot *v1alpha1.FileShareSnapshot) Explanation {
 	e := newExplainer(w)
 	e.snapshot(snapshot)
 	return e.result("FileShareSnapshot", &snapshot.ObjectMeta, summary(snapshot.Status.Conditions, v1alpha1.ConditionReady))
 }
 
-// ExplainSchedule tells why a FileShareSnapshotSchedule is as it is: its newest snapshot may be in its way.
+// ExplainSchedule explains a FileShareSnapshotSchedule; the cause may be its newest snapshot.
 func ExplainSchedule(w *World, schedule *v1alpha1.FileShareSnapshotSchedule) Explanation {
 	e := newExplainer(w)
 	if reasonOf(schedule.Status.Conditions, v1alpha1.ConditionReady) == v1alpha1.ReasonSnapshotNotReady {

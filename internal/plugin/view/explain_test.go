@@ -19,7 +19,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-func TestExplanationsBeginWithTheFirstCause(t *testing.T) {
+func TestExplanationsBeginWithTheRootCause(t *testing.T) {
 	broken, crashing, pending, unseen, paused := brokenWorld(), wellWorld(), wellWorld(), wellWorld(), wellWorld()
 
 	fs := &crashing.FileServers[0]
@@ -78,7 +78,7 @@ func TestExplanationsBeginWithTheFirstCause(t *testing.T) {
 	golden(t, "explain-share-colours-narrow.txt", colours)
 }
 
-func TestHundredPodsWithOneCauseAreToldOnce(t *testing.T) {
+func TestAlikeCausesAreCounted(t *testing.T) {
 	w := brokenWorld()
 	fs := &w.FileServers[0]
 	stuck := *w.pod("default", "training-1")
@@ -89,9 +89,9 @@ func TestHundredPodsWithOneCauseAreToldOnce(t *testing.T) {
 		w.Pods = append(w.Pods, pod)
 		fs.Status.Servers = append(fs.Status.Servers, v1alpha1.FileServerServerStatus{Name: pod.Name, State: v1alpha1.ServerPending})
 	}
-	said := ExplainFileServer(w, fs).Text(text.Page{})
-	if n := strings.Count(said, "Pod training-"); n != maxAlike || !strings.Contains(said, "(and 61 more like this)") {
-		t.Errorf("%d pods are told of:\n%s", n, said)
+	explained := ExplainFileServer(w, fs).Text(text.Page{})
+	if n := strings.Count(explained, "Pod training-"); n != maxAlike || !strings.Contains(explained, "(and 61 more like this)") {
+		t.Errorf("%d pods are listed:\n%s", n, explained)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestEveryReasonHasAdviceOrNeedsNone(t *testing.T) {
 				t.Errorf("%s has no line in advice", spec.Names[0].Name)
 			}
 			if v1alpha1.NeedsUser(reason) && do == "" {
-				t.Errorf("%s needs somebody to do something; advice must say what", spec.Names[0].Name)
+				t.Errorf("%s needs an action of the user; advice must name it", spec.Names[0].Name)
 			}
 			return true
 		})
@@ -129,7 +129,7 @@ func TestEveryReasonHasAdviceOrNeedsNone(t *testing.T) {
 	}
 }
 
-func TestMountTellsACommandAndManifests(t *testing.T) {
+func TestMountHasACommandAndManifests(t *testing.T) {
 	w := wellWorld()
 	share := &w.FileShares[0]
 	mount, err := NewMount(share, "/mnt")

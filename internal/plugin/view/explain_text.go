@@ -7,14 +7,14 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Text tells it as sentences, the first cause first.
+// Text is the explanation as text, the root cause first.
 func (e Explanation) Text(page text.Page) string {
 	var b strings.Builder
 	head := append([]text.Span{text.S(text.Strong, e.Kind+" "+e.Namespace+"/"+e.Name)}, text.S(e.Health.style(), string(e.Health)))
 	head = append(head, some(e.Reason, e.Message)...)
 	b.WriteString(page.Paragraph("", "  ", head...))
 	if len(e.Causes) > 0 {
-		b.WriteString("\n" + page.Paragraph("", "", text.S(text.Strong, "Why, the first cause first")))
+		b.WriteString("\n" + page.Paragraph("", "", text.S(text.Strong, "Why (root cause first)")))
 		for i, c := range e.Causes {
 			c.write(&b, page, i+1)
 		}
@@ -25,7 +25,7 @@ func (e Explanation) Text(page text.Page) string {
 			b.WriteString(page.Paragraph("  - ", "    ", text.S(text.Plain, a)))
 		}
 	} else if e.Health != Well {
-		b.WriteString("\n" + page.Paragraph("", "", text.S(text.Plain, "Nothing has to be done: it goes on by itself as soon as what it waits for is there.")))
+		b.WriteString("\n" + page.Paragraph("", "", text.S(text.Plain, "No action is needed: it continues by itself when what it waits for is ready.")))
 	}
 	if len(e.Hidden) > 0 {
 		b.WriteString("\n" + hiddenText(page, e.Hidden))

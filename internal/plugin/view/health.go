@@ -18,17 +18,17 @@ type Health string
 
 // Healths.
 const (
-	// Well: everything that was asked for is there.
+	// Well: everything that the spec asks for is there.
 	Well Health = "Ready"
-	// Busy: something is under way, and nobody has to do anything.
+	// Busy: something is in progress; no action is needed.
 	Busy Health = "Progressing"
-	// Broken: it served, or should, and does not.
+	// Broken: it should serve and does not.
 	Broken Health = "NotReady"
-	// Stuck: nothing will happen until somebody does something.
+	// Stuck: it needs an action of a user.
 	Stuck Health = "Stalled"
-	// Paused: the operator changes nothing of it.
+	// Paused: the operator does not change it.
 	Paused Health = "Paused"
-	// Unseen: the operator has not looked at it.
+	// Unseen: the operator has not seen it.
 	Unseen Health = "Unknown"
 )
 
@@ -53,7 +53,7 @@ type Condition struct {
 func summary(all []metav1.Condition, kind string) Condition {
 	c := condition(all, kind)
 	if c == nil {
-		return Condition{Health: Unseen, Message: "no operator has looked at it yet"}
+		return Condition{Health: Unseen, Message: "the operator has not seen it yet"}
 	}
 	is := Condition{Health: Broken, Reason: c.Reason, Message: c.Message}
 	switch {
@@ -70,14 +70,13 @@ func summary(all []metav1.Condition, kind string) Condition {
 	return is
 }
 
-// words are the health and what there is to say: the message if not all is well, and the caveat if there is one.
+// words are the health, with reason and message unless it is Ready without a caveat.
 func (c Condition) words() []text.Span {
 	spans := []text.Span{text.S(c.Health.style(), string(c.Health))}
 	if c.Health == Well && (c.Reason == v1alpha1.ReasonReady || c.Reason == v1alpha1.ReasonCompleted) {
 		return spans
 	}
-	said := strings.TrimPrefix(c.Reason+": "+c.Message, ": ")
-	return append(spans, text.S(text.Plain, said))
+	return append(spans, text.S(text.Plain, strings.TrimPrefix(c.Reason+": "+c.Message, ": ")))
 }
 
 // bytes is a size as people read it: 6.1Gi.
@@ -88,7 +87,7 @@ func bytes(n int64) string {
 	}
 	exponent := int(math.Log2(float64(n)) / 10)
 	value := float64(n) / math.Pow(1024, float64(exponent))
-	if value >= 999.5 { // More digits than three, and no exponent.
+	if value >= 999.5 { // %.3g would print an exponent.
 		return fmt.Sprintf("%.0f%ci", value, units[exponent-1])
 	}
 	return fmt.Sprintf("%.3g%ci", value, units[exponent-1])
@@ -128,7 +127,7 @@ func connectionsOf(c v1alpha1.FileServerConnections) *Connections {
 	return &Connections{Used: *c.Used, Limit: c.Limit}
 }
 
-// age is how long ago something was, as kubectl says it; "" if that is not known.
+// age is how long ago something was, in kubectl's form; "" if that is not known.
 func age(now time.Time, at metav1.Time) string {
 	if at.IsZero() {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Mount tells how to mount a share.
+// Mount is how to mount a share.
 type Mount struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -34,25 +34,25 @@ type Mount struct {
 	Access []string `json:"access,omitempty"`
 }
 
-// defaultMountPoint is where the command mounts unless told otherwise; it is what status.mount.command has.
+// defaultMountPoint is the mount point in status.mount.command.
 const defaultMountPoint = "/mnt"
 
-// NewMount tells how to mount a share at a directory.
+// NewMount is how to mount a share at a directory.
 func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
 	is := summary(share.Status.Conditions, v1alpha1.ConditionReady)
-	told := share.Status.Mount
-	if told.Address == "" {
-		return Mount{}, fmt.Errorf("FileShare %s/%s can't be mounted yet (%s: %s); kubectl howdah explain fileshare/%s -n %s says why",
+	mount := share.Status.Mount
+	if mount.Address == "" {
+		return Mount{}, fmt.Errorf("FileShare %s/%s can't be mounted yet (%s: %s); for the reason: kubectl howdah explain fileshare/%s -n %s",
 			share.Namespace, share.Name, cmp.Or(is.Reason, "no status"), is.Message, share.Name, share.Namespace)
 	}
-	host := told.Address
+	host := mount.Address
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
 	m := Mount{
-		Namespace: share.Namespace, Name: share.Name, Condition: is, Address: told.Address, Path: told.Path, Options: told.Options, Claim: told.ClaimName,
-		Command: strings.TrimSuffix(told.Command, " "+defaultMountPoint) + " " + at,
-		Fstab:   fmt.Sprintf("%s:%s %s nfs4 %s,_netdev 0 0", host, told.Path, at, strings.Join(told.Options, ",")),
+		Namespace: share.Namespace, Name: share.Name, Condition: is, Address: mount.Address, Path: mount.Path, Options: mount.Options, Claim: mount.ClaimName,
+		Command: strings.TrimSuffix(mount.Command, " "+defaultMountPoint) + " " + at,
+		Fstab:   fmt.Sprintf("%s:%s %s nfs4 %s,_netdev 0 0", host, mount.Path, at, strings.Join(mount.Options, ",")),
 	}
 	rules := share.Spec.Access
 	if len(rules) == 0 {
@@ -64,15 +64,15 @@ func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
 	return m, nil
 }
 
-// Text tells it for people.
+// Text is the model as text.
 func (m Mount) Text(page text.Page) string {
 	var b strings.Builder
-	heading := func(said string) { b.WriteString("\n" + page.Paragraph("", "", text.S(text.Strong, said))) }
+	heading := func(title string) { b.WriteString("\n" + page.Paragraph("", "", text.S(text.Strong, title))) }
 	if m.Health != Well {
 		b.WriteString(page.Paragraph("", "  ", append([]text.Span{text.S(text.Strong, "FileShare "+m.Namespace+"/"+m.Name)}, m.words()...)...))
 	}
-	heading("On a machine (as root, with mount.nfs4: package nfs-common or nfs-utils)")
-	// What is to be copied is not broken.
+	heading("On a machine, as root (mount.nfs4 is in the package nfs-common or nfs-utils)")
+	// Lines to be copied are not wrapped.
 	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Command))
 	heading("For /etc/fstab")
 	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Fstab))
@@ -82,18 +82,18 @@ func (m Mount) Text(page text.Page) string {
 	}
 	heading("In a pod of another namespace")
 	fmt.Fprintf(&b, "  kubectl howdah mount %s -n %s --manifest-for NAMESPACE | kubectl apply -f -\n", m.Name, m.Namespace)
-	heading("Who may (the first rule with the client's address counts; Nodes are those of the cluster, and pods with a claim)")
+	heading("Access (the first rule that matches the client's address applies; Nodes are the cluster's nodes, which includes pods that use a claim)")
 	for _, rule := range m.Access {
 		b.WriteString(page.Paragraph("  ", "    ", text.S(text.Plain, rule)))
 	}
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// unknownSize is what a volume shows while nobody knows how large the FileServer is.
+// unknownSize is the size of a volume while the size of the FileServer is not known.
 var unknownSize = resource.MustParse("1Ti")
 
 // Manifest is a PersistentVolume with its claim for pods of another Kubernetes namespace, or of another cluster.
-// capacity is the FileServer's in bytes; 0: not known.
+// capacity is the FileServer's in bytes; 0 if it is not known.
 func (m Mount) Manifest(namespace string, capacity int64) (string, error) {
 	size := unknownSize
 	if capacity > 0 {
@@ -101,7 +101,7 @@ func (m Mount) Manifest(namespace string, capacity int64) (string, error) {
 	}
 	claim := m.Name
 	if namespace == m.Namespace {
-		claim += "-by-hand" // The operator's own has the share's name.
+		claim += "-by-hand" // The operator's own claim has the share's name.
 	}
 	volumeName := naming.ShareVolume(m.Namespace+"/"+namespace, m.Name)
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}

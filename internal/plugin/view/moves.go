@@ -16,19 +16,19 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Moves are directories that would get other data servers, or that were asked for.
+// Moves are planned or requested moves of directories to other data servers.
 type Moves struct {
 	FileServer string `json:"fileServer"`
-	// Asked: the operator was asked for them. Else nothing is changed.
-	Asked bool `json:"asked"`
+	// Requested: the operator was asked for them. Otherwise nothing has changed.
+	Requested bool `json:"requested"`
 	// Refused is why nothing can move; "" if it can.
 	Refused string `json:"refused,omitempty"`
-	// By is what is evened out: number, bytes or load; "" where a move was named.
+	// By is what is balanced: number, bytes or load; "" for a single move.
 	By      By            `json:"by,omitempty"`
 	Moves   []PlannedMove `json:"moves"`
 	Servers []Load        `json:"servers,omitempty"`
 	Notes   []string      `json:"notes,omitempty"`
-	ask     []placement.Request
+	request []placement.Request
 }
 
 // PlannedMove is a directory with its data server before and after.
@@ -37,22 +37,22 @@ type PlannedMove struct {
 	Path  string `json:"path"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to"`
-	// Weight is the directory's, in bytes or bytes a second; left out by number.
+	// Weight is the directory's, in bytes or bytes per second; left out when directories are counted.
 	Weight int64 `json:"weight,omitempty"`
 }
 
 // Requests are the moves as the operator takes them.
-func (m *Moves) Requests() []placement.Request { return m.ask }
+func (m *Moves) Requests() []placement.Request { return m.request }
 
 const (
-	onVolumes = "with storage.volumes each data server has volumes of its own, and no other reaches them: directories can't move; copy one to a new directory"
-	whatStays = "nothing is copied; who has a directory mounted stays with its old data server until it is not used for some minutes, all others are sent to the new one"
+	onVolumes = "with storage.volumes directories can't move: each data server has volumes of its own that no other can reach. Copy the data to a new directory instead."
+	whatStays = "No data is copied. Clients that use a directory stay on its old data server until they have not used it for some minutes; all others go to the new one."
 )
 
 // isShared: all data servers have the same storage, so directories can move.
 func isShared(fs *v1alpha1.FileServer) bool { return fs.Spec.Storage.Volumes.Size == nil }
 
-// treeOf is a FileServer's tree as its namespace servers have it, and the data servers that don't answer.
+// treeOf is a FileServer's tree as its namespace servers see it, and the data servers that don't answer.
 func treeOf(w *World, namespace, fileServer string) (*tree.Tree, map[string]bool) {
 	t := tree.New(fileServer)
 	unreachable := map[string]bool{}
@@ -94,7 +94,7 @@ func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 	return targets
 }
 
-// movablesOf are the directories of a FileServer that have data servers, and how many of them have no figure to weigh them by.
+// movablesOf are the directories of a FileServer that have an owner, and how many of them have no known weight.
 func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directories []placement.Movable, unknown int) {
 	for i := range w.Directories {
 		d := &w.Directories[i]
@@ -110,7 +110,7 @@ func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directori
 	return directories, unknown
 }
 
-// PlanRebalance is which directories would move, at most so many, for each data server to have as much of each share.
+// PlanRebalance plans at most a number of moves, so that all data servers have an equal part of each share.
 func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighing) Moves {
 	moves := Moves{FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{}, By: weighing.By}
 	if !isShared(fs) {
@@ -129,7 +129,7 @@ func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighin
 	if !weighing.isIdle(directories) {
 		for _, m := range placement.Rebalance(targets, directories, limits) {
 			moves.Moves = append(moves.Moves, PlannedMove{m.Share, m.Path, m.From, m.To, weights[placement.Request{Share: m.Share, Path: m.Path}]})
-			moves.ask = append(moves.ask, placement.Request{Share: m.Share, Path: m.Path, To: m.To})
+			moves.request = append(moves.request, placement.Request{Share: m.Share, Path: m.Path, To: m.To})
 		}
 	}
 	moves.Servers = loadsAfter(w, fs, targets, moves.Moves, weighing)
@@ -137,7 +137,7 @@ func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighin
 	case len(moves.Moves) == 0:
 		moves.Notes = append(moves.Notes, weighing.nothing())
 	case len(moves.Moves) == most:
-		moves.Notes = append(moves.Notes, fmt.Sprintf("more may be to move than the %d of --moves: run it again when these are done", most), whatStays)
+		moves.Notes = append(moves.Notes, fmt.Sprintf("The plan stops at %d moves (--moves): run the command again when they are done.", most), whatStays)
 	default:
 		moves.Notes = append(moves.Notes, whatStays)
 	}
@@ -176,32 +176,32 @@ func loadsAfter(w *World, fs *v1alpha1.FileServer, targets []placement.Target, m
 	return servers
 }
 
-// PlanMove is the move of one directory. What only the operator knows it says in an event.
+// PlanMove plans the move of one directory. The operator reports what only it can refuse in an event.
 func PlanMove(fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to string) Moves {
 	key := naming.KeyOf(share)
 	moves := Moves{
 		FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{{Share: key, Path: path, To: to}},
-		ask: []placement.Request{{Share: key, Path: path, To: to}},
+		request: []placement.Request{{Share: key, Path: path, To: to}},
 	}
 	known := slices.ContainsFunc(fs.Status.Servers, func(s v1alpha1.FileServerServerStatus) bool { return s.Name == to })
 	switch {
 	case !isShared(fs):
 		moves.Refused = onVolumes
 	case !known:
-		moves.Refused = fmt.Sprintf("FileServer %s has no data server %q: kubectl howdah status %s lists them", fs.Name, to, fs.Name)
+		moves.Refused = fmt.Sprintf("FileServer %s has no data server %q; to list its data servers: kubectl howdah status %s", fs.Name, to, fs.Name)
 	case path == tree.RootPath && share.Spec.Layout != v1alpha1.LayoutSingle:
-		moves.Refused = fmt.Sprintf("share %s is spread over directories: say which one, %s/DIRECTORY", share.Name, share.Name)
+		moves.Refused = fmt.Sprintf("share %s has many directories: name one, as %s/DIRECTORY", share.Name, share.Name)
 	case path != tree.RootPath && share.Spec.Layout == v1alpha1.LayoutSingle:
-		moves.Refused = fmt.Sprintf("the layout of share %s is Single: it moves as a whole; leave the directory out", share.Name)
+		moves.Refused = fmt.Sprintf("share %s has the layout Single and moves as a whole: leave the directory out", share.Name)
 	case path != tree.RootPath && tree.Depth(path) != int(share.Spec.Depth):
-		moves.Refused = fmt.Sprintf("the directories of share %s that have data servers are at depth %d: %q is at %d", share.Name, share.Spec.Depth, path, tree.Depth(path))
+		moves.Refused = fmt.Sprintf("the directories of share %s that have an owner are at depth %d; %q is at depth %d", share.Name, share.Spec.Depth, path, tree.Depth(path))
 	default:
 		moves.Notes = append(moves.Notes, whatStays)
 	}
 	return moves
 }
 
-// emptied are the data servers after those above a number of replicas were emptied, and what there is to say of it.
+// emptied plans the moves away from data servers above a number of replicas, with notes.
 func emptied(w *World, fs *v1alpha1.FileServer, replicas int32) (plan []PlannedMove, notes []string) {
 	leaving := func(server string) bool {
 		ordinal, ours := naming.DataServerOrdinal(fs.Name, server)
@@ -214,27 +214,27 @@ func emptied(w *World, fs *v1alpha1.FileServer, replicas int32) (plan []PlannedM
 		plan = append(plan, PlannedMove{Share: m.Share, Path: m.Path, From: m.From, To: m.To})
 	}
 	if len(moves) > 0 {
-		notes = append(notes, plural(len(moves), "directory")+" would move first; "+whatStays)
+		notes = append(notes, "First "+plural(len(moves), "directory")+" would move. "+whatStays)
 	}
 	if homeless > 0 {
-		notes = append(notes, plural(homeless, "directory")+" would wait: no data server that stays serves their shares at present")
+		notes = append(notes, plural(homeless, "directory")+" could not move: no remaining data server serves their shares now.")
 	}
 	limit := int32(3600)
 	if drain := fs.Spec.Drain; drain != nil {
 		limit = ptr.Deref(drain.TimeoutSeconds, limit)
 	}
-	return plan, append(notes, fmt.Sprintf("each server that goes waits until no client is connected to it, for at most %d s (spec.drain.timeoutSeconds)", limit))
+	return plan, append(notes, fmt.Sprintf("Each removed server waits until no client is connected to it, for at most %d s (spec.drain.timeoutSeconds).", limit))
 }
 
-// Text tells it.
+// Text is the model as text.
 func (m Moves) Text(page text.Page) string {
 	var b strings.Builder
 	head := []text.Span{text.S(text.Strong, "FileServer "+m.FileServer)}
 	switch {
 	case m.Refused != "":
 		head = append(head, text.S(text.Bad, "Refused"), text.S(text.Plain, m.Refused))
-	case m.Asked:
-		head = append(head, text.S(text.Good, "Asked for"), text.S(text.Plain, plural(len(m.Moves), "move")))
+	case m.Requested:
+		head = append(head, text.S(text.Good, "Requested"), text.S(text.Plain, plural(len(m.Moves), "move")))
 	default:
 		head = append(head, text.S(text.Plain, plural(len(m.Moves), "move")))
 	}

@@ -21,7 +21,7 @@ func cephWorld() *World {
 	return w
 }
 
-func TestMovesAreShownBeforeTheyAreAskedFor(t *testing.T) {
+func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 	w := cephWorld()
 	fs := &w.FileServers[0]
 	plan := PlanRebalance(w, fs, 100, Counting())
@@ -36,7 +36,7 @@ func TestMovesAreShownBeforeTheyAreAskedFor(t *testing.T) {
 
 	well := wellWorld()
 	well.FileServers[0].Spec.Storage = fs.Spec.Storage
-	if none := PlanRebalance(well, &well.FileServers[0], 100, Counting()); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
+	if none := PlanRebalance(well, &well.FileServers[0], 100, Counting()); len(none.Moves) != 0 || !strings.HasPrefix(none.Notes[0], "Nothing to move") {
 		t.Errorf("%+v", none)
 	}
 	onVolumes := wellWorld()
@@ -47,14 +47,14 @@ func TestWhatCanMove(t *testing.T) {
 	w := cephWorld()
 	fs, unet3d, home := &w.FileServers[0], &w.FileShares[0], &w.FileShares[1]
 	asked := PlanMove(fs, unet3d, "train/1", "training-2")
-	asked.Asked = true
+	asked.Requested = true
 	golden(t, "move.txt", asked.Text(text.Page{Width: 100}))
 	if whole := PlanMove(fs, home, ".", "training-2"); whole.Refused != "" || whole.Requests()[0].Path != "." {
 		t.Errorf("%+v", whole)
 	}
 	for want, got := range map[string]Moves{
 		"has no data server \"training-7\"": PlanMove(fs, unet3d, "train/1", "training-7"),
-		"say which one":                     PlanMove(fs, unet3d, ".", "training-2"),
+		"name one":                          PlanMove(fs, unet3d, ".", "training-2"),
 		"moves as a whole":                  PlanMove(fs, home, "a", "training-2"),
 		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
 		"directories can't move":            PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
@@ -80,7 +80,7 @@ func sizesOf(w *World, home int64, unet3d ...int64) map[string]int64 {
 	return sizes
 }
 
-func TestDirectoriesAreEvenedOutByWhatIsInThem(t *testing.T) {
+func TestRebalanceByBytes(t *testing.T) {
 	w := cephWorld()
 	fs := &w.FileServers[0]
 	plan := PlanRebalance(w, fs, 100, WeighingBytes(sizesOf(w, 1<<30, 900<<30, 20<<30, 40<<30, 60<<30, 80<<30, 100)))
@@ -89,25 +89,25 @@ func TestDirectoriesAreEvenedOutByWhatIsInThem(t *testing.T) {
 		t.Errorf("%+v", plan.Requests())
 	}
 	few := PlanRebalance(w, fs, 100, WeighingBytes(map[string]int64{w.Directories[0].Name: 1 << 30}))
-	if all := strings.Join(few.Notes, "\n"); len(few.Moves) != 0 || !strings.Contains(all, "6 directories without a figure") {
+	if all := strings.Join(few.Notes, "\n"); len(few.Moves) != 0 || !strings.Contains(all, "6 directories without a known weight") {
 		t.Errorf("a directory alone can't be made even, and what has no size stays: %+v", few)
 	}
-	if none := PlanRebalance(w, fs, 100, WeighingBytes(sizesOf(w, 0, 0, 0, 0, 0, 0, 0))); len(none.Moves) != 0 || !strings.Contains(none.Notes[0], "nothing is to move") {
+	if none := PlanRebalance(w, fs, 100, WeighingBytes(sizesOf(w, 0, 0, 0, 0, 0, 0, 0))); len(none.Moves) != 0 || !strings.HasPrefix(none.Notes[0], "Nothing to move") {
 		t.Errorf("empty directories: %+v", none)
 	}
 }
 
-func TestABusyDataServerGivesDirectoriesAway(t *testing.T) {
+func TestRebalanceByLoadMovesDirectoriesFromABusyServer(t *testing.T) {
 	w := cephWorld()
 	fs := &w.FileServers[0]
 	busy := Rates{"training-0": {"unet3d": 300e6, "home": 1e6}, "training-1": {"unet3d": 30e6}, "training-2": {}}
 	golden(t, "plan-rebalance-load.txt", PlanRebalance(w, fs, 100, WeighingLoad(w, fs, busy)).Text(text.Page{Width: 100}))
 	if idle := PlanRebalance(w, fs, 100, WeighingLoad(w, fs, Rates{"training-0": {}, "training-1": {}, "training-2": {}})); len(idle.Moves) != 0 {
-		t.Errorf("nobody does anything: %+v", idle)
+		t.Errorf("no client reads or writes: %+v", idle)
 	}
 }
 
-func TestWhatIsAskedOfWhom(t *testing.T) {
+func TestSharesToMeasureHaveTheirServers(t *testing.T) {
 	w := cephWorld()
 	fs := &w.FileServers[0]
 	want := []Measured{{"home", 0, []string{"training-0", "training-1", "training-2"}}, {"unet3d", 2, []string{"training-0", "training-1", "training-2"}}}

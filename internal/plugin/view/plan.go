@@ -14,15 +14,15 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Plan is what would come of a change. Nothing is changed.
+// Plan is the result that a change would have. Nothing is changed.
 type Plan struct {
 	FileServer string `json:"fileServer"`
 	Share      string `json:"share,omitempty"`
-	// Replicas is the number of data servers before and after, where that is what is planned.
+	// Replicas is the number of data servers before and after, if that is what changes.
 	Replicas *Change `json:"replicas,omitempty"`
-	// Refused is why it would not be done; "" if it would.
+	// Refused is why the operator would not do it; "" if it would.
 	Refused string `json:"refused,omitempty"`
-	// Directories are where the given ones would be made, or are.
+	// Directories are the given directories with their data servers.
 	Directories []Planned `json:"directories,omitempty"`
 	Servers     []Load    `json:"servers,omitempty"`
 	Notes       []string  `json:"notes,omitempty"`
@@ -39,7 +39,7 @@ type Planned struct {
 	Path   string `json:"path"`
 	Server string `json:"server,omitempty"`
 	Volume int32  `json:"volume"`
-	// Exists: it is there already. In is the directory that it would be in, if that has an owner.
+	// Exists: the directory is there already. In is the parent that has an owner, if the path is below the share's depth.
 	Exists bool   `json:"exists,omitempty"`
 	In     string `json:"in,omitempty"`
 }
@@ -49,16 +49,16 @@ type Load struct {
 	Name   string `json:"name"`
 	Before int    `json:"before"`
 	After  int    `json:"after"`
-	// Ready: it takes new directories.
+	// Ready: the server takes new directories.
 	Ready bool `json:"ready"`
-	// WeightBefore and WeightAfter are the weights of these directories, in bytes or bytes a second; left out by number.
+	// WeightBefore and WeightAfter are in bytes or bytes per second; left out when directories are counted.
 	WeightBefore int64 `json:"weightBefore,omitempty"`
 	WeightAfter  int64 `json:"weightAfter,omitempty"`
 	// Change is New or Removed where the number of servers changes.
 	Change string `json:"change,omitempty"`
 }
 
-// slotsOf are the volumes that new directories of a share may go to, as its namespace servers see them: it is their own code.
+// slotsOf are the volumes that new directories of a share may go to. It uses the code of the namespace servers.
 func slotsOf(w *World, namespace, fileServer, key string) []placement.Slot {
 	t, unreachable := treeOf(w, namespace, fileServer)
 	slots := t.Slots(key)
@@ -71,13 +71,13 @@ func slotsOf(w *World, namespace, fileServer, key string) []placement.Slot {
 // anonymous is the path of the nth directory without a name.
 func anonymous(n int) string { return fmt.Sprintf("directory %d", n) }
 
-// PlanMkdir is where directories of a share would be made: those of the paths, and more without names.
+// PlanMkdir plans where directories of a share would go: those of the paths, and a number of directories without names.
 func PlanMkdir(w *World, share *v1alpha1.FileShare, paths []string, more int) (Plan, error) {
 	namespace, fileServer, key := naming.ServerNamespace(share), share.Spec.FileServerRef.Name, naming.KeyOf(share)
 	plan := Plan{FileServer: namespace + "/" + fileServer, Share: share.Namespace + "/" + share.Name}
 	if share.Spec.Layout == v1alpha1.LayoutSingle {
 		for _, d := range w.directoriesOf(namespace, fileServer, key) {
-			plan.Notes = append(plan.Notes, "the layout is Single: everything in the share is on "+d.Spec.DataServerRef.Name)
+			plan.Notes = append(plan.Notes, "The layout is Single: everything in the share is on "+d.Spec.DataServerRef.Name)
 		}
 		return plan, nil
 	}
@@ -91,7 +91,7 @@ func PlanMkdir(w *World, share *v1alpha1.FileShare, paths []string, more int) (P
 		elements := strings.Split(clean, "/")
 		switch {
 		case clean == "":
-			return Plan{}, fmt.Errorf("%q is no path below the share: write it without the share's own path, for example train/7", given)
+			return Plan{}, fmt.Errorf("%q is not a path below the share: leave out the share's own path, for example train/7", given)
 		case len(elements) < depth:
 			plan.Directories = append(plan.Directories, Planned{Path: clean})
 		case len(elements) > depth:
@@ -114,7 +114,7 @@ func PlanMkdir(w *World, share *v1alpha1.FileShare, paths []string, more int) (P
 		}
 	}
 	if room := int(share.Spec.MaxDirectories) - int(ptr.Deref(share.Status.Directories.Count, 0)); share.Spec.MaxDirectories > 0 && fresh > room {
-		plan.Refused = fmt.Sprintf("spec.maxDirectories is %d, and there is room for %d more: mkdir would say \"Disk quota exceeded\"; raise it first",
+		plan.Refused = fmt.Sprintf("mkdir would fail with \"Disk quota exceeded\": spec.maxDirectories is %d, which leaves room for %d more; raise it first",
 			share.Spec.MaxDirectories, max(0, room))
 	}
 	slots := slotsOf(w, namespace, fileServer, key)
@@ -137,11 +137,11 @@ func PlanMkdir(w *World, share *v1alpha1.FileShare, paths []string, more int) (P
 		}
 	}
 	plan.Servers = loads(slots, assignments)
-	plan.Notes = append(plan.Notes, "as things are at present: mkdirs of clients meanwhile change it")
+	plan.Notes = append(plan.Notes, "This is for the current state: directories that clients make meanwhile change the result.")
 	return plan, nil
 }
 
-// loads are the data servers with what the assignments add.
+// loads are the data servers with the directories that the assignments add.
 func loads(slots []placement.Slot, assignments []placement.Assignment) (servers []Load) {
 	by := map[string]*Load{}
 	for _, s := range slots {
@@ -164,7 +164,7 @@ func loads(slots []placement.Slot, assignments []placement.Assignment) (servers 
 	return servers
 }
 
-// PlanScale is what would come of spec.replicas.
+// PlanScale plans another number of data servers (spec.replicas).
 func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	before := ptr.Deref(fs.Status.Replicas, 0)
 	plan := Plan{FileServer: fs.Namespace + "/" + fs.Name}
@@ -187,8 +187,8 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	}
 	plan.Replicas = &Change{Before: before, After: after}
 	if refused {
-		plan.Refused = fmt.Sprintf("data servers from number %d on own directories, which can't move: at least %s; remove those directories first (kubectl howdah tree lists them)",
-			replicas, plural(int(needed), "server"))
+		plan.Refused = fmt.Sprintf("directories can't move between volumes, and data servers that would be removed own some: at least %s are needed. Remove those directories first; to list them: kubectl howdah status --directories",
+			plural(int(needed), "data server"))
 	}
 	for ordinal := range max(before, after) {
 		l := Load{Name: naming.DataServer(fs.Name, ordinal), Ready: ordinal < after}
@@ -211,17 +211,17 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	}
 	switch {
 	case after > before:
-		plan.Notes = append(plan.Notes, "directories that exist stay where they are; new ones go to the new servers until each share has as many there as elsewhere",
-			"whether the nodes have room for the pods is not looked at")
+		plan.Notes = append(plan.Notes, "Existing directories stay where they are. New directories go to the new servers until each share is spread evenly.",
+			"The plan does not check whether the nodes have room for the pods.")
 	case isShared(fs) && after < before:
 		plan.Notes = append(plan.Notes, notes...)
 	case after < before:
-		plan.Notes = append(plan.Notes, "the claims of removed servers stay, with what is on them; kubectl get pvc lists them")
+		plan.Notes = append(plan.Notes, "The claims of removed servers stay, with their data. To list them: kubectl get pvc")
 	}
 	return plan
 }
 
-// Text tells it.
+// Text is the model as text.
 func (p Plan) Text(page text.Page) string {
 	var b strings.Builder
 	title := "FileServer " + p.FileServer
@@ -230,7 +230,7 @@ func (p Plan) Text(page text.Page) string {
 	}
 	head := []text.Span{text.S(text.Strong, title)}
 	if p.Replicas != nil {
-		head = append(head, some(fmt.Sprintf("%d servers now, %d then", p.Replicas.Before, p.Replicas.After))...)
+		head = append(head, some(fmt.Sprintf("%d data servers now, %d after", p.Replicas.Before, p.Replicas.After))...)
 	}
 	if p.Refused != "" {
 		head = append(head, text.S(text.Bad, "Refused"), text.S(text.Plain, p.Refused))
@@ -239,14 +239,14 @@ func (p Plan) Text(page text.Page) string {
 	if len(p.Directories) > 0 {
 		rows := [][]text.Span{}
 		for _, d := range p.Directories {
-			server, how := d.Server, "would be made"
+			server, how := d.Server, "new"
 			switch {
 			case d.Exists:
-				how = "is there"
+				how = "exists"
 			case d.In != "":
-				how = "goes where " + d.In + " is"
+				how = "in " + d.In
 			case server == "":
-				server, how = "-", "above the share's depth: in the namespace only"
+				server, how = "-", "above the share's depth: on no data server"
 			}
 			if d.Volume > 0 {
 				server += fmt.Sprintf(", volume %d", d.Volume)
@@ -264,21 +264,21 @@ func writeLoads(b *strings.Builder, page text.Page, servers []Load, by By) {
 	if len(servers) == 0 {
 		return
 	}
-	head := []string{"SERVER", "DIRECTORIES", "THEN"}
+	head := []string{"SERVER", "DIRECTORIES", "AFTER"}
 	if by.isWeighed() {
-		head = append(head, by.column(), "THEN")
+		head = append(head, by.column(), "AFTER")
 	}
 	rows := [][]text.Span{}
 	for _, l := range servers {
-		said := l.Change
-		if said == "" && !l.Ready {
-			said = "takes none at present"
+		change := l.Change
+		if change == "" && !l.Ready {
+			change = "takes no new directories now"
 		}
 		row := []text.Span{text.S(text.Strong, l.Name), text.S(text.Plain, fmt.Sprint(l.Before)), text.S(text.Plain, fmt.Sprint(l.After))}
 		if by.isWeighed() {
 			row = append(row, text.S(text.Plain, by.figure(l.WeightBefore)), text.S(text.Plain, by.figure(l.WeightAfter)))
 		}
-		rows = append(rows, append(row, text.S(text.Busy, said)))
+		rows = append(rows, append(row, text.S(text.Busy, change)))
 	}
 	b.WriteString("\n" + page.Table(append(head, ""), rows))
 }

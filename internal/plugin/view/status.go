@@ -18,13 +18,13 @@ type Status struct {
 	Hidden      []Hidden     `json:"hidden,omitempty"`
 }
 
-// FileServer is one with its servers and shares.
+// FileServer is a FileServer with its servers and shares.
 type FileServer struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Elsewhere: it could not be read; only shares that name it were.
+	// Elsewhere: it could not be read; only shares that refer to it were.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Missing: it is not there; only shares that name it are.
+	// Missing: it does not exist; shares refer to it.
 	Missing bool `json:"missing,omitempty"`
 	Condition
 	Address          string           `json:"address,omitempty"`
@@ -42,7 +42,7 @@ type NamespaceServers struct {
 	Connections *Connections `json:"connections,omitempty"`
 }
 
-// DataServer is one with what is on it.
+// DataServer is a data server with the parts of shares that it owns.
 type DataServer struct {
 	Name        string       `json:"name"`
 	State       string       `json:"state"`
@@ -61,7 +61,7 @@ type Part struct {
 	Count int    `json:"directories"`
 	// Single: the whole share is on this data server.
 	Single bool `json:"single,omitempty"`
-	// Directories are all, or those that are not Ready unless all were asked for.
+	// Directories are all directories if all were requested, else those that are not Ready.
 	Directories []Directory `json:"list,omitempty"`
 }
 
@@ -82,13 +82,13 @@ type Share struct {
 	Layout      string `json:"layout,omitempty"`
 	Directories int32  `json:"directories"`
 	NotReady    int32  `json:"directoriesNotReady,omitempty"`
-	// Quota is what the storage keeps the share to, total 0 if nothing does, and what is used; nil if neither is known.
+	// Quota is the limit that the storage enforces (total; 0 if there is none) and what is used; nil if neither is known.
 	Quota *Space `json:"quota,omitempty"`
-	// Attached: only its ShareAttachment could be read: it is in another Kubernetes namespace.
+	// Attached: the share is in another Kubernetes namespace, and only its ShareAttachment could be read.
 	Attached bool `json:"attached,omitempty"`
 }
 
-// NewStatus is the tree of what was read. all asks for every directory.
+// NewStatus makes the tree of what was read, with every directory if all is set.
 func NewStatus(w *World, all bool) Status {
 	status := Status{FileServers: []FileServer{}, Hidden: w.Hidden}
 	byOwner := ownedDirectories(w)
@@ -102,7 +102,7 @@ func NewStatus(w *World, all bool) Status {
 	return status
 }
 
-// IsWell tells that nothing in it needs a look.
+// IsWell reports whether everything is Ready.
 func (s Status) IsWell() bool {
 	for _, fs := range s.FileServers {
 		if !fs.Elsewhere && fs.Health != Well { // One that is missing is not.
@@ -120,7 +120,7 @@ func (s Status) IsWell() bool {
 // owner is a data server with its FileServer's Kubernetes namespace.
 type owner struct{ namespace, server string }
 
-// ownedDirectories are the ShareDirectories of each data server by share, put in order once: there can be 100,000.
+// ownedDirectories groups the ShareDirectories by data server and share, in one pass: there can be 100,000.
 func ownedDirectories(w *World) map[owner]map[string][]*internalv1.ShareDirectory {
 	by := map[owner]map[string][]*internalv1.ShareDirectory{}
 	for i := range w.Directories {
@@ -156,29 +156,29 @@ func newFileServer(w *World, fs *v1alpha1.FileServer, byOwner map[owner]map[stri
 }
 
 func newDataServer(
-	w *World, fs *v1alpha1.FileServer, told *v1alpha1.FileServerServerStatus, data []*internalv1.DataServer,
+	w *World, fs *v1alpha1.FileServer, reported *v1alpha1.FileServerServerStatus, data []*internalv1.DataServer,
 	byOwner map[owner]map[string][]*internalv1.ShareDirectory, all bool,
 ) DataServer {
 	server := DataServer{
-		Name: told.Name, State: string(told.State), Node: told.NodeName, Address: told.Address, Connections: connectionsOf(told.Connections),
+		Name: reported.Name, State: string(reported.State), Node: reported.NodeName, Address: reported.Address, Connections: connectionsOf(reported.Connections),
 	}
 	for _, d := range data {
-		if d.Name != told.Name {
+		if d.Name != reported.Name {
 			continue
 		}
 		server.Space = spaceOf(d)
-		if c := condition(d.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != "True" && told.State != v1alpha1.ServerServing {
+		if c := condition(d.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != "True" && reported.State != v1alpha1.ServerServing {
 			server.Message = c.Message
 		}
 	}
-	if pod := w.pod(fs.Namespace, told.Name); pod != nil && told.State != v1alpha1.ServerServing {
+	if pod := w.pod(fs.Namespace, reported.Name); pod != nil && reported.State != v1alpha1.ServerServing {
 		server.Message = cmp.Or(podTrouble(pod).message, server.Message)
 	}
 	if w.IsHidden(ResourceShareDirectories, fs.Namespace) {
-		server.Shares = toldParts(w, fs, told.Name)
+		server.Shares = reportedParts(w, fs, reported.Name)
 		return server
 	}
-	for key, directories := range byOwner[owner{fs.Namespace, told.Name}] {
+	for key, directories := range byOwner[owner{fs.Namespace, reported.Name}] {
 		if directories[0].Spec.FileServerRef.Name == fs.Name {
 			server.Shares = append(server.Shares, newPart(key, directories, all))
 		}
@@ -198,8 +198,8 @@ func newPart(key string, directories []*internalv1.ShareDirectory, all bool) Par
 	return part
 }
 
-// toldParts is what the shares say of a data server, for those who may not read ShareDirectories.
-func toldParts(w *World, fs *v1alpha1.FileServer, server string) (parts []Part) {
+// reportedParts is what the statuses of shares report of a data server, for users who may not read ShareDirectories.
+func reportedParts(w *World, fs *v1alpha1.FileServer, server string) (parts []Part) {
 	for _, share := range w.sharesOf(fs.Namespace, fs.Name) {
 		for _, per := range share.Status.Directories.PerServer {
 			if n := ptr.Deref(per.Count, 0); per.Name == server && n > 0 {
@@ -222,7 +222,7 @@ func spaceOf(d *internalv1.DataServer) *Space {
 	return &sum
 }
 
-// sharesIn are the shares of a FileServer: the FileShares that were read, and what is known of those of other namespaces.
+// sharesIn are the shares of a FileServer: the FileShares that were read, and the attachments of those in other namespaces.
 func sharesIn(w *World, fs *v1alpha1.FileServer) (shares []Share) {
 	for _, share := range w.sharesOf(fs.Namespace, fs.Name) {
 		shares = append(shares, newShare(share))
@@ -263,7 +263,7 @@ func quotaOf(share *v1alpha1.FileShare) *Space {
 	return &quota
 }
 
-// elsewhere are the FileServers that were not read and that shares name.
+// elsewhere are the FileServers that shares refer to and that were not read.
 func elsewhere(w *World) (servers []FileServer) {
 	seen := map[owner]bool{}
 	for i := range w.FileShares {

@@ -11,7 +11,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-func TestStatusIsATreeThatPeopleRead(t *testing.T) {
+func TestStatusIsATree(t *testing.T) {
 	foreign := wellWorld()
 	foreign.Attachments = []internalv1.ShareAttachment{{Spec: internalv1.ShareAttachmentSpec{
 		FileServerRef: internalv1.FileServerReference{Name: "training"}, FileShareRef: internalv1.FileShareReference{Name: "team-a.data"}, Path: "/team-a",
@@ -38,15 +38,15 @@ func TestStatusIsATreeThatPeopleRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := NewStatus(test.world, test.all)
-			said := status.Text(test.page, test.all)
-			golden(t, "status-"+name+".txt", said)
+			printed := status.Text(test.page, test.all)
+			golden(t, "status-"+name+".txt", printed)
 			if status.IsWell() != test.well {
 				t.Errorf("IsWell is %v", status.IsWell())
 			}
-			if strings.Contains(said, "\x1b") != test.page.Colour {
+			if strings.Contains(printed, "\x1b") != test.page.Colour {
 				t.Error("colours are for pages that have them, and only those")
 			}
-			for _, line := range strings.Split(said, "\n") {
+			for _, line := range strings.Split(printed, "\n") {
 				if n := len([]rune(line)); test.page.Width > 0 && !test.page.Colour && n > test.page.Width && !strings.Contains(line, "howdah.io") {
 					t.Errorf("a line has %d columns of %d: %s", n, test.page.Width, line)
 				}
@@ -70,18 +70,18 @@ func TestTenThousandDirectoriesAreCounted(t *testing.T) {
 		}
 		w.Directories = append(w.Directories, *d)
 	}
-	said := NewStatus(w, false).Text(text.Page{}, false)
-	golden(t, "status-ten-thousand.txt", said)
+	printed := NewStatus(w, false).Text(text.Page{}, false)
+	golden(t, "status-ten-thousand.txt", printed)
 	if lines := strings.Count(NewStatus(w, true).Text(text.Page{}, true), "\n"); lines < 10_000 {
 		t.Errorf("all directories take %d lines", lines)
 	}
 }
 
-func TestNamesOfDirectoriesDoNotSteerTheTerminal(t *testing.T) {
+func TestNamesOfDirectoriesDoNotControlTheTerminal(t *testing.T) {
 	w := wellWorld()
 	w.Directories[0].Spec.Path = "train/\x1b]0;gotcha\a\u202e\u009b31m"
-	said := NewStatus(w, true).Text(text.Page{Colour: false}, true)
-	if strings.ContainsAny(said, "\x1b\a\u202e\u009b") || !strings.Contains(said, "gotcha") {
-		t.Errorf("%q", said)
+	printed := NewStatus(w, true).Text(text.Page{Colour: false}, true)
+	if strings.ContainsAny(printed, "\x1b\a\u202e\u009b") || !strings.Contains(printed, "gotcha") {
+		t.Errorf("%q", printed)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// maxUnready is how many directories of a share on a server are named that are not Ready, unless all are asked for.
+// maxUnready is how many directories that are not Ready are listed for a share on a server, unless all are requested.
 const maxUnready = 5
 
 // Text draws the tree.
@@ -17,7 +17,7 @@ func (s Status) Text(page text.Page, all bool) string {
 	var b strings.Builder
 	if len(s.FileServers) == 0 {
 		b.WriteString(page.Paragraph("", "", text.S(text.Plain,
-			"There is no FileServer and no FileShare here. kubectl howdah status -A looks into all namespaces; config/samples has first ones to apply.")))
+			"There is no FileServer and no FileShare in this namespace. kubectl howdah status -A shows all namespaces; config/samples has examples to apply.")))
 	}
 	for i := range s.FileServers {
 		if i > 0 {
@@ -32,21 +32,21 @@ func (s Status) Text(page text.Page, all bool) string {
 func (fs *FileServer) line(all bool) *text.Line {
 	name := text.S(text.Strong, "FileServer "+fs.Namespace+"/"+fs.Name)
 	if fs.Elsewhere {
-		root := text.NewLine(name, text.S(text.Faint, "not looked at: it is not there, or you may not read it; its shares here:"))
+		root := text.NewLine(name, text.S(text.Faint, "not shown: it does not exist, or you may not read it; shares that refer to it:"))
 		fs.addShares(root)
 		return root
 	}
 	if fs.Missing {
-		root := text.NewLine(name, text.S(text.Bad, "is not there"), text.S(text.Plain, "shares that name it:"))
+		root := text.NewLine(name, text.S(text.Bad, "not found"), text.S(text.Plain, "shares that refer to it:"))
 		fs.addShares(root)
 		return root
 	}
 	root := text.NewLine(name)
-	facts := some(fmt.Sprintf("%d of %d servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
+	facts := some(fmt.Sprintf("%d of %d data servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
 	root.Spans = append(root.Spans, slices.Insert(fs.words(), 1, facts...)...)
-	door := root.Add(text.S(text.Strong, "front door"))
-	door.Spans = append(door.Spans, fs.NamespaceServers.words()...)
-	door.Spans = append(door.Spans, some(fs.NamespaceServers.Connections.words())...)
+	namespaceServers := root.Add(text.S(text.Strong, "namespace servers"))
+	namespaceServers.Spans = append(namespaceServers.Spans, fs.NamespaceServers.words()...)
+	namespaceServers.Spans = append(namespaceServers.Spans, some(fs.NamespaceServers.Connections.words())...)
 	for i := range fs.Servers {
 		fs.Servers[i].add(root, all)
 	}
@@ -103,7 +103,7 @@ func (fs *FileServer) addShares(to *text.Line) {
 		}
 		line := to.Add(text.S(text.Strong, name), text.S(text.Plain, share.Path))
 		if share.Attached {
-			line.Spans = append(line.Spans, text.S(text.Faint, "of another namespace"))
+			line.Spans = append(line.Spans, text.S(text.Faint, "in another namespace"))
 			continue
 		}
 		directories := plural(int(share.Directories), "directory")
@@ -129,18 +129,19 @@ func (s *Share) quotaWords() string {
 	return bytes(s.Quota.Used) + " used"
 }
 
-// hiddenText says in a line what is not shown, and what it takes.
+// hiddenText is a line on what could not be read, and the rights that are missing.
 func hiddenText(page text.Page, hidden []Hidden) string {
 	if len(hidden) == 0 {
 		return ""
 	}
-	var said, others []string
-	var order []string
-	rights, internal := map[string][]string{}, false
+	type missing struct{ right, where string }
+	var sentences, others []string
+	var order []missing
+	rights, internal := map[missing][]string{}, false
 	for _, h := range hidden {
-		where := h.Right + " them anywhere"
+		where := missing{h.Right, "in all namespaces"}
 		if h.Namespace != "" {
-			where = h.Right + " them in " + h.Namespace
+			where.where = "in namespace " + h.Namespace
 		}
 		if h.Right == "" {
 			others = append(others, h.Resource+" ("+h.Message+")")
@@ -153,13 +154,13 @@ func hiddenText(page text.Page, hidden []Hidden) string {
 		rights[where] = append(rights[where], h.Resource)
 	}
 	for _, where := range order {
-		said = append(said, strings.Join(rights[where], ", ")+": you may not "+where)
+		sentences = append(sentences, fmt.Sprintf("you may not %s %s %s", where.right, strings.Join(rights[where], ", "), where.where))
 	}
 	if internal {
-		said[len(said)-1] += " (ClusterRole howdah-support has the internal kinds)"
+		sentences[len(sentences)-1] += " (the ClusterRole howdah-support allows to read the internal kinds)"
 	}
 	if len(others) > 0 {
-		said = append(said, "could not read "+strings.Join(others, ", "))
+		sentences = append(sentences, "could not read "+strings.Join(others, ", "))
 	}
-	return page.Paragraph("Hidden: ", "  ", text.S(text.Faint, strings.Join(said, "; ")))
+	return page.Paragraph("Hidden: ", "  ", text.S(text.Faint, strings.Join(sentences, "; ")))
 }

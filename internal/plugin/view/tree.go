@@ -15,11 +15,11 @@ import (
 	"github.com/howdah/howdah/internal/plugin/text"
 )
 
-// Tree is who owns what of a share.
+// Tree is a share with the data servers that own its directories.
 type Tree struct {
 	Share
 	FileServer string `json:"fileServer"`
-	// Servers are the data servers, with how much of the share each has.
+	// Servers are the data servers, with the part of the share that each owns.
 	Servers []ShareServer `json:"servers,omitempty"`
 	// List is every directory that a data server owns, by path.
 	List   []Directory `json:"list,omitempty"`
@@ -36,7 +36,7 @@ type ShareServer struct {
 	Connections *Connections `json:"connections,omitempty"`
 }
 
-// NewTree is who owns what of a share. Its FileServer may be unknown.
+// NewTree makes the tree of a share. Its FileServer may be unknown.
 func NewTree(w *World, share *v1alpha1.FileShare) Tree {
 	namespace, name := naming.ServerNamespace(share), share.Spec.FileServerRef.Name
 	tree := Tree{Share: newShare(share), FileServer: namespace + "/" + name, Hidden: w.Hidden}
@@ -57,9 +57,9 @@ func NewTree(w *World, share *v1alpha1.FileShare) Tree {
 		servers[server] = ShareServer{Name: server, Count: count}
 	}
 	if fs := w.FileServer(namespace, name); fs != nil {
-		for _, told := range fs.Status.Servers {
-			servers[told.Name] = ShareServer{
-				Name: told.Name, State: string(told.State), Node: told.NodeName, Count: counts[told.Name], Connections: connectionsOf(told.Connections),
+		for _, reported := range fs.Status.Servers {
+			servers[reported.Name] = ShareServer{
+				Name: reported.Name, State: string(reported.State), Node: reported.NodeName, Count: counts[reported.Name], Connections: connectionsOf(reported.Connections),
 			}
 		}
 		for _, d := range w.dataServersOf(fs) {
@@ -76,7 +76,7 @@ func NewTree(w *World, share *v1alpha1.FileShare) Tree {
 	return tree
 }
 
-// maxListed is how many directories of one directory are listed unless all are asked for.
+// maxListed is how many entries of one directory are listed unless all are requested.
 const maxListed = 16
 
 // Text draws it.

@@ -16,7 +16,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-func TestTreeShowsWhoOwnsWhat(t *testing.T) {
+func TestTreeShowsOwners(t *testing.T) {
 	w := brokenWorld()
 	golden(t, "tree.txt", NewTree(w, &w.FileShares[0]).Text(text.Page{Width: 100}, false))
 	golden(t, "tree-narrow-colours.txt", NewTree(w, &w.FileShares[0]).Text(text.Page{Width: 40, Colour: true}, false))
@@ -34,7 +34,7 @@ func TestTreeShowsWhoOwnsWhat(t *testing.T) {
 	}
 }
 
-func TestAQuotaIsShownWithWhatIsUsed(t *testing.T) {
+func TestAQuotaIsShownWithItsUsage(t *testing.T) {
 	w := wellWorld()
 	share := &w.FileShares[1]
 	share.Spec.Quota.Size = ptr.To(resource.MustParse("10Gi"))

@@ -11,17 +11,17 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// By is what a rebalancing makes even.
+// By is what a rebalance makes equal on all data servers.
 type By string
 
-// What there is.
+// Values of By.
 const (
-	// ByNumber: each directory counts as one.
+	// ByNumber counts directories.
 	ByNumber By = "number"
-	// ByBytes: each counts the bytes in it, by the storage's own count.
+	// ByBytes weighs a directory by the bytes in it, as the storage counts them.
 	ByBytes By = "bytes"
-	// ByLoad: each counts the bytes a second that clients read and write through its data server, in its share: what a server does for a share is told, and
-	// not for which directory of it, so its directories there count alike.
+	// ByLoad weighs a directory by the bytes per second that clients read and write. Data servers report them for each share, not for each
+	// directory: all directories of a share on one server get the same weight.
 	ByLoad By = "load"
 )
 
@@ -41,23 +41,23 @@ func (b By) figure(n int64) string {
 	return bytes(n)
 }
 
-// Weighing gives directories their weights. The zero value counts them.
+// Weighing gives weights to directories. The zero value counts them.
 type Weighing struct {
 	By By
-	// weights are by ShareDirectory; nil: each weighs the same.
+	// weights are by the name of the ShareDirectory; nil: all have the same weight.
 	weights map[string]int64
 }
 
-// Counting is by number.
+// Counting counts directories.
 func Counting() Weighing { return Weighing{By: ByNumber} }
 
-// WeighingBytes is by bytes, from the sizes of ShareDirectories by their names.
+// WeighingBytes weighs by size in bytes, given by the name of the ShareDirectory.
 func WeighingBytes(sizes map[string]int64) Weighing { return Weighing{ByBytes, sizes} }
 
-// Rates are bytes a second, by data server and share.
+// Rates are bytes per second, by data server and share.
 type Rates map[string]map[string]float64
 
-// WeighingLoad is by load, from what data servers serve of each share.
+// WeighingLoad weighs by load, given for each data server and share.
 func WeighingLoad(w *World, fs *v1alpha1.FileServer, rates Rates) Weighing {
 	type part struct{ server, share string }
 	owned := map[part]int{}
@@ -71,14 +71,14 @@ func WeighingLoad(w *World, fs *v1alpha1.FileServer, rates Rates) Weighing {
 	each(func(of part, _ *internalv1.ShareDirectory) { owned[of]++ })
 	weights := map[string]int64{}
 	each(func(of part, d *internalv1.ShareDirectory) {
-		if shares, told := rates[of.server]; told {
+		if shares, known := rates[of.server]; known {
 			weights[d.Name] = int64(shares[of.share]) / int64(owned[of])
 		}
 	})
 	return Weighing{ByLoad, weights}
 }
 
-// CanMove tells whether directories of a FileServer can move at all.
+// CanMove reports whether directories of a FileServer can move at all.
 func CanMove(fs *v1alpha1.FileServer) bool { return isShared(fs) }
 
 // Takers are the data servers that directories may move to.
@@ -89,7 +89,8 @@ func Takers(w *World, fs *v1alpha1.FileServer) (names []string) {
 	return names
 }
 
-// Measured is a share whose directories are to be measured: by which key, how deep they are (0: the share is one), and who may be asked.
+// Measured is a share whose directories are to be measured: its key, the depth of its directories (0: the share is one), and the data
+// servers that can be asked.
 type Measured struct {
 	Key     string
 	Depth   int
@@ -102,7 +103,7 @@ func ToMeasure(w *World, fs *v1alpha1.FileServer) (shares []Measured) {
 	directories, _ := movablesOf(w, fs, Counting())
 	for _, d := range directories {
 		if slices.ContainsFunc(shares, func(m Measured) bool { return m.Key == d.Share }) {
-			continue // All of a share are as deep.
+			continue // All directories of a share have the same depth.
 		}
 		one := Measured{Key: d.Share, Depth: strings.Count(d.Path, "/") + 1}
 		if d.Path == tree.RootPath {
@@ -127,7 +128,7 @@ func (g Weighing) of(d *internalv1.ShareDirectory) (weight int64, known bool) {
 	return weight, known
 }
 
-// isIdle: by these figures there is nothing to even out.
+// isIdle reports whether all weights are 0.
 func (g Weighing) isIdle(directories []placement.Movable) bool {
 	for _, d := range directories {
 		if d.Weight > 0 {
@@ -137,25 +138,25 @@ func (g Weighing) isIdle(directories []placement.Movable) bool {
 	return true
 }
 
-// nothing is what there is to say if nothing is to move.
+// nothing is the note of a plan without moves.
 func (g Weighing) nothing() string {
 	switch g.By {
 	case ByBytes:
-		return "the data servers that can take directories have as many bytes of each share as there can be, to a fiftieth of a server's part: nothing is to move"
+		return "Nothing to move: no move would change the bytes of a share on a data server by 2% of an even part or more."
 	case ByLoad:
-		return "no move would bring the load of two data servers nearer by a fiftieth of a server's part: nothing is to move"
+		return "Nothing to move: no move would change the load of a data server by 2% of an even part or more."
 	default:
-		return "the data servers that can take directories have as many of each share as there can be: nothing is to move"
+		return "Nothing to move: the directories of each share are spread evenly over the data servers that can take them."
 	}
 }
 
-// notes are what to know of the figures.
+// notes explain the figures.
 func (g Weighing) notes(unknown, moves int) (notes []string) {
 	if unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%s without a figure (just made, or on a data server that was not asked) are left where they are", plural(unknown, "directory")))
+		notes = append(notes, fmt.Sprintf("%s without a known weight (just made, or on a data server that was not asked) would stay where they are.", plural(unknown, "directory")))
 	}
 	if g.By == ByLoad && moves > 0 {
-		notes = append(notes, "a share's directories on one data server count alike, as which of them is busy is not told; who stays with the old data server is its load until then: wait some minutes before the next time")
+		notes = append(notes, "The load is known for each share on a data server, not for each directory: all of them get the same weight. Clients that stay on the old data server still count as its load, so wait some minutes before you rebalance again.")
 	}
 	return notes
 }

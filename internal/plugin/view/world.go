@@ -18,7 +18,7 @@ import (
 type World struct {
 	// Now is when it was read.
 	Now time.Time
-	// Namespace is where was looked; "" is everywhere.
+	// Namespace is the namespace that was read; "" for all.
 	Namespace string
 
 	FileServers  []v1alpha1.FileServer
@@ -43,15 +43,15 @@ type World struct {
 type Hidden struct {
 	// Resource is the kind in the plural with its group, as RBAC and kubectl name it: dataservers.internal.howdah.io.
 	Resource string `json:"resource"`
-	// Namespace is where; "" is everywhere.
+	// Namespace is where it could not be read; "" for all.
 	Namespace string `json:"namespace,omitempty"`
-	// Right is the verb that is missing; "" if it is no matter of rights.
+	// Right is the verb that the user lacks; "" if rights are not the reason.
 	Right string `json:"right,omitempty"`
-	// Message is what the API server said, if it is no matter of rights.
+	// Message is the API server's error, if rights are not the reason.
 	Message string `json:"message,omitempty"`
 }
 
-// IsHidden tells that a kind could not be read in a namespace.
+// IsHidden reports whether a kind could not be read in a namespace.
 func (w *World) IsHidden(resource, namespace string) bool {
 	return slices.ContainsFunc(w.Hidden, func(h Hidden) bool {
 		return h.Resource == resource && (h.Namespace == "" || h.Namespace == namespace)

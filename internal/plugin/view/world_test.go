@@ -19,7 +19,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares a text with testdata/<name>.
 func golden(t *testing.T, name, got string) {
@@ -55,7 +55,7 @@ func well(kind string) metav1.Condition {
 	return is(kind, metav1.ConditionTrue, v1alpha1.ReasonReady, "well")
 }
 
-// wellWorld is a FileServer of three data servers with two shares, and all is well.
+// wellWorld has a FileServer of three data servers with two shares; everything is Ready.
 func wellWorld() *World {
 	fs := builders.FileServer("default", "training").Replicas(3).Build()
 	fs.Status = v1alpha1.FileServerStatus{
@@ -145,16 +145,16 @@ func set(all *[]metav1.Condition, c metav1.Condition) {
 	*all = append(*all, c)
 }
 
-// brokenWorld is wellWorld after node2 was drained: training-1 finds no node, and what it has waits. A share has the path of another.
+// brokenWorld is wellWorld after node2 was drained: no node can run training-1, and its directories wait. One share has the path of another.
 func brokenWorld() *World {
 	w := wellWorld()
 	fs := &w.FileServers[0]
 	fs.Status.ReadyReplicas = ptr.To[int32](2)
 	fs.Status.Servers[1].State, fs.Status.Servers[1].NodeName = v1alpha1.ServerUnavailable, ""
 	unscheduled := "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match PersistentVolume's node affinity."
-	said := "2 of 3 data servers serve: training-1 is Unavailable (not scheduled: " + unscheduled + ")"
-	set(&fs.Status.Conditions, is(v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, said))
-	set(&fs.Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, "ServersAvailable: "+said))
+	message := "2 of 3 data servers serve: training-1 is Unavailable (not scheduled: " + unscheduled + ")"
+	set(&fs.Status.Conditions, is(v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, message))
+	set(&fs.Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, "ServersAvailable: "+message))
 	pod := w.pod("default", "training-1")
 	pod.Spec.NodeName, pod.Status.Phase, pod.CreationTimestamp = "", corev1.PodPending, ago(5*time.Minute)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: unscheduled}}
@@ -187,7 +187,7 @@ func brokenWorld() *World {
 	return w
 }
 
-// viewersWorld is what somebody with the role view sees of it.
+// viewersWorld is the part of brokenWorld that a user with the role view can read.
 func viewersWorld(w *World) *World {
 	w.DataServers, w.Directories, w.Exports, w.Attachments = nil, nil, nil, nil
 	for _, resource := range []string{ResourceDataServers, ResourceShareDirectories, ResourceShareAttachments} {
