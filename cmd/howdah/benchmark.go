@@ -17,11 +17,11 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// benchmarkTokenVariable carries the token of a run: an environment variable,
-// because arguments are seen by everybody on the machine.
+// benchmarkTokenVariable is the environment variable with the token of a run. It is not an argument because every user of a machine can
+// read the arguments of its processes.
 const benchmarkTokenVariable = "HOWDAH_BENCHMARK_TOKEN"
 
-// benchmarkOptions are what both commands of the load engine take.
+// benchmarkOptions are common to both commands of the load engine.
 type benchmarkOptions struct {
 	plan, data, terminationLog               string
 	client                                   int
@@ -40,10 +40,10 @@ func newBenchmarkCommand() *cobra.Command {
 	flags.StringVar(&o.plan, "plan", "/etc/howdah/plan.json", "file of the plan")
 	flags.StringVar(&o.data, "data", "/data", "directory where the share is mounted")
 	flags.IntVar(&o.client, "client", 0, "number of this client, from 0")
-	flags.StringVar(&o.journal, "journal", "", "name of the ConfigMap that takes progress and result")
+	flags.StringVar(&o.journal, "journal", "", "name of the ConfigMap for progress and result")
 	flags.StringVar(&o.journalNamespace, "journal-namespace", "", "Kubernetes namespace of that ConfigMap")
-	flags.StringVar(&o.journalFolder, "journal-directory", "", "directory that takes progress and result, instead of a ConfigMap")
-	flags.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "file that takes the reason of a failure, if it exists")
+	flags.StringVar(&o.journalFolder, "journal-directory", "", "directory for progress and result, instead of a ConfigMap")
+	flags.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "file for the reason of a failure, if the file exists")
 	command.AddCommand(newGenerateCommand(o), newRunCommand(o))
 	return command
 }
@@ -51,7 +51,7 @@ func newBenchmarkCommand() *cobra.Command {
 func newGenerateCommand(o *benchmarkOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "generate",
-		Short: "Write this client's part of the dataset; files that are there already are kept",
+		Short: "Write this client's part of the dataset; keep files that exist",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.do(command, func(ctx context.Context, plan benchmark.Plan, journal engine.Journal, log *slog.Logger) error {
@@ -89,17 +89,17 @@ func newRunCommand(o *benchmarkOptions) *cobra.Command {
 			})
 		},
 	}
-	host, _ := os.Hostname() // "" is replaced by nothing worse than an empty name
-	command.Flags().StringVar(&id, "run", "", "what tells this run from others with the same journal")
+	host, _ := os.Hostname() // without a host name the name is empty
+	command.Flags().StringVar(&id, "run", "", "ID of this run, to distinguish it from others in the same journal")
 	command.Flags().StringVar(&name, "name", host, "name of this client in the result")
 	command.Flags().StringVar(&node, "node", "", "node of this client in the result")
 	command.Flags().StringVar(&address, "address", "127.0.0.1", "address at which the other clients reach this one")
-	command.Flags().IntVar(&port, "port", 0, "TCP port of the coordinator; 0 takes any")
+	command.Flags().IntVar(&port, "port", 0, "TCP port of the coordinator; 0: any free port")
 	return command
 }
 
-// do reads the plan, opens the journal, and does the work until a signal comes. The
-// reason of a failure goes to the termination log, where the operator finds it.
+// do reads the plan, opens the journal, and works until a signal. It writes the reason of a failure to the termination log, where the
+// operator reads it.
 func (o *benchmarkOptions) do(command *cobra.Command, work func(context.Context, benchmark.Plan, engine.Journal, *slog.Logger) error) error {
 	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// newLog is where a process of Howdah logs, and its libraries with it. Names of directories and what clients send is in it: nothing of that
-// steers the terminal of who reads it.
+// newLog is the log of a process of Howdah and its libraries. It escapes control characters: names of directories and data of clients must
+// not control the terminal of a reader.
 func newLog(level slog.Level) *slog.Logger {
 	log := slog.New(slog.NewJSONHandler(printable.JSONLines(os.Stderr), &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))

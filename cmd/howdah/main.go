@@ -1,5 +1,5 @@
 // Command howdah is every role of Howdah in one binary: the operator, the
-// namespace server, the instance manager of a data server and the load engine.
+// namespace server, the supervisor of a data server and the load engine.
 package main
 
 import (

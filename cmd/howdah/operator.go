@@ -46,20 +46,20 @@ func newOperatorCommand() *cobra.Command {
 	var o operatorOptions
 	command := &cobra.Command{
 		Use:   "operator",
-		Short: "Run the operator: FileServers, FileShares, their snapshots and MLPerfStorageJobs become what they describe",
+		Short: "Run the operator: the controllers of FileServers, FileShares, snapshots and MLPerfStorageJobs",
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return runOperator(o) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.images.Server, "server-image", os.Getenv("HOWDAH_SERVER_IMAGE"), "image of the data servers (nfs-ganesha and howdah) ($HOWDAH_SERVER_IMAGE)")
 	flags.StringVar(&o.images.Howdah, "howdah-image", os.Getenv("HOWDAH_IMAGE"), "image of the namespace servers and of benchmarks (howdah alone) ($HOWDAH_IMAGE)")
-	flags.StringSliceVar(&o.images.PullSecrets, "image-pull-secrets", nil, "Secrets that the pods of every FileServer and benchmark pull their images with, separated by commas; each pod's Kubernetes namespace needs them")
-	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to serve, those of shares and those of their FileServers, separated by commas; empty means all")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for whom the API server lets get it; 0 turns it off")
-	flags.BoolVar(&o.metricsSecure, "metrics-secure", true, "false gives /metrics by HTTP to whoever asks, on a loopback address only")
+	flags.StringSliceVar(&o.images.PullSecrets, "image-pull-secrets", nil, "pull secrets for the pods of every FileServer and benchmark, separated by commas; they must exist in each pod's Kubernetes namespace")
+	flags.StringSliceVar(&o.watchNamespaces, "watch-namespaces", nil, "Kubernetes namespaces to watch, of shares and of FileServers, separated by commas; empty: all")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for clients that RBAC allows to get it; 0 turns it off")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", true, "false: serve /metrics by HTTP without authentication, on a loopback address only")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several operators act")
-	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty means the pod's own")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several operators to be active")
+	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty: the pod's own")
 	flags.BoolVar(&o.networkPolicies, "network-policies", false, "make NetworkPolicies for the pods of every FileServer")
 	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
 	flags.BoolVar(&o.provisionClaims, "provision-claims", false, "make shares for claims of StorageClasses with the provisioner "+v1alpha1.Provisioner)
@@ -68,9 +68,9 @@ func newOperatorCommand() *cobra.Command {
 	return command
 }
 
-// metricsOptions serve HTTPS with a certificate made at the start, as kubebuilder's projects do: who reads proves who he
-// is, and what he reads is no secret to who is on the way. HTTP/2 stays off, which has been an easy way to keep a server
-// busy. Without all that (for measurements) they are for the machine itself.
+// metricsOptions serve HTTPS with a self-signed certificate made at the start, as kubebuilder's projects do: clients authenticate, and the
+// metrics themselves are not secret. HTTP/2 is off because it made denial of service easy. Without TLS (for measurements) only the machine
+// itself can read them.
 func metricsOptions(address string, secure bool) (metricsserver.Options, error) {
 	if !secure {
 		host, _, err := net.SplitHostPort(address)
@@ -116,7 +116,7 @@ func runOperator(o operatorOptions) error {
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: o.leaderNamespace,
-		// The process ends with the manager, so a successor need not wait for the lease to run out.
+		// The process ends with the manager, so that a successor does not have to wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {

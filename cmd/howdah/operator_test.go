@@ -18,7 +18,7 @@ func TestMetricsWithoutProofAreForTheMachineItself(t *testing.T) {
 	}
 }
 
-// Chart and kustomize give images in the environment, where kustomize can replace them.
+// Chart and kustomize pass images in the environment, where kustomize can replace them.
 func TestImagesComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("HOWDAH_IMAGE", "registry.example/howdah:1")
 	t.Setenv("HOWDAH_SERVER_IMAGE", "registry.example/server:1")
@@ -30,7 +30,7 @@ func TestImagesComeFromTheEnvironment(t *testing.T) {
 		t.Errorf("howdah's image: %q", got)
 	}
 	if got, _ := flags.GetString("server-image"); got != "other" {
-		t.Errorf("an argument counts over the environment: %q", got)
+		t.Errorf("an argument must override the environment: %q", got)
 	}
 	if got, _ := flags.GetStringSlice("image-pull-secrets"); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("pull secrets: %q", got)

@@ -21,7 +21,7 @@ func newServerCommand() *cobra.Command {
 	var options dataserver.Options
 	command := &cobra.Command{
 		Use:   "server",
-		Short: "Run a data server: ganesha, configured from its DataServer",
+		Short: "Run a data server: the supervisor and ganesha, configured from a DataServer",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			options.Log = newLog(slog.LevelInfo)

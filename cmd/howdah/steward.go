@@ -20,7 +20,7 @@ func newStewardCommand() *cobra.Command {
 	var options steward.Options
 	command := &cobra.Command{
 		Use:   "steward",
-		Short: "Run the steward of a FileServer: makes places and users for its shares in Ceph",
+		Short: "Run the steward of a FileServer: it makes and deletes subvolumes and users in Ceph",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			options.Log = newLog(slog.LevelInfo)
@@ -36,9 +36,9 @@ func newStewardCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.FileServer, "file-server", "", "name of the FileServer")
 	flags.StringVar(&options.Namespace, "namespace", os.Getenv(serverpod.EnvNamespace), "Kubernetes namespace of the FileServer ($"+serverpod.EnvNamespace+")")
-	flags.StringVar(&options.Credential, "credential", serverpod.StewardCredential, "directory with userID and userKey of the account that makes places in Ceph")
+	flags.StringVar(&options.Credential, "credential", serverpod.StewardCredential, "directory with userID and userKey of the Ceph account that makes subvolumes")
 	flags.StringVar(&options.RunDir, "run-dir", serverpod.RunDir, "directory for ceph.conf and keyrings")
-	flags.StringVar(&options.Helper, "ceph-helper", client.Binary, "the program that speaks to Ceph")
+	flags.StringVar(&options.Helper, "ceph-helper", client.Binary, "program that talks to Ceph")
 	flags.IntVar(&options.Port, "port", v1alpha1.ManagerPort, "port of /healthz and /readyz")
 	return command
 }

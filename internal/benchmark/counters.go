@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/ganesha/counters"
 )
 
-// errNoMetrics: what a data server answered has no sample at all.
+// errNoMetrics is the error of an answer without any sample.
 var errNoMetrics = errors.New("the answer has no metrics: ganesha needs Enable_Metrics and Enable_Dynamic_Metrics")
 
 // readFamily counts READ payload by export. ganesha counts it as *received*: its FSAL received it.

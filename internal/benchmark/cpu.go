@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// SpoiltPercent is the part of an accelerator's time that may be lost because its client had no
-// CPU to run on. With more, the run tells of the client's node and not of the share. It is half of
-// what a run may lose to everything together (PassAUPercent).
+// SpoiltPercent is the part of an accelerator's time that may be lost because its client had no CPU. With more, the run measures the
+// client's node and not the share. It is half of what a run may lose in total (PassAUPercent).
 const SpoiltPercent = 5.0
 
-// starvedPercent is how much of its CPUs is left to a client, at least, that is not starved.
+// starvedPercent is the percentage of free CPU below which a client is starved.
 const starvedPercent = 5.0
 
 // CPUTime is what was left of a client's CPUs since its node started.
@@ -25,8 +24,8 @@ type CPUTime struct {
 	Periods, Throttled uint64
 }
 
-// ParseCPUTime reads /proc/stat (proc_stat(5)), which tells of the whole node in a container too. Only
-// CPUs count that the client may use: on a node where others have CPUs of their own these are fewer.
+// ParseCPUTime reads /proc/stat (proc_stat(5)), which is about the whole node, also in a container. Only the
+// CPUs that the client may use count: with pinned CPUs these are fewer.
 func ParseCPUTime(stat string, usable func(cpu int) bool) (CPUTime, error) {
 	var sum CPUTime
 	for line := range strings.Lines(stat) {
@@ -74,15 +73,15 @@ func (t *CPUTime) ParseThrottling(stat string) {
 	}
 }
 
-// CPUUse is what became of a client's CPUs in a part of a run.
+// CPUUse is the use of a client's CPUs in a part of a run.
 type CPUUse struct {
-	// LeftPercent is how much was left.
+	// LeftPercent is the free part.
 	LeftPercent float64 `json:"leftPercent"`
 	// ThrottledPercent is in how many periods the pod used up its limit of CPU; 0 if it has none.
 	ThrottledPercent float64 `json:"throttledPercent,omitempty"`
 }
 
-// Since is what became of the CPUs since an earlier time. Without any time in between all is left.
+// Since is the use of the CPUs since an earlier time. If no time has passed, everything is free.
 func (t CPUTime) Since(before CPUTime) CPUUse {
 	use := CPUUse{LeftPercent: 100}
 	if t.Total > before.Total {
@@ -96,16 +95,15 @@ func (t CPUTime) Since(before CPUTime) CPUUse {
 	return use
 }
 
-// Starved tells whether the client had to wait for CPU: its node had none left, or its limit was
-// used up in most of the periods.
+// Starved reports whether the client had to wait for CPU: its node had none free, or its limit was used up in most of the periods.
 func (u CPUUse) Starved() bool {
 	return u.LeftPercent < starvedPercent || u.ThrottledPercent > 50
 }
 
 func (u CPUUse) String() string {
-	text := fmt.Sprintf("%.0f %% of its CPU left in the mean", u.LeftPercent)
+	text := fmt.Sprintf("on average %.0f %% of its CPU was free", u.LeftPercent)
 	if u.ThrottledPercent > 0 {
-		text += fmt.Sprintf(", the pod's limit of CPU used up in %.0f %% of the periods", u.ThrottledPercent)
+		text += fmt.Sprintf(", the pod's CPU limit was used up in %.0f %% of the periods", u.ThrottledPercent)
 	}
 	return text
 }

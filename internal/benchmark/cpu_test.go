@@ -86,13 +86,13 @@ func TestARunIsInvalidIfClientsWereShortOfCPU(t *testing.T) {
 	}{
 		"nothing was lost":                        {[]ClientReport{report("a", second, 0, 0)}, v1alpha1.VerdictFailed, ""},
 		"a little was lost":                       {[]ClientReport{report("a", second, 0, 499*time.Millisecond)}, v1alpha1.VerdictFailed, ""},
-		"a twentieth was lost":                    {[]ClientReport{report("a", second, 0, 500*time.Millisecond)}, v1alpha1.VerdictInvalid, "a cost 5.0 % of the time (2 % of its CPU left in the mean)"},
+		"a twentieth was lost":                    {[]ClientReport{report("a", second, 0, 500*time.Millisecond)}, v1alpha1.VerdictInvalid, "a cost 5.0 % of the time (on average 2 % of its CPU was free)"},
 		"the first step of a lone client is none": {[]ClientReport{report("a", 9*second, 8*second, 0)}, v1alpha1.VerdictFailed, ""},
 		"the first step of one made others wait":  {[]ClientReport{report("a", 9*second, 8*second, 0), report("b", second, 0, 0)}, v1alpha1.VerdictInvalid, "a cost 40.0 %"},
 		"a slow first step that had CPU":          {[]ClientReport{report("a", 9*second, 0, 0), report("b", second, 0, 0)}, v1alpha1.VerdictFailed, ""},
 		"many clients": {
 			[]ClientReport{report("a", second, 0, second), report("b", second, 0, second), report("c", second, 0, second), report("d", second, 0, second), report("e", second, 0, second)},
-			v1alpha1.VerdictInvalid, "c cost 10.0 % of the time (2 % of its CPU left in the mean), and 2 more",
+			v1alpha1.VerdictInvalid, "c cost 10.0 % of the time (on average 2 % of its CPU was free), and 2 more",
 		},
 	}
 	for name, tc := range tests {

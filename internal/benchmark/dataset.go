@@ -57,8 +57,8 @@ func (d Dataset) Shapes() []Shape {
 	return shapes
 }
 
-// File is the path of a sample's file below the share's root. Files go to the
-// folders in turn, as DLIO's do, so that every folder has as many.
+// File is the path of a sample's file below the share's root. Files go to the folders in turn, as in
+// DLIO, so that every folder has equally many.
 func (d Dataset) File(sample int) string {
 	count := strconv.Itoa(d.Samples)
 	name := fmt.Sprintf("img_%0*d_of_%s.npz", len(count), sample, count)
@@ -74,7 +74,7 @@ func (d Dataset) TotalBytes() int64 {
 	return total
 }
 
-// Shard is what one of several clients writes of a dataset: every client-th file
+// Shard is the part of a dataset that one of several clients writes: every client-th file
 // of a folder, so that all clients write to all data servers from the start.
 func (d Dataset) Shard(client, clients int) []int {
 	var samples []int

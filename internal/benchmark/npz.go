@@ -34,7 +34,7 @@ const (
 	yName = "y.npy"
 )
 
-// NPZHeaderSize bounds the bytes before the array of a sample.
+// NPZHeaderSize is the largest number of bytes before the array of a sample.
 const NPZHeaderSize = 256
 
 // npyHeader is the header of an npy file, version 1.0.
@@ -133,7 +133,7 @@ func xMember(s Shape, payloadCRC uint32) member {
 	}
 }
 
-// npzOverhead is the number of bytes beside the array. It is asked for every file of a dataset, so it computes no checksum.
+// npzOverhead is the number of bytes beside the array. It computes no checksum, because it is called for every file of a dataset.
 func npzOverhead(s Shape) int64 {
 	x, y := member{name: xName}, member{name: yName}
 	directory := len(x.central()) + len(y.central()) + endOfCentralSize
@@ -143,8 +143,7 @@ func npzOverhead(s Shape) int64 {
 // errNotSample: the first bytes of a file are not those of a sample of the expected shape.
 var errNotSample = errors.New("the file is not a sample of this dataset; delete it, or the folder, and generate the dataset again")
 
-// CheckNPZHead tells whether head, the first bytes of a file (NPZHeaderSize are
-// enough), is what a sample of the given shape begins with. The checksum field is not looked at.
+// CheckNPZHead checks that head, the first NPZHeaderSize bytes of a file, belongs to a sample of the given shape. It ignores the checksum.
 func CheckNPZHead(head []byte, s Shape) error {
 	header := xHeader(s)
 	x := member{name: xName, size: uint64(len(header)) + uint64(s.Bytes())} // without the checksum

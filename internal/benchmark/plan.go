@@ -16,12 +16,12 @@ import (
 // for a figure.
 const DefaultSamplesPerAccelerator = 42
 
-// foldersPerServer is how many folders a dataset has for each data server, where
-// the share has no more already: two even out the chances of placement, and are few mounts.
+// foldersPerServer is the number of folders of a dataset for each data server, unless the share already has more. Two spread the load well
+// and need few mounts.
 const foldersPerServer = 2
 
-// Plan is all that the client pods of a run must know. It is made once for a job
-// and does not change, so that the dataset that is read is the one that was written.
+// Plan is everything that the client pods of a run need to know. It is made once for a job and does not change, so that the clients read
+// the dataset that they wrote.
 type Plan struct {
 	// Job is the name of the MLPerfStorageJob.
 	Job string `json:"job"`
@@ -59,7 +59,7 @@ type Server struct {
 	Exports []int32 `json:"exports,omitempty"`
 }
 
-// NewPlan is the plan of a job of the API, which has the schema's defaults, with values for what else it leaves unset.
+// NewPlan is the plan of a job. The job has the schema's defaults; the plan fills in the rest.
 func NewPlan(name string, spec v1alpha1.MLPerfStorageJobSpec, folders []string, servers []Server) (Plan, error) {
 	p := Plan{
 		Job:             name,
@@ -84,7 +84,7 @@ func NewPlan(name string, spec v1alpha1.MLPerfStorageJobSpec, folders []string, 
 	return p, p.Check()
 }
 
-// or is the value, or what stands for it where it is unset.
+// or is the value, or a default where it is not set.
 func or(value int32, otherwise int) int {
 	if value == 0 {
 		return otherwise
@@ -120,7 +120,7 @@ func (p Plan) Text() (string, error) {
 	return string(text), err
 }
 
-// Check tells what makes a run of the plan impossible.
+// Check fails if a run of the plan is impossible.
 func (p Plan) Check() error {
 	switch {
 	case p.Clients < 1 || p.Accelerators < 1 || p.Accelerators%p.Clients != 0:

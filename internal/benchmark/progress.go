@@ -17,13 +17,13 @@ const (
 	keyGenerate = "generate-"
 )
 
-// The clients of a run that was interrupted and begun anew may still be writing while the next one's
-// come, so that what tells of a run's course has the run's name, which is the UID of the Job of its pods ("" without Kubernetes).
+// When a run is interrupted and started again, clients of the first may still write while those of the second start. So the keys of a
+// run's progress have the run's name: the UID of the Job of its pods ("" without Kubernetes).
 
 // KeyCoordinator is the address (host:port) of the first client, which coordinates.
 func KeyCoordinator(run string) string { return keyOfRun("coordinator", run) }
 
-// KeyProgress is how far the run is, for people.
+// KeyProgress is the progress of the run as text.
 func KeyProgress(run string) string { return keyOfRun("progress", run) }
 
 // KeyFailure is why the run failed.
@@ -36,19 +36,18 @@ func keyOfRun(key, run string) string {
 	return key + "-" + run
 }
 
-// KeyGenerate is how far a client is with its part of the dataset: JSON of GenerateProgress.
+// KeyGenerate is the progress of a client with its part of the dataset: JSON of GenerateProgress.
 func KeyGenerate(client int) string { return keyGenerate + strconv.Itoa(client) }
 
-// GenerateProgress is how far a client is with its part of the dataset.
+// GenerateProgress is the progress of a client with its part of the dataset.
 type GenerateProgress struct {
-	// Files is how many files it is to have, Done how many it has, Bytes how large those are.
+	// Files is the number of files to write, Done the number of files written, Bytes their size.
 	Files int   `json:"files"`
 	Done  int   `json:"done"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Progress is how far a job is in the given state, from what its clients, those of the given run, have
-// written; "" if there is nothing to tell.
+// Progress is the progress of a job in the given state, from what the clients of the given run have written; "" if there is none.
 func Progress(s State, journal map[string]string, run string) string {
 	switch s {
 	case StateGeneratingDataset:
@@ -71,7 +70,7 @@ func Progress(s State, journal map[string]string, run string) string {
 	}
 }
 
-// The most that the API takes, in bytes.
+// The API's limit, in bytes.
 const (
 	maxProgress = 256
 	maxMessage  = 1024

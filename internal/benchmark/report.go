@@ -17,7 +17,7 @@ type ClientReport struct {
 	NodeName string `json:"nodeName,omitempty"`
 	// MemoryBytes is the memory of its node, 0 if not known.
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
-	// CPU is what was left of its CPUs during the run, nil if that is not known.
+	// CPU is the use of its CPUs during the run; nil if it is not known.
 	CPU *CPUUse `json:"cpu,omitempty"`
 	// Epochs are the epochs in order.
 	Epochs []ClientEpoch `json:"epochs"`
@@ -36,18 +36,17 @@ type ClientEpoch struct {
 // RankEpoch is an epoch of an accelerator.
 type RankEpoch struct {
 	EpochTimes
-	// Bytes is how much was really read, ahead of the last step included.
+	// Bytes is how much was read, including what was read ahead of the last step.
 	Bytes int64 `json:"bytes"`
 }
 
-// ServerBytes is what the counters of a data server say of a run.
+// ServerBytes is what the counters of a data server show for a run.
 type ServerBytes struct {
 	Name  string
 	Bytes int64
 }
 
-// Label is what every result is called. MLCommons' rules for the use of the
-// name ask for "unverified" where a result was not reviewed.
+// Label is part of every result: MLCommons' rules for the use of the name require it for results without review.
 const Label = "unverified, not an MLPerf Storage result (Howdah's Native engine, not reviewed by MLCommons)"
 
 // NewResult sums up a run. reports has one entry for each client, servers one for

@@ -112,7 +112,7 @@ func TestRulesThatAFullRunKeeps(t *testing.T) {
 		rule   string
 	}{
 		"too much memory":          {func(*Plan) {}, 128 << 30, "dataset-size"},
-		"memory that nobody knows": {func(*Plan) {}, 0, "dataset-size"},
+		"memory that is not known": {func(*Plan) {}, 0, "dataset-size"},
 		"too few steps":            {func(p *Plan) { p.Samples = 3493 }, 1, "steps"},
 		"small samples":            {func(p *Plan) { p.SampleSize-- }, 1, "sample-size"},
 		"few epochs":               {func(p *Plan) { p.Epochs = 1 }, 1, "epochs"},
@@ -152,7 +152,7 @@ func TestStateAndStep(t *testing.T) {
 		"pods run and the share is gone":             {Facts{Prepared: true, Generate: done, Run: active}, StateRunning, StepWait},
 		"pods have ended and the result is not seen": {share(Facts{Prepared: true, Generate: done, Run: done}), StateCollecting, StepWait},
 		"a pod of the run failed":                    {share(Facts{Prepared: true, Generate: done, Run: failed}), StateFailed, StepNone},
-		"the clients told of a failure":              {share(Facts{Prepared: true, Generate: done, Run: active, Failure: "x"}), StateFailed, StepNone},
+		"the clients reported a failure":             {share(Facts{Prepared: true, Generate: done, Run: active, Failure: "x"}), StateFailed, StepNone},
 		"there is a result":                          {share(Facts{Prepared: true, Generate: done, Run: done, Result: result}), StateFinished, StepNone},
 		"there is a result and everything else went": {Facts{Result: result}, StateFinished, StepNone},
 
@@ -227,7 +227,7 @@ func FuzzReadBytes(f *testing.F) {
 	})
 }
 
-func TestProgressTellsHowFarTheClientsAre(t *testing.T) {
+func TestProgressOfTheClients(t *testing.T) {
 	journal := map[string]string{
 		KeyGenerate(0): `{"files":42,"done":40,"bytes":60000000}`, KeyGenerate(1): `{"files":42,"done":2,"bytes":1500000}`,
 		KeyGenerate(2): "not JSON", KeyProgress("1"): strings.Repeat("é", 200),

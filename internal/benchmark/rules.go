@@ -6,21 +6,21 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// What the rules of MLPerf Storage ask for (mlcommons/storage, Submission_guidelines v1.0 and v2.0).
+// Limits of the rules of MLPerf Storage (mlcommons/storage, Submission_guidelines v1.0 and v2.0).
 const (
 	ruleMemoryFactor = 5
 	ruleSteps        = 500
 	ruleEpochs       = 5
 )
 
-// Rules tells of each rule of MLPerf Storage whether a run kept it.
+// Rules are the rules of MLPerf Storage, with whether the run kept them.
 func Rules(p Plan, reports []ClientReport) []v1alpha1.RuleResult {
 	dataset, memory, known := p.Dataset().TotalBytes(), int64(0), len(reports) > 0
 	for _, r := range reports {
 		memory += r.MemoryBytes
 		known = known && r.MemoryBytes > 0
 	}
-	size := fmt.Sprintf("the dataset has %s, the clients' nodes have %s of memory; at least %d times that is asked for",
+	size := fmt.Sprintf("the dataset has %s and the clients' nodes have %s of memory; the dataset must be at least %d times as large",
 		megabytes(dataset), megabytes(memory), ruleMemoryFactor)
 	if !known {
 		size = "the memory of the clients' nodes is not known"
@@ -29,9 +29,9 @@ func Rules(p Plan, reports []ClientReport) []v1alpha1.RuleResult {
 	unread := p.Samples - p.Steps()*BatchSize*p.Accelerators
 	return []v1alpha1.RuleResult{
 		rule("dataset-size", known && dataset >= ruleMemoryFactor*memory, size),
-		rule("steps", p.Steps() >= ruleSteps, fmt.Sprintf("%d steps in an epoch; at least %d are asked for", p.Steps(), ruleSteps)),
+		rule("steps", p.Steps() >= ruleSteps, fmt.Sprintf("%d steps in an epoch; at least %d are required", p.Steps(), ruleSteps)),
 		rule("sample-size", p.SampleSize == NominalSampleSize,
-			fmt.Sprintf("samples of %d bytes in the mean; unet3d has %d", p.SampleSize, NominalSampleSize)),
+			fmt.Sprintf("samples of %d bytes on average; unet3d has %d", p.SampleSize, NominalSampleSize)),
 		rule("epochs", p.Epochs == ruleEpochs, fmt.Sprintf("%d epochs; unet3d has %d", p.Epochs, ruleEpochs)),
 		rule("compute-time", compute > 0 && p.Compute() == compute,
 			fmt.Sprintf("a step computes for %s; %s has %s", p.Compute(), p.AcceleratorType, compute)),

@@ -31,8 +31,8 @@ func lostPercent(reports []ClientReport, client int) float64 {
 	return percent(lost, whole)
 }
 
-// spoilt says why a run's figures say nothing about the share, "" if they do. Without CPU a
-// client reads slowly whatever the servers do: that is no failure of the share, and no success is to be had from it.
+// spoilt is why a run does not measure the share; "" if it does. A client without CPU reads slowly, whatever the servers do, so the run can
+// neither pass nor fail.
 func spoilt(reports []ClientReport) string {
 	var found []string
 	for i, r := range reports {
@@ -57,6 +57,6 @@ func spoilt(reports []ClientReport) string {
 	if len(found) > most {
 		found = append(found[:most], fmt.Sprintf("and %d more", len(found)-most))
 	}
-	return fmt.Sprintf("clients were short of CPU: %s; less than %.0f %% is bearable. Run it again without the other load, or with fewer accelerators on each client",
+	return fmt.Sprintf("clients were short of CPU: %s; the limit is %.0f %%. Run the job again without other load, or with fewer accelerators on each client",
 		strings.Join(found, ", "), SpoiltPercent)
 }

@@ -2,8 +2,8 @@ package benchmark
 
 import "github.com/howdah/howdah/api/v1alpha1"
 
-// State is how far an MLPerfStorageJob is. It is derived anew from what there is at every pass; of the
-// job's own status only the times count, when it began and whether it has ended.
+// State is how far an MLPerfStorageJob is. Every pass derives it from the objects in the cluster; of the job's own status it uses only when
+// the job began and whether it has ended.
 type State string
 
 // States, in their order.
@@ -14,15 +14,15 @@ const (
 	StateShareNotReady State = "ShareNotReady"
 	// StateUnprepared: the plan, the accounts and the mount do not exist.
 	StateUnprepared State = "Unprepared"
-	// StateNoDataset: all is prepared, and nothing generates the dataset.
+	// StateNoDataset: the plan exists, and no pods generate the dataset.
 	StateNoDataset State = "NoDataset"
 	// StateGeneratingDataset: client pods write the dataset.
 	StateGeneratingDataset State = "GeneratingDataset"
-	// StateDatasetReady: the dataset is complete, and nothing reads it.
+	// StateDatasetReady: the dataset is complete, and no pods read it.
 	StateDatasetReady State = "DatasetReady"
 	// StateRunning: client pods run the workload.
 	StateRunning State = "Running"
-	// StateCollecting: the pods have ended, and the result is not seen yet.
+	// StateCollecting: the pods have ended, and there is no result yet.
 	StateCollecting State = "Collecting"
 	// StateFinished: there is a result.
 	StateFinished State = "Finished"
@@ -32,7 +32,7 @@ const (
 	StateDeadlineExceeded State = "DeadlineExceeded"
 	// StateSuspended: the user wants no pods for now.
 	StateSuspended State = "Suspended"
-	// StateEnded: the job has ended before, and what it ended with is no more.
+	// StateEnded: the job ended in an earlier pass, and its result was deleted.
 	StateEnded State = "Ended"
 )
 
@@ -49,7 +49,7 @@ const (
 	StepGenerate Step = "Generate"
 	// StepRun: start the pods that run the workload.
 	StepRun Step = "Run"
-	// StepStop: end the pods that are on their way.
+	// StepStop: delete the running pods.
 	StepStop Step = "Stop"
 	// StepNone: the job has ended.
 	StepNone Step = "None"
@@ -63,13 +63,13 @@ type Facts struct {
 	Generate, Run PhaseFacts
 	// Result is what the clients wrote, nil while they have not.
 	Result *v1alpha1.BenchmarkResult
-	// Failure is why the clients say the run failed, "" if they don't.
+	// Failure is the clients' reason for a failed run; "" if it has not failed.
 	Failure string
-	// Suspended: the user wants no pods for now.
+	// Suspended: spec.execution is Suspended.
 	Suspended bool
 	// DeadlineExceeded: the job has been active for as long as it may.
 	DeadlineExceeded bool
-	// Ended: an earlier pass has said how the job ended. That is final, whatever is changed or deleted later.
+	// Ended: an earlier pass has recorded how the job ended. That is final, whatever changes later.
 	Ended bool
 }
 
@@ -78,14 +78,13 @@ type PhaseFacts struct {
 	Exists, Complete, Failed bool
 }
 
-// IsEnd tells whether nothing comes after a state.
+// IsEnd reports whether a state is final.
 func (s State) IsEnd() bool {
 	return s == StateFinished || s == StateFailed || s == StateDeadlineExceeded || s == StateEnded
 }
 
-// StateOf derives the state. A result outlives everything else: pods and shares
-// may be deleted once it is there. Facts of later phases go before those of earlier ones;
-// pods that have started are left to find out themselves what becomes of the share.
+// StateOf derives the state. A result is final: pods and shares may be deleted after it. Facts of later phases take precedence over those of
+// earlier ones. Pods that have started notice by themselves if the share fails.
 func StateOf(f Facts) State {
 	switch {
 	case f.Result != nil:
@@ -117,7 +116,7 @@ func StateOf(f Facts) State {
 	}
 }
 
-// Next is the one step that a state asks for.
+// Next is the next step in a state.
 func Next(s State) Step {
 	switch s {
 	case StateUnprepared:

@@ -8,14 +8,14 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Table is a result for people to read. MB is 10^6 bytes; MLPerf's own tables have MiB of nominal sizes.
+// Table is a result as text. MB is 10^6 bytes; MLPerf's own tables have MiB of nominal sizes.
 func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "unet3d, %d x %s, %d clients, %d epochs of %d steps, %d samples of %s in the mean\n",
+	fmt.Fprintf(&b, "unet3d, %d x %s, %d clients, %d epochs of %d steps, %d samples of %s on average\n",
 		p.Accelerators, p.AcceleratorType, p.Clients, p.Epochs, p.Steps(), p.Samples, megabytes(p.SampleSize))
-	fmt.Fprintf(&b, "VERDICT: %s (AU %s %%, at least %.0f %% is asked for)\n", strings.ToUpper(string(r.Verdict)), r.AUPercent, PassAUPercent)
+	fmt.Fprintf(&b, "VERDICT: %s (AU %s %%, at least %.0f %% is required)\n", strings.ToUpper(string(r.Verdict)), r.AUPercent, PassAUPercent)
 	if r.Message != "" {
-		fmt.Fprintf(&b, "The figures say nothing about the share: %s.\n", r.Message)
+		fmt.Fprintf(&b, "The figures do not measure the share: %s.\n", r.Message)
 	}
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -31,31 +31,31 @@ func Table(p Plan, r *v1alpha1.BenchmarkResult) string {
 	}
 	flush(w, &b)
 	if len(r.PerServer) == 0 {
-		fmt.Fprintln(&b, "data servers: their counters could not be read")
+		fmt.Fprintln(&b, "data servers: could not read their counters")
 	} else {
 		row("data server", "MB read", "MB/s")
 		for _, s := range r.PerServer {
 			row(s.Name, mbps(*s.BytesRead), mbps(*s.BytesPerSecond))
 		}
-		_ = w.Flush() // into memory
-		fmt.Fprintf(&b, "busiest/idlest data server: %s\n", Balance(r.PerServer))
+		_ = w.Flush() // a strings.Builder never fails
+		fmt.Fprintf(&b, "busiest/least busy data server: %s\n", Balance(r.PerServer))
 	}
 	b.WriteByte('\n')
-	row("rule of MLPerf Storage", "", "")
+	row("MLPerf Storage rule", "", "")
 	for _, rule := range r.Rules {
 		row(rule.Name, strings.ToLower(string(rule.State)), rule.Message)
 	}
 	_ = w.Flush()
-	fmt.Fprintf(&b, "\nThis result is %s. MB is 10^6 bytes; bytes are those really read.\n", r.Label)
+	fmt.Fprintf(&b, "\nThis result is %s. MB is 10^6 bytes; bytes are those that were read.\n", r.Label)
 	return b.String()
 }
 
 func flush(w *tabwriter.Writer, b *strings.Builder) {
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder never fails
 	b.WriteByte('\n')
 }
 
-// Balance is how many times what the idlest data server read the busiest did: "1.08"; "infinite" if one read nothing.
+// Balance is the ratio of the bytes of the busiest data server to those of the least busy: "1.08"; "infinite" if one read nothing.
 func Balance(servers []v1alpha1.ServerResult) string {
 	busiest, idlest := int64(0), int64(-1)
 	for _, s := range servers {

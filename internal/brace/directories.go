@@ -9,9 +9,8 @@ import (
 // maxElement is the longest name that file systems take, in bytes (NAME_MAX).
 const maxElement = 255
 
-// Directories returns the directories that patterns stand for, in their order, each of exactly
-// depth path elements. There are at most limit in total, and none twice. An error names
-// the pattern, by number from 0, and what to do; it is, or wraps, a *TooMany if there are too many.
+// Directories returns the directories of the patterns in their order, each of exactly depth path elements, at most limit in total and none
+// twice. An error names the pattern, by number from 0, and what to do; it wraps a *TooMany if there are too many.
 func Directories(patterns []string, depth, limit int) ([]string, error) {
 	var all []string
 	from := map[string]int{}
@@ -37,7 +36,7 @@ func Directories(patterns []string, depth, limit int) ([]string, error) {
 	return all, nil
 }
 
-// inTotal makes the figures of a TooMany those of all patterns so far.
+// inTotal adds the directories of earlier patterns to the count of a TooMany.
 func inTotal(err error, before, limit int) error {
 	var many *TooMany
 	if !errors.As(err, &many) {
@@ -50,7 +49,7 @@ func inTotal(err error, before, limit int) error {
 	return &TooMany{Pattern: many.Pattern, Count: total, Limit: limit}
 }
 
-// check tells what is wrong with a directory, "" if nothing.
+// check is what is wrong with a directory; "" if nothing is.
 func check(directory string, depth int) string {
 	elements := strings.Split(directory, "/")
 	for _, element := range elements {

@@ -10,11 +10,11 @@ import (
 // maxDepth bounds how deep braces may be nested.
 const maxDepth = 32
 
-// A TooMany error tells that patterns stand for more strings than allowed.
+// TooMany is the error of patterns that expand to more strings than allowed.
 type TooMany struct {
 	// Pattern is the pattern that went over the limit.
 	Pattern string
-	// Count is how many strings there are in total, up to and with this pattern; math.MaxUint64 stands for that many or more.
+	// Count is the number of strings of all patterns up to this one; math.MaxUint64 means that many or more.
 	Count uint64
 	// Limit is how many are allowed.
 	Limit int
@@ -29,9 +29,8 @@ func (e *TooMany) Error() string {
 	return fmt.Sprintf("pattern %q brings the number of directories to %s, and %d is the limit; make its ranges smaller or make the directories with mkdir", e.Pattern, count, e.Limit)
 }
 
-// Expand returns the strings that pattern stands for, in bash's order (the
-// rightmost expression varies fastest), duplicates included. The error is a
-// *TooMany if there are more than limit, or tells what is wrong with the pattern.
+// Expand returns the strings of a pattern in bash's order (the rightmost expression varies fastest), with duplicates. The error is a
+// *TooMany if there are more than limit, or says what is wrong with the pattern.
 func Expand(pattern string, limit int) ([]string, error) {
 	parsed, err := parse(pattern)
 	if err != nil {
@@ -45,7 +44,7 @@ func Expand(pattern string, limit int) ([]string, error) {
 
 // part is a piece of a pattern.
 type part interface {
-	// count is the number of strings, math.MaxUint64 if it is that or more.
+	// count is the number of strings; math.MaxUint64 means that many or more.
 	count() uint64
 	// expand appends each of the part's strings to each prefix, prefix by prefix.
 	expand(prefixes []string) []string
@@ -151,7 +150,7 @@ func multiply(prefixes, suffixes []string) []string {
 	return all
 }
 
-// wrong is a fault of a pattern.
+// wrong is the error of a malformed pattern.
 func wrong(pattern, format string, arguments ...any) error {
 	return fmt.Errorf("pattern %q: %s", pattern, fmt.Sprintf(format, arguments...))
 }

@@ -123,7 +123,7 @@ func newSpan(form span, first, last int64) span {
 	return form
 }
 
-// parseStep reads the step of a range. As in bash its sign is ignored (the ends tell the direction), and 0 or none is 1.
+// parseStep reads the step of a range. As in bash its sign is ignored (the ends give the direction), and 0 or none is 1.
 func parseStep(text string) (uint64, error) {
 	if text == "" {
 		return 1, nil
@@ -151,7 +151,7 @@ func class(end string) int {
 	}
 }
 
-// padded: a number with leading zeros asks for all to be as wide.
+// padded: a number with leading zeros makes all numbers as wide.
 func padded(number string) bool {
 	digits := strings.TrimPrefix(number, "-")
 	return len(digits) > 1 && digits[0] == '0'

@@ -1,5 +1,5 @@
-// Package gateway tells from which address a pod's own node comes to it. Traffic of a node to a pod on it leaves by the bridge, or the
-// like, that the pod has as its default gateway: with most network plugins that address is nowhere in the API.
+// Package gateway finds the address from which a pod's own node connects to it. A node reaches its pods through the bridge that is their
+// default gateway; with most network plugins the API does not have that address.
 package gateway
 
 import (
@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Routes of this process's network, as the kernel shows them.
+// The routes of this process's network namespace (proc_net(5)).
 const (
 	routes4 = "/proc/net/route"
 	routes6 = "/proc/net/ipv6_route"
 )
 
-// Addresses are the default gateways of this process's network; none if there are none, or they can't be read.
+// Addresses are the default gateways of this process's network namespace; none if they can't be read.
 func Addresses() []netip.Addr {
 	text4, _ := os.ReadFile(routes4) // Without IPv4, or IPv6, there is no such file.
 	text6, _ := os.ReadFile(routes6)
 	return parse(string(text4), string(text6))
 }
 
-// parse reads the default routes. Link-local gateways are everywhere the same, and no address that a node comes from.
+// parse reads the default routes. It leaves out link-local gateways: no node connects from one.
 func parse(text4, text6 string) (gateways []netip.Addr) {
 	add := func(address netip.Addr) {
 		if !address.IsUnspecified() && !address.IsLoopback() && !address.IsLinkLocalUnicast() && !address.IsMulticast() {
@@ -31,7 +31,7 @@ func parse(text4, text6 string) (gateways []netip.Addr) {
 		}
 	}
 	for line := range strings.Lines(text4) {
-		// Interface, destination, gateway, flags, three counters, mask: numbers of the machine's, which is little-endian.
+		// Interface, destination, gateway, flags, three counters, mask: in the byte order of the machine, which is little-endian.
 		fields := strings.Fields(line)
 		if len(fields) < 8 || fields[1] != "00000000" || fields[7] != "00000000" {
 			continue

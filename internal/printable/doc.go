@@ -1,4 +1,3 @@
-// Package printable decides how text of unknown origin is shown where a terminal, a log viewer or a person reads it: names of
-// directories are any bytes that NFS clients give, and must neither steer a terminal nor look like something else. It imports the
-// standard library only.
+// Package printable escapes text of unknown origin for terminals, log viewers and people: names of directories are any bytes that NFS
+// clients send, and must neither control a terminal nor look like something else. It imports the standard library only.
 package printable

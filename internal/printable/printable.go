@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text with what is not to be printed escaped as Go does it (\x1b, \u202e), and with blanks for tabs and ends of lines: C0 and
-// C1 control characters, DEL, marks that change the direction of a text or have no width, line and paragraph separators, code points that
-// are not assigned, and bytes that are no UTF-8. A text that has none of these stays as it is.
+// Text escapes unprintable parts of a text as Go does (\x1b, \u202e), and replaces tabs and line ends by blanks. Escaped are C0 and C1
+// control characters, DEL, characters that change the direction of text or have no width, line and paragraph separators, unassigned code
+// points, and invalid UTF-8. Any other text is returned unchanged.
 func Text(text string) string {
 	if isClean(text) {
 		return text
@@ -28,8 +28,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// JSON is text in the JSON format with the same escaped, so that it says the same to a parser: outside of strings JSON has nothing that is
-// escaped here. Bytes that are no UTF-8 become U+FFFD, as encoding/json has it.
+// JSON escapes the same in a JSON text, so that a parser reads the same values. Invalid UTF-8 becomes U+FFFD, as in encoding/json.
 func JSON(encoded string) string {
 	if isCleanLines(encoded) {
 		return encoded
@@ -50,10 +49,10 @@ func JSON(encoded string) string {
 	return b.String()
 }
 
-// IsPlain tells whether a text of several lines has nothing that Text escapes, but for tabs and ends of lines.
+// IsPlain reports whether a text has nothing that Text escapes, except tabs and line ends.
 func IsPlain(text string) bool { return isCleanLines(text) }
 
-// escape writes a rune, or what stands for it. short is the format for one below 0x100.
+// escape writes a rune or its escape sequence. short is the format for runes below 0x100.
 func escape(b *strings.Builder, r rune, raw, short string) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
@@ -64,15 +63,15 @@ func escape(b *strings.Builder, r rune, raw, short string) {
 		fmt.Fprintf(b, short, r)
 	case r < 0x10000:
 		fmt.Fprintf(b, `\u%04x`, r)
-	case short == `\u%04x`: // JSON has code points above that as two surrogates (RFC 8259, section 7).
+	case short == `\u%04x`: // JSON writes larger code points as two surrogates (RFC 8259, section 7).
 		fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
 	default:
 		fmt.Fprintf(b, `\U%08x`, r)
 	}
 }
 
-// isShown: the rune is a letter, mark, number, sign or blank. Control and format characters, separators of lines, surrogates and
-// private and unassigned code points are none.
+// isShown reports whether a rune is a letter, mark, number, punctuation, symbol or blank. Control and format characters, line separators,
+// surrogates, and private and unassigned code points are not.
 func isShown(r rune) bool { return unicode.IsGraphic(r) }
 
 func isClean(text string) bool { return isCleanBut(text, "") }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile are texts that steer a terminal, hide something or look like something else, with what is shown of them.
+// hostile are texts that control a terminal, hide something or look like something else, with the expected result.
 var hostile = map[string]string{
 	"plain é 日本 🙂":              "plain é 日本 🙂",
 	"two\nlines\tand a tab":     "two lines and a tab",
@@ -31,18 +31,18 @@ var hostile = map[string]string{
 	"private \ue000":            `private \ue000`,
 }
 
-func TestTextHasNothingThatSteersATerminal(t *testing.T) {
+func TestTextCanNotControlATerminal(t *testing.T) {
 	for text, want := range hostile {
 		if got := Text(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 		if again := Text(Text(text)); again != Text(text) {
-			t.Errorf("%q is another when it is escaped again", text)
+			t.Errorf("%q changes when it is escaped again", text)
 		}
 	}
 }
 
-func TestJSONSaysTheSameToAParserAndNothingToATerminal(t *testing.T) {
+func TestEscapedJSONHasTheSameValuesAndCanNotControlATerminal(t *testing.T) {
 	for text := range hostile {
 		encoded, err := json.Marshal(map[string]string{text: text})
 		if err != nil {
@@ -50,7 +50,7 @@ func TestJSONSaysTheSameToAParserAndNothingToATerminal(t *testing.T) {
 		}
 		escaped := JSON(string(encoded))
 		if !isCleanLines(escaped) {
-			t.Errorf("%q has what steers a terminal: %q", text, escaped)
+			t.Errorf("%q has unprintable text: %q", text, escaped)
 		}
 		var before, after map[string]string
 		if err := errors.Join(json.Unmarshal(encoded, &before), json.Unmarshal([]byte(escaped), &after)); err != nil {
@@ -64,8 +64,8 @@ func TestJSONSaysTheSameToAParserAndNothingToATerminal(t *testing.T) {
 	}
 }
 
-// What log viewers show of the two handlers that Howdah's processes have.
-func TestLogLinesHaveNothingThatSteersATerminal(t *testing.T) {
+// The two log handlers that Howdah's processes use.
+func TestLogLinesCanNotControlATerminal(t *testing.T) {
 	for text := range hostile {
 		for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
 			"JSON": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(JSONLines(b), nil) },

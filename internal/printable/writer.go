@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// sgr are the sequences that set and end a style (SGR, ECMA-48 section 8.3.117). They change how a text looks, and nothing else.
+// sgr are the sequences that set and end a style (SGR, ECMA-48 section 8.3.117). They only change how text looks.
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]{0,16}m`)
 
-// Terminal is a writer to a terminal that takes whole texts: lines and tabs stay, and so do styles, which the caller gives. Everything
-// else that Text escapes is escaped, wherever it came from. It is the last line: what has a style is escaped before it gets one.
+// Terminal is a writer to a terminal for whole texts. It keeps lines, tabs and styles (SGR), and escapes everything else that Text escapes.
+// It is the last defence: callers escape names before they add styles.
 func Terminal(to io.Writer) io.Writer { return terminal{to} }
 
 type terminal struct{ to io.Writer }
@@ -22,7 +22,7 @@ func (t terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Lines is Text of a text of several lines, which may have styles.
+// Lines is Text for several lines, with styles.
 func Lines(text string) string {
 	if isCleanLines(text) {
 		return text
@@ -43,7 +43,7 @@ func Lines(text string) string {
 	return b.String()
 }
 
-// styled is Text of what is between styles.
+// styled escapes what is between styles.
 func styled(text string) string {
 	var b strings.Builder
 	at := 0
@@ -56,7 +56,7 @@ func styled(text string) string {
 	return b.String()
 }
 
-// JSONLines is a writer of records in the JSON format, each written by one call, as log handlers do: JSON of them.
+// JSONLines is a writer that applies JSON to each record; a record is one call of Write, as log handlers do.
 func JSONLines(to io.Writer) io.Writer { return jsonLines{to} }
 
 type jsonLines struct{ to io.Writer }

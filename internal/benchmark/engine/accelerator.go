@@ -18,16 +18,16 @@ type file struct {
 	shape benchmark.Shape
 }
 
-// sampleFile is an open file.
+// sampleFile is an open file of the dataset.
 type sampleFile interface {
 	io.ReadCloser
-	// Drop takes it out of the page cache.
+	// Drop removes the file from the page cache.
 	Drop()
 }
 
 type cachedFile struct{ *os.File }
 
-// Drop takes it out of the page cache.
+// Drop removes the file from the page cache.
 func (f cachedFile) Drop() { dropCached(f.File) }
 
 func openCached(path string) (sampleFile, error) {
@@ -44,7 +44,7 @@ type accelerator struct {
 	session *session
 	files   []file
 	order   *benchmark.Order
-	// epochs are those that it has read.
+	// epochs are the epochs that it has read.
 	epochs []measuredEpoch
 }
 
@@ -119,7 +119,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // loader is torch's DataLoader: readers that each read whole batches, given out to
-// them in turn and consumed in order, of which so many at most are outstanding.
+// them in turn and consumed in order, with a limit of outstanding batches.
 type loader struct {
 	results []chan batch // of each reader
 	tokens  []chan struct{}

@@ -188,7 +188,7 @@ func hold(r *Runner) (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-func TestHowLongAClientIsWaitedFor(t *testing.T) {
+func TestTimeoutsForSilentClients(t *testing.T) {
 	plan, data := testPlan(), t.TempDir()
 	generate(t, plan, data)
 	tests := map[string]struct {
@@ -200,11 +200,11 @@ func TestHowLongAClientIsWaitedFor(t *testing.T) {
 	}{
 		"it never comes": {
 			func(_ *testing.T, _ *Runner, over <-chan struct{}) { <-over },
-			false, gatherTimeout, "client 1 did not come within 10m0s",
+			false, gatherTimeout, "client 1 did not connect within 10m0s",
 		},
 		"its process ends": {
 			func(t *testing.T, r *Runner, _ <-chan struct{}) { joined(t, r).link.close() },
-			false, 0, "client 1 (client-1) was lost: it closed the connection",
+			false, 0, "lost the connection to client 1 (client-1): it closed the connection",
 		},
 		"its node ends": {
 			func(t *testing.T, r *Runner, over <-chan struct{}) {
@@ -213,7 +213,7 @@ func TestHowLongAClientIsWaitedFor(t *testing.T) {
 				<-over
 				s.link.close()
 			},
-			false, silence, "client 1 (client-1) was lost: nothing was heard from it for 10s",
+			false, silence, "lost the connection to client 1 (client-1): no message for 10s",
 		},
 		"the mount of the one that coordinates hangs": {
 			func(t *testing.T, r *Runner, _ <-chan struct{}) {
@@ -222,7 +222,7 @@ func TestHowLongAClientIsWaitedFor(t *testing.T) {
 					t.Errorf("the client itself says %v", err)
 				}
 			},
-			true, stallTimeout, "no step ended for 5m0s; client 0 (client-0) did not finish it: its mount of the share may hang",
+			true, stallTimeout, "no step ended within 5m0s: client 0 (client-0) did not finish; check whether its mount of the share hangs",
 		},
 		"its mount hangs": {
 			func(t *testing.T, r *Runner, over <-chan struct{}) {
@@ -233,7 +233,7 @@ func TestHowLongAClientIsWaitedFor(t *testing.T) {
 					t.Errorf("the client itself says %v", err)
 				}
 			},
-			false, stallTimeout, "no step ended for 5m0s; client 1 (client-1) did not finish it: its mount of the share may hang",
+			false, stallTimeout, "no step ended within 5m0s: client 1 (client-1) did not finish; check whether its mount of the share hangs",
 		},
 	}
 	for name, tc := range tests {
@@ -315,7 +315,7 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-func TestWhatIsLostOfAStepIsWhatTheSlowestAcceleratorLost(t *testing.T) {
+func TestTheLossOfAStepIsThatOfItsSlowestAccelerator(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	wait := func(from, to int) span { return span{at(from), at(to)} }
 	epochs := []measuredEpoch{

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// gatherTimeout is how long the coordinator waits for all clients to come.
+	// gatherTimeout is how long the coordinator waits for all clients to connect.
 	gatherTimeout = 10 * time.Minute
-	// stallTimeout is how long no barrier may be passed: a mount that hangs must end the run.
+	// stallTimeout is the longest time between two barriers: a mount that hangs must end the run.
 	stallTimeout = 5 * time.Minute
 )
 
-// coordinator keeps the clients in step, and collects what they measured.
+// coordinator keeps the clients in step and collects their measurements.
 type coordinator struct {
 	plan     benchmark.Plan
 	id       string
@@ -33,7 +33,7 @@ type coordinator struct {
 	events  chan event
 }
 
-// member is a client that has shown the token.
+// member is a client that has proved that it has the token.
 type member struct {
 	client int
 	name   string
@@ -53,14 +53,13 @@ type event struct {
 	err     error
 }
 
-// outcome is what a run gave.
+// outcome is the result of a run.
 type outcome struct {
 	reports []benchmark.ClientReport
 	servers []benchmark.ServerBytes
 }
 
-// run serves the listener until all clients have reported, or one failed. Clients
-// that are connected are told why it ended.
+// run serves the listener until all clients have reported or one has failed. It sends the reason to the connected clients.
 func (c *coordinator) run(ctx context.Context, listener net.Listener) (outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,7 +75,7 @@ func (c *coordinator) run(ctx context.Context, listener net.Listener) (outcome, 
 	}
 	for _, m := range c.members {
 		if m != nil {
-			_ = m.link.send(last) // one that does not hear it sees the connection close
+			_ = m.link.send(last) // a client that misses it sees the connection close
 			m.link.close()
 		}
 	}
@@ -92,7 +91,7 @@ func (c *coordinator) accept(ctx context.Context, listener net.Listener, joined 
 		go func() {
 			m, err := c.greet(conn)
 			if err != nil {
-				c.log.Warn("a stranger was turned away", "address", conn.RemoteAddr().String(), "error", err)
+				c.log.Warn("refused a connection without the token of this run", "address", conn.RemoteAddr().String(), "error", err)
 				_ = conn.Close()
 				return
 			}
@@ -117,9 +116,9 @@ func (c *coordinator) greet(conn net.Conn) (*member, error) {
 	case err != nil:
 		return nil, err
 	case hello.Kind != kindHello || !hmac.Equal(hello.Proof, proof(c.token, nonce)):
-		return nil, errors.New("it does not have this run's token")
+		return nil, errors.New("the token is wrong")
 	case hello.Client < 0 || hello.Client >= c.plan.Clients:
-		return nil, fmt.Errorf("it says that it is client %d of %d", hello.Client, c.plan.Clients)
+		return nil, fmt.Errorf("the client's number is %d, but the run has %d clients", hello.Client, c.plan.Clients)
 	}
 	return &member{client: hello.Client, name: hello.Name, link: l, barrier: -1}, nil
 }
@@ -140,9 +139,9 @@ func (c *coordinator) conduct(ctx context.Context, joined <-chan *member) (outco
 		case <-ctx.Done():
 			return outcome{}, fmt.Errorf("the coordinator was stopped: %w", context.Cause(ctx))
 		case <-stall.C:
-			return outcome{}, fmt.Errorf("no step ended for %s; %s did not finish it: its mount of the share may hang", stallTimeout, c.missing(barriers.next))
+			return outcome{}, fmt.Errorf("no step ended within %s: %s did not finish; check whether its mount of the share hangs", stallTimeout, c.missing(barriers.next))
 		case <-ticker.C:
-			c.tell(ctx, barriers.String())
+			c.report(ctx, barriers.String())
 		case e := <-c.events:
 			if err := c.take(e, barriers.next); err != nil {
 				return outcome{}, err
@@ -169,15 +168,15 @@ func (c *coordinator) gather(ctx context.Context, joined <-chan *member) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the coordinator was stopped: %w", context.Cause(ctx))
 		case <-timeout.C:
-			return fmt.Errorf("%s did not come within %s", c.missing(0), gatherTimeout)
+			return fmt.Errorf("%s did not connect within %s", c.missing(0), gatherTimeout)
 		case m := <-joined:
 			if c.members[m.client] != nil {
-				return fmt.Errorf("%s came twice: it was restarted", m)
+				return fmt.Errorf("%s connected twice: its pod was restarted", m)
 			}
 			c.members[m.client] = m
 			count++
 			c.log.Info("client joined", "client", m.client, "name", m.name, "joined", count, "clients", c.plan.Clients)
-			c.tell(ctx, fmt.Sprintf("%d of %d clients are there", count, c.plan.Clients))
+			c.report(ctx, fmt.Sprintf("%d of %d clients have connected", count, c.plan.Clients))
 			go m.link.keepAlive(ctx)
 			go c.listen(ctx, m)
 		case e := <-c.events:
@@ -203,16 +202,16 @@ func (c *coordinator) listen(ctx context.Context, m *member) {
 	}
 }
 
-// take takes note of an event while the clients are on their way to barrier next.
+// take records an event while the clients are on their way to barrier next.
 func (c *coordinator) take(e event, next int) error {
 	m := e.member
 	if e.err != nil {
-		return fmt.Errorf("%s was lost: %s", m, lossReason(e.err))
+		return fmt.Errorf("lost the connection to %s: %s", m, lossReason(e.err))
 	}
 	switch e.message.Kind {
 	case kindArrive:
 		if e.message.Barrier != next || m.barrier == next {
-			return fmt.Errorf("%s is out of step: it came to barrier %d instead of %d; do all pods have the same image?", m, e.message.Barrier, next)
+			return fmt.Errorf("%s is out of step: it arrived at barrier %d instead of %d; check that all pods have the same image", m, e.message.Barrier, next)
 		}
 		m.barrier, m.bytes = e.message.Barrier, e.message.Bytes
 	case kindReport:
@@ -220,7 +219,7 @@ func (c *coordinator) take(e event, next int) error {
 	case kindFail:
 		return fmt.Errorf("%s failed: %s", m, e.message.Reason)
 	default:
-		return fmt.Errorf("%s sent a message of unknown kind %q; do all pods have the same image?", m, e.message.Kind)
+		return fmt.Errorf("%s sent a message of unknown kind %q; check that all pods have the same image", m, e.message.Kind)
 	}
 	return nil
 }
@@ -243,7 +242,7 @@ func (c *coordinator) allReported() bool {
 	return true
 }
 
-// missing names the clients that are not there, or not at the barrier.
+// missing names the clients that are not connected, or not at the barrier.
 func (c *coordinator) missing(barrier int) string {
 	var names []string
 	for i, m := range c.members {
@@ -270,7 +269,7 @@ func (c *coordinator) release(ctx context.Context, barriers *meter) error {
 	passed := barriers.pass(bytes, time.Now())
 	for _, m := range c.members {
 		if err := m.link.send(message{Kind: kindRelease, Barrier: passed}); err != nil {
-			return fmt.Errorf("%s was lost: %s", m, lossReason(err))
+			return fmt.Errorf("lost the connection to %s: %s", m, lossReason(err))
 		}
 	}
 	return nil
@@ -284,8 +283,8 @@ func (c *coordinator) collect(ctx context.Context) outcome {
 	return result
 }
 
-// tell writes the progress. A journal that does not answer must not hold up the barriers.
-func (c *coordinator) tell(ctx context.Context, progress string) {
+// report writes the progress. A journal that does not answer must not delay the barriers.
+func (c *coordinator) report(ctx context.Context, progress string) {
 	c.log.Info("running", "progress", progress)
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, progressEvery)

@@ -18,7 +18,7 @@ import (
 
 const (
 	scrapeTimeout = 15 * time.Second
-	// maxMetrics bounds the answer of a data server, in bytes.
+	// maxMetrics is the longest answer of a data server, in bytes.
 	maxMetrics = 16 << 20
 )
 
@@ -31,8 +31,7 @@ type counters struct {
 
 func (c *counters) before(ctx context.Context) { c.first = c.scrapeAll(ctx) }
 
-// after gives what each server has read since before. A server whose counters
-// could not be read both times is left out: a figure that is not known is not 0.
+// after is what each server has read since before. A server whose counters could not be read both times is left out: unknown is not 0.
 func (c *counters) after(ctx context.Context) []benchmark.ServerBytes {
 	last := c.scrapeAll(ctx)
 	var bytes []benchmark.ServerBytes
@@ -73,7 +72,7 @@ func (c *counters) scrapeAll(ctx context.Context) map[string]int64 {
 
 // scrape asks a server at each of its addresses until one answers.
 func scrape(ctx context.Context, s benchmark.Server) (int64, error) {
-	err := errors.New("no address is known")
+	err := errors.New("the data server has no known address")
 	for _, address := range s.Addresses {
 		var value int64
 		if value, err = scrapeAddress(ctx, address, s.Exports); err == nil {
@@ -83,7 +82,7 @@ func scrape(ctx context.Context, s benchmark.Server) (int64, error) {
 	return 0, err
 }
 
-// direct uses no proxy: the data servers are in the cluster, whatever the environment says.
+// direct uses no proxy: the data servers are in the cluster.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func scrapeAddress(ctx context.Context, address string, exports []int32) (int64, error) {

@@ -10,10 +10,10 @@ import (
 	"github.com/howdah/howdah/internal/benchmark"
 )
 
-// cpuWindow is how long a client's CPU is looked at for each answer to whether it was starved.
+// cpuWindow is the length of the windows for which the client is starved or not.
 const cpuWindow = time.Second
 
-// cpuWatch notes when this client had no CPU left.
+// cpuWatch records when this client was starved of CPU.
 type cpuWatch struct {
 	read  func() (benchmark.CPUTime, error)
 	first benchmark.CPUTime
@@ -28,14 +28,14 @@ type cpuWatch struct {
 // span is a part of a run.
 type span struct{ from, to time.Time }
 
-// watchCPU begins to watch; nil where the CPU's use can't be read.
+// watchCPU starts a watch; nil if the use of the CPU can't be read.
 func watchCPU(read func() (benchmark.CPUTime, error), log *slog.Logger) *cpuWatch {
 	if read == nil {
 		read = readCPUTime
 	}
 	first, err := read()
 	if err != nil {
-		log.Warn("whether this client has CPU left is not known", "error", err)
+		log.Warn("can't read whether this client has enough CPU", "error", err)
 		return nil
 	}
 	w := &cpuWatch{read: read, first: first, last: first, at: time.Now(), end: make(chan struct{}), ended: make(chan struct{})}
@@ -71,8 +71,7 @@ func (w *cpuWatch) look() {
 	w.last, w.at = now, to
 }
 
-// stop ends the watch. It gives what became of the CPUs in all, nil if that is not
-// known, and the times in which the client was starved, in order.
+// stop ends the watch. It returns the use of the CPUs in total, nil if that is not known, and the times in which the client was starved.
 func (w *cpuWatch) stop() (*benchmark.CPUUse, []span) {
 	if w == nil {
 		return nil, nil
@@ -108,9 +107,9 @@ func overlaps(waits, starved []span) []time.Duration {
 	return times
 }
 
-// lost is the time that this client lost for want of CPU in the first step of an epoch and in all others: what
-// its accelerators waited for batches while it was starved, and by how much they came late out of their
-// computations. Of each step that of the accelerator counts that lost most; the others wait for it.
+// lost is the time that this client lost for lack of CPU, in the first step of an epoch and in all others: the time that its accelerators
+// waited for batches while it was starved, and the time that computations ended late. In each step the accelerator that lost most counts,
+// because the others wait for it.
 func lost(epochs []measuredEpoch, starved []span) (first, others time.Duration) {
 	var most []time.Duration
 	for _, e := range epochs {
@@ -131,7 +130,7 @@ func lost(epochs []measuredEpoch, starved []span) (first, others time.Duration) 
 	return first, others
 }
 
-// readCPUTime reads what this process could have had of its node's CPUs, and of its pod's limit.
+// readCPUTime reads the use of the CPUs of this process's node, and of its pod's limit.
 func readCPUTime() (benchmark.CPUTime, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

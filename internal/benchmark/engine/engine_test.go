@@ -177,7 +177,7 @@ func TestTwoProcessesRunInStepAndReport(t *testing.T) {
 	}
 }
 
-// That a process ended is told by its connection, at once, and not by its silence (TestHowLongAClientIsWaitedFor).
+// The end of a process shows at once in its connection, before the timeout of silence (TestTimeoutsForSilentClients).
 func TestAProcessThatEndsFailsTheRunAndIsNamed(t *testing.T) {
 	plan, data, journal := testPlan(), t.TempDir(), t.TempDir()
 	plan.Epochs = 1000
@@ -189,11 +189,11 @@ func TestAProcessThatEndsFailsTheRunAndIsNamed(t *testing.T) {
 		_ = other.Wait()
 	}()
 	_, err := runner(plan, 0, data, NewDirectoryJournal(journal)).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "client 1 (client-1) was lost: it closed the connection") {
+	if err == nil || !strings.Contains(err.Error(), "lost the connection to client 1 (client-1): it closed the connection") {
 		t.Fatalf("error is %v", err)
 	}
 	values, readErr := NewDirectoryJournal(journal).Read(t.Context())
-	if readErr != nil || !strings.Contains(values[benchmark.KeyFailure("")], "client 1 (client-1) was lost") {
+	if readErr != nil || !strings.Contains(values[benchmark.KeyFailure("")], "lost the connection to client 1 (client-1)") {
 		t.Errorf("recorded failure is %q, %v", values[benchmark.KeyFailure("")], readErr)
 	}
 	if _, ok := values[benchmark.KeyResult]; ok {
@@ -201,7 +201,7 @@ func TestAProcessThatEndsFailsTheRunAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestAFailingClientTellsAllOthersWhy(t *testing.T) {
+func TestAllClientsGetTheReasonOfAFailure(t *testing.T) {
 	plan, data, journal := testPlan(), t.TempDir(), NewDirectoryJournal(t.TempDir())
 	generate(t, plan, data)
 	broken := runner(plan, 1, data, journal)
@@ -224,7 +224,7 @@ func TestAFailingClientTellsAllOthersWhy(t *testing.T) {
 	}
 }
 
-func TestAMissingFileIsToldBeforeTheRun(t *testing.T) {
+func TestAMissingFileFailsBeforeTheRun(t *testing.T) {
 	plan, data := testPlan(), t.TempDir()
 	plan.Clients, plan.Accelerators = 1, 1
 	generate(t, plan, data)
@@ -237,7 +237,7 @@ func TestAMissingFileIsToldBeforeTheRun(t *testing.T) {
 	}
 }
 
-func TestAStrangerIsTurnedAway(t *testing.T) {
+func TestAConnectionWithoutTheTokenIsRefused(t *testing.T) {
 	tests := map[string]func(*testing.T, *link){
 		"with another token": func(t *testing.T, l *link) {
 			challenge, err := l.receive(maxHello)

@@ -38,9 +38,9 @@ type Generator struct {
 	Client int
 	// Data is where the share is mounted.
 	Data string
-	// Journal takes the progress.
+	// Journal is for the progress.
 	Journal Journal
-	// Log takes what people should see.
+	// Log is for messages to people.
 	Log *slog.Logger
 }
 
@@ -118,7 +118,7 @@ func (g *Generator) makeFolders(ctx context.Context, folders []string) error {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Join(g.Data, folder), 0o755); err != nil {
-			return fmt.Errorf("making folder %s of the dataset (the benchmark runs as the share's owner; may that one write?): %w", folder, err)
+			return fmt.Errorf("making folder %s of the dataset (the benchmark runs as the share's owner: check that it may write): %w", folder, err)
 		}
 	}
 	return nil
@@ -238,8 +238,8 @@ func writeDurably(path string, write func(*os.File) error) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// dropCached takes a file's clean pages out of this machine's page cache, so that
-// the next read asks the server. A file system that can't is no error: results then tell by the servers' counters.
+// dropCached removes a file's clean pages from this machine's page cache, so that the next read asks the server. A file system that can't
+// do that is not an error: the servers' counters show it.
 func dropCached(file *os.File) {
 	_ = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

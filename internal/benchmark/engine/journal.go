@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Journal is where a run keeps what must outlive its pods: the address of
+// Journal has what must outlive the pods of a run: the address of
 // the coordinator, progress, and the result. Keys are those of package benchmark.
 type Journal interface {
 	// Record sets keys, and leaves others as they are.

@@ -17,18 +17,17 @@ import (
 )
 
 const (
-	// findTimeout is how long a client looks for the coordinator.
+	// findTimeout is how long a client waits for the coordinator's address.
 	findTimeout = gatherTimeout
 	findEvery   = 500 * time.Millisecond
 	dialTimeout = 5 * time.Second
-	// dialPatience is how long a coordinator that has told its address may be out of reach.
-	dialPatience = 30 * time.Second
+	// connectLimit is how long a coordinator with a known address may be unreachable.
+	connectLimit = 30 * time.Second
 	// recordTimeout is how long the outcome of a run may take to be written.
 	recordTimeout = 30 * time.Second
-	// warmers is the number of files that are looked at a time before the run.
+	// warmers is the number of files that are checked at the same time before the run.
 	warmers = 8
-	// lookAgain is how often a file that is missing is looked for once more, a second apart: the
-	// mounts' acdirmax is 2 s.
+	// lookAgain is how often to look again for a missing file, a second apart: the mounts' acdirmax is 2 s.
 	lookAgain = 4
 )
 
@@ -36,25 +35,25 @@ const (
 type Runner struct {
 	// Plan describes the run.
 	Plan benchmark.Plan
-	// ID tells the run from others with the same journal; it may be "".
+	// ID distinguishes the run from others in the same journal; it may be "".
 	ID string
 	// Client is the number of this client; client 0 coordinates.
 	Client int
-	// Name and NodeName tell which pod and node it is.
+	// Name and NodeName are of the client's pod.
 	Name, NodeName string
 	// Data is where the share is mounted.
 	Data string
 	// Address is where other clients reach this one, Port the coordinator's port (0: any).
 	Address string
 	Port    int
-	// Token is known to all clients of the run and to nobody else.
+	// Token is a secret of the clients of the run.
 	Token string
-	// Journal takes progress and result.
+	// Journal is for progress and result.
 	Journal Journal
-	// Log takes what people should see.
+	// Log is for messages to people.
 	Log *slog.Logger
 
-	// What tests make slow, or run under a clock of their own; nil means the real one.
+	// Replaced by tests; nil means the real one.
 	open      func(path string) (sampleFile, error)
 	compute   func(context.Context, time.Duration) error
 	cpu       func() (benchmark.CPUTime, error)
@@ -111,7 +110,7 @@ func (r *Runner) coordinate(ctx context.Context) (*v1alpha1.BenchmarkResult, err
 	if err == nil {
 		err = <-own
 	}
-	// If the run failed its own client is not waited for: a mount that hangs would keep the reason from being told.
+	// After a failure the coordinator does not wait for its own client: with a mount that hangs the reason would never be recorded.
 	stop(err)
 	var result *v1alpha1.BenchmarkResult
 	if err == nil {
@@ -139,7 +138,7 @@ func (r *Runner) record(result *v1alpha1.BenchmarkResult, failure error) error {
 	return err
 }
 
-// findCoordinator waits until client 0 has told its address.
+// findCoordinator waits until client 0 has recorded its address.
 func (r *Runner) findCoordinator(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -152,7 +151,7 @@ func (r *Runner) findCoordinator(ctx context.Context) (string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("client 0, which coordinates, did not come within %s: %w", findTimeout, errors.Join(err, context.Cause(ctx)))
+			return "", fmt.Errorf("client 0, the coordinator, did not start within %s: %w", findTimeout, errors.Join(err, context.Cause(ctx)))
 		case <-ticker.C:
 		}
 	}
@@ -175,7 +174,7 @@ func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
 		err = s.link.send(message{Kind: kindReport, Report: report})
 	}
 	if err == nil {
-		<-ctx.Done() // the coordinator says that all is well, or not
+		<-ctx.Done() // the coordinator sends the outcome
 		err = ctx.Err()
 	}
 	switch cause := context.Cause(ctx); {
@@ -185,7 +184,7 @@ func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
 		return cause
 	}
 	if sendErr := s.link.send(message{Kind: kindFail, Reason: err.Error()}); sendErr == nil {
-		// Wait for the coordinator's word, so that it hears the reason before the connection ends.
+		// Wait for the coordinator's answer, so that it has the reason before the connection ends.
 		select {
 		case <-ctx.Done():
 		case <-time.After(silence):
@@ -198,7 +197,7 @@ func (r *Runner) take(ctx context.Context, coordinatorAddress string) error {
 func (r *Runner) join(ctx context.Context, address string) (*session, error) {
 	conn, err := r.dial(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("client 0, which coordinates, can't be reached at %s (a NetworkPolicy?): %w", address, err)
+		return nil, fmt.Errorf("can't reach client 0, the coordinator, at %s; check NetworkPolicies: %w", address, err)
 	}
 	l := newLink(conn)
 	challenge, err := l.receive(maxHello)
@@ -212,9 +211,9 @@ func (r *Runner) join(ctx context.Context, address string) (*session, error) {
 	return &session{link: l, released: make(chan int, 1)}, nil
 }
 
-// dial tries for a while: the network of a new pod may not be known on all nodes at once.
+// dial retries: other nodes learn of the network of a new pod with a delay.
 func (r *Runner) dial(ctx context.Context, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	for {
 		conn, err := r.network().dial(ctx, address)
@@ -239,7 +238,7 @@ func (r *Runner) measure(ctx context.Context, s *session) (*benchmark.ClientRepo
 	if err := r.warmUp(ctx, files[r.Client*share:(r.Client+1)*share]); err != nil {
 		return nil, err
 	}
-	r.tellMounts()
+	r.logMounts()
 	s.local = newBarrier(perClient, s.pass)
 	if err := s.pass(ctx); err != nil { // all clients are ready
 		return nil, err
@@ -281,13 +280,12 @@ func (r *Runner) allEpochs(ctx context.Context, s *session, files []file) (*benc
 	return report, nil
 }
 
-// warmUp opens every file that this client reads: that mounts the folders, as DLIO's listing of the
-// dataset does before it starts, checks that the dataset is complete, and takes what this node may still have of
-// the files, from writing them or from an earlier job, out of its page cache.
+// warmUp opens every file that this client reads. That mounts the folders, as DLIO's listing of the dataset does, checks that the dataset is
+// complete, and removes the files from this node's page cache.
 func (r *Runner) warmUp(ctx context.Context, files []file) error {
 	return inParallel(ctx, warmers, files, func(ctx context.Context, f file) error {
 		err := look(f)
-		// NFS clients may take a directory for unchanged for a while after another client has written to it.
+		// NFS clients may use a cached directory for a while after another client has changed it.
 		for range lookAgain {
 			if err == nil || sleep(ctx, time.Second) != nil {
 				break
@@ -301,7 +299,7 @@ func (r *Runner) warmUp(ctx context.Context, files []file) error {
 	})
 }
 
-// look opens a file, checks its size, and drops what the page cache has of it.
+// look opens a file, checks its size, and removes it from the page cache.
 func look(f file) error {
 	opened, err := os.Open(f.path)
 	if err != nil {
@@ -316,8 +314,8 @@ func look(f file) error {
 	return err
 }
 
-// tellMounts logs which servers this client reads from, and with how many connections.
-func (r *Runner) tellMounts() {
+// logMounts logs which servers this client reads from, and with how many connections.
+func (r *Runner) logMounts() {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return // not on Linux

@@ -20,13 +20,13 @@ type session struct {
 	local    *barrier
 }
 
-// listen reads what the coordinator says, and ends the client's context when it is over.
+// listen reads the coordinator's messages, and ends the client's context at the end of the run.
 func (s *session) listen(end context.CancelCauseFunc) {
 	for {
 		m, err := s.link.receive(maxMessage)
 		switch {
 		case err != nil:
-			end(fmt.Errorf("client 0, which coordinates, was lost: %s", lossReason(err)))
+			end(fmt.Errorf("lost the connection to client 0, the coordinator: %s", lossReason(err)))
 			return
 		case m.Kind == kindDone:
 			end(errRunDone)
@@ -43,7 +43,7 @@ func (s *session) listen(end context.CancelCauseFunc) {
 // pass waits at the next barrier of all clients. Only one goroutine does so at a time.
 func (s *session) pass(ctx context.Context) error {
 	if err := s.link.send(message{Kind: kindArrive, Barrier: s.next, Bytes: s.bytes.Load()}); err != nil {
-		return fmt.Errorf("client 0, which coordinates, was lost: %s", lossReason(err))
+		return fmt.Errorf("lost the connection to client 0, the coordinator: %s", lossReason(err))
 	}
 	select {
 	case <-ctx.Done():
@@ -95,7 +95,7 @@ func (b *barrier) wait(ctx context.Context) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if err != nil {
-		b.err = err // it stays: nobody passes any more
+		b.err = err // final: no accelerator passes from now on
 	}
 	close(open)
 	return b.err

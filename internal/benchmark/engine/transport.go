@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// transport is how the clients of a run reach one another.
+// transport connects the clients of a run.
 type transport interface {
-	// listen gives the coordinator's listener and the address that others reach it at.
+	// listen returns the coordinator's listener and the address for other clients.
 	listen() (net.Listener, string, error)
 	dial(ctx context.Context, address string) (net.Conn, error)
 }

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// heartbeat is how often either side says something, silence how long the other one waits for it.
-	// A process that dies is noticed at once, by its connection; a node that dies after silence.
+	// heartbeat is how often each side sends a message, silence how long the other side waits for one. The end of a process shows at once in
+	// its connection, the loss of a node after silence.
 	heartbeat = time.Second
 	silence   = 10 * time.Second
-	// maxHello bounds a message of a client that has not shown the token yet, maxMessage any other, in bytes.
+	// maxHello is the largest message of a client that has not proved its token, maxMessage of others, in bytes.
 	maxHello   = 4 << 10
 	maxMessage = 64 << 20
 	nonceSize  = 16
 )
 
-// kind tells what a message is.
+// kind is the kind of a message.
 type kind string
 
 const (
@@ -119,7 +119,7 @@ func (l *link) line(limit int) ([]byte, error) {
 	}
 }
 
-// keepAlive says something from time to time until the context ends or the connection does.
+// keepAlive sends heartbeats until the context or the connection ends.
 func (l *link) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
@@ -129,15 +129,15 @@ func (l *link) keepAlive(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if l.send(message{Kind: kindAlive}) != nil {
-				return // the receiving side tells why
+				return // the receiving side has the reason
 			}
 		}
 	}
 }
 
-func (l *link) close() { _ = l.conn.Close() } // nothing is lost: every message was written through
+func (l *link) close() { _ = l.conn.Close() } // every message has been written
 
-// lossReason is why a connection ended, in words.
+// lossReason is why a connection ended.
 func lossReason(err error) string {
 	var timeout net.Error
 	switch {
@@ -145,7 +145,7 @@ func lossReason(err error) string {
 		errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
 		return "it closed the connection"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("nothing was heard from it for %s", silence)
+		return fmt.Sprintf("no message for %s", silence)
 	default:
 		return err.Error()
 	}
@@ -157,7 +157,7 @@ func newNonce() []byte {
 	return nonce
 }
 
-// proof shows the token without sending it.
+// proof proves that the sender has the token, without sending it.
 func proof(token string, nonce []byte) []byte {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write(nonce)
