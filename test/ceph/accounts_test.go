@@ -17,7 +17,7 @@ import (
 //go:embed testdata/commands.py
 var commands string
 
-// account is a user of the Ceph.
+// account is a Ceph user and its key.
 type account struct{ user, key string }
 
 // request is a command, with its arguments, for the mon or the mgr ("to").
@@ -40,7 +40,7 @@ func to(daemon, prefix string, arguments request) request {
 	return whole
 }
 
-// ask sends commands, all in one session.
+// ask sends the commands in one session and returns their results.
 func (a account) ask(ctx context.Context, requests ...request) []answer {
 	GinkgoHelper()
 	input, err := json.Marshal(map[string]any{"user": a.user, "key": a.key, "monHost": monHost, "requests": requests})
@@ -55,7 +55,7 @@ func (a account) ask(ctx context.Context, requests ...request) []answer {
 	return answers
 }
 
-// must is ask for one command that has to work.
+// must sends one command, fails the spec if it fails, and returns its output.
 func (a account) must(ctx context.Context, asked request) string {
 	GinkgoHelper()
 	got := a.ask(ctx, asked)[0]
@@ -63,16 +63,16 @@ func (a account) must(ctx context.Context, asked request) string {
 	return got.Output
 }
 
-// subvolume is a directory of its own with an account that may use it and nothing else.
+// subvolume is a CephFS subvolume with an account that may use that subvolume and nothing else.
 type subvolume struct {
 	name, path string
 	account
 }
 
-// newSubvolume makes one as the provisioner, and removes it at the end.
+// newSubvolume makes a subvolume with the provisioner's account and removes it at the end of the spec.
 func newSubvolume(ctx context.Context, name string) subvolume {
 	GinkgoHelper()
-	// Of this run alone.
+	// The name is unique to this run.
 	name += strings.TrimPrefix(c.Namespace, namespacePrefix)
 	user := "howdah-" + name
 	in := func(more request) request {
@@ -84,7 +84,7 @@ func newSubvolume(ctx context.Context, name string) subvolume {
 		toMgr("fs subvolume create", in(request{"sub_name": name, "size": 200 << 20, "mode": "777", "namespace_isolated": true})),
 		toMgr("fs subvolume authorize", in(request{"sub_name": name, "auth_id": user, "access_level": "rw"})),
 		toMgr("fs subvolume getpath", in(request{"sub_name": name})),
-		// authorize does not tell the key.
+		// "fs subvolume authorize" does not return the key.
 		toMon("auth get", request{"entity": "client." + user}),
 	}
 	answers := provisioner.ask(ctx, requests...)
@@ -103,7 +103,7 @@ func newSubvolume(ctx context.Context, name string) subvolume {
 	return subvolume{name: name, path: strings.TrimSpace(answers[3].Output), account: account{user: user, key: known[0].Key}}
 }
 
-// clientFiles is /etc/ceph for the accounts.
+// clientFiles returns the files of /etc/ceph (configuration and keyrings) for the accounts.
 func clientFiles(accounts ...account) map[string]string {
 	content := map[string]string{
 		"ceph.conf": fmt.Sprintf("[global]\nfsid = %s\nmon_host = %s\nlog_file =\nadmin_socket =\n[client]\nclient_mount_timeout = 30\n", fsid, monHost),
@@ -119,7 +119,7 @@ var _ = Describe("The provisioning account", Label("ceph"), func() {
 		more["vol_name"], more["group_name"] = filesystem, groupName
 		return more
 	}
-	// What an account for a data server's recovery database is made with.
+	// The request that makes the account of a data server's recovery database.
 	recovery := func(name string, changed ...string) request {
 		caps := []string{
 			"mon", "allow r", "mgr", "allow command none", "mds", "allow r path=/.none", "osd", "allow rwx pool=howdah namespace=" + group + "-0",
@@ -135,7 +135,7 @@ var _ = Describe("The provisioning account", Label("ceph"), func() {
 	}
 	const dead = "10.99.99.99:0/1"
 
-	It("may do what Howdah does", func(ctx SpecContext) {
+	It("allows what Howdah does", func(ctx SpecContext) {
 		requests := []request{
 			toMgr("fs subvolumegroup create", in(group, request{})),
 			toMgr("fs subvolume create", in(group, request{"sub_name": "mine", "size": 100 << 20, "namespace_isolated": true})),
@@ -161,7 +161,7 @@ var _ = Describe("The provisioning account", Label("ceph"), func() {
 		for i, got := range provisioner.ask(ctx, requests...) {
 			Expect(got.Code).To(BeZero(), "%v: %v: %s", requests[i], got.Code, got.Message)
 		}
-		// The clone must be whole before the snapshot goes.
+		// The clone must be complete before the snapshot is deleted.
 		Eventually(ctx, func(ctx context.Context) string {
 			return provisioner.must(ctx, toMgr("fs clone status", in(group, request{"clone_name": "copy"})))
 		}).Should(ContainSubstring(`"complete"`))
@@ -174,12 +174,12 @@ var _ = Describe("The provisioning account", Label("ceph"), func() {
 		}
 	}, SpecTimeout(limit))
 
-	It("may do nothing else", func(ctx SpecContext) {
+	It("allows nothing else", func(ctx SpecContext) {
 		requests := []request{
 			toMgr("fs subvolumegroup create", in("csi", request{})),
 			toMgr("fs subvolume create", in("csi", request{"sub_name": "theirs"})),
 			toMgr("fs subvolume ls", in("csi", request{})),
-			toMgr("fs subvolume create", request{"vol_name": filesystem, "sub_name": "nobodys"}),
+			toMgr("fs subvolume create", request{"vol_name": filesystem, "sub_name": "unowned"}),
 			toMgr("fs subvolume authorize", in(group, request{"sub_name": "mine", "auth_id": "rook", "access_level": "rw"})),
 			toMgr("fs volume rm", request{"vol_name": filesystem, "yes-i-really-mean-it": "--yes-i-really-mean-it"}),
 			toMon("config-key dump", request{}),

@@ -12,8 +12,8 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// What is deleted and applied again from the same files finds its data.
-var _ = Describe("A FileServer in Ceph that is made again", Ordered, Label("ceph"), func() {
+// A FileServer and a FileShare that are deleted and applied again from the same files have their data again.
+var _ = Describe("A FileServer in Ceph that is created again", Ordered, Label("ceph"), func() {
 	const (
 		name  = "again"
 		share = "kept"
@@ -55,7 +55,7 @@ var _ = Describe("A FileServer in Ceph that is made again", Ordered, Label("ceph
 		use(ctx)
 	}, NodeTimeout(limit))
 
-	It("has the data as before, without anything said", func(ctx SpecContext) {
+	It("has the same data without any setting", func(ctx SpecContext) {
 		sh(ctx, pod, "cd %s && mkdir made && for d in d0 d1 d2 made; do head -c 100000 /dev/urandom > $d/file || exit 1; done && sync", mountPoint)
 		was := sh(ctx, pod, "%s", look)
 		remove(ctx, "pod", pod, "--grace-period=1")
@@ -66,7 +66,7 @@ var _ = Describe("A FileServer in Ceph that is made again", Ordered, Label("ceph
 		again := &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace}, Spec: before.Spec}
 		Expect(c.Create(ctx, again)).To(Succeed())
 		newShare(ctx)
-		AddReportEntry("a FileServer and its share made again, until they are Ready", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		AddReportEntry("a FileServer and its share created again, until they are Ready", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
 		Expect(c.Get(ctx, name, again)).To(Succeed())
 		Expect(again.UID).NotTo(Equal(before.UID))
 		Expect(again.Status.StorageIdentity).To(Equal(before.Status.StorageIdentity))
@@ -89,8 +89,8 @@ var _ = Describe("A FileServer in Ceph that is made again", Ordered, Label("ceph
 		Expect(sh(ctx, pod, "cat %s/made/file | wc -c", mountPoint)).To(Equal("100000\n"))
 	}, SpecTimeout(limit))
 
-	It("has pods that fit the Pod Security level restricted", func(ctx SpecContext) {
-		// The API server checks the pods that exist against a label that is only tried, and warns of those that do not fit.
+	It("has pods that comply with the Pod Security level restricted", func(ctx SpecContext) {
+		// With a dry run of the label, the API server checks the existing pods and warns of those that violate the level.
 		warnings, err := c.Kubectl(ctx, "label", "--dry-run=server", "--overwrite", "namespace", c.Namespace, "pod-security.kubernetes.io/enforce=restricted")
 		Expect(err).NotTo(HaveOccurred(), warnings)
 		Expect(warnings).NotTo(MatchRegexp(name+`-([0-9]|namespace|steward)`), "a pod of FileServer "+name+" does not fit")

@@ -16,7 +16,7 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// holders are how many clients of Ceph have capabilities of an inode, as the metadata server says that has it.
+// holders returns how many Ceph clients hold capabilities of an inode. The metadata server that has the inode reports it.
 func holders(ctx context.Context, inode string) int {
 	GinkgoHelper()
 	for name := range cephPods(ctx) {
@@ -30,7 +30,7 @@ func holders(ctx context.Context, inode string) int {
 				ID int64 `json:"client_id"`
 			} `json:"client_caps"`
 		}
-		// A standby has no inodes, and another rank not this one.
+		// A standby has no inodes, and an MDS of another rank does not have this one.
 		if at := strings.Index(output, "{"); err != nil || at < 0 || json.Unmarshal([]byte(output[at:]), &dumped) != nil || !dumped.Auth {
 			continue
 		}
@@ -40,11 +40,12 @@ func holders(ctx context.Context, inode string) int {
 	return 0
 }
 
-// A directory of which one data server alone has capabilities is changed without asking others: twice to three times as fast.
-var _ = Describe("Directories that namespace servers have looked for", Ordered, Label("ceph"), func() {
+// If only one data server holds capabilities of a directory, the metadata server asks no other client before it changes
+// the directory. Changes are then two to three times as fast.
+var _ = Describe("Directories that namespace servers have scanned", Ordered, Label("ceph"), func() {
 	const name, share, user = "alone", "looked-for", "looked-for-client"
 
-	It("are their data server's alone", func(ctx SpecContext) {
+	It("are held by their data server only", func(ctx SpecContext) {
 		fs := newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
 		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
 			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
@@ -67,7 +68,7 @@ var _ = Describe("Directories that namespace servers have looked for", Ordered, 
 		inodes := strings.Fields(sh(ctx, user, "cd %s/train && for d in ?; do echo data >$d/file || exit 1; done; stat -c %%i ?/.", mountPoint))
 		Expect(inodes).To(HaveLen(6))
 
-		By("having namespace servers begin anew: the elected one looks at every data server")
+		By("restarting the namespace servers: the leader scans every data server")
 		selector := []string{}
 		for key, value := range naming.SelectNamespaceServers(name) {
 			selector = append(selector, key+"="+value)

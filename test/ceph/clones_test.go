@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// A whole share as it was: beside the one that there is, by a copy that Ceph makes, and in its place, by hand.
+// A whole share is restored from a snapshot: as a new share that Ceph clones, and in place, by copying files.
 var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func() {
 	const (
 		name     = "copying"
@@ -26,17 +26,17 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		user     = "clone-user"
 		reader   = "clone-reader"
 		mi       = int64(1) << 20
-		// MiB. The lab's manager ended with a segmentation fault while it copied as many, three times of three, until the lab raised the host's
-		// vm.max_map_count.
+		// In MiB. While the lab's manager copied this much, it ended with a segmentation fault in three of three runs, until
+		// the lab raised the host's vm.max_map_count.
 		size = 96
 	)
 	var uid string
-	said := func(ctx context.Context, share, condition string) string {
+	condition := func(ctx context.Context, share, conditionType string) string {
 		object := &v1alpha1.FileShare{}
 		if err := c.Get(ctx, share, object); err != nil {
 			return err.Error()
 		}
-		found := cluster.Condition(object.Status.Conditions, condition)
+		found := cluster.Condition(object.Status.Conditions, conditionType)
 		return fmt.Sprintf("%s %s %s", found.Status, found.Reason, found.Message)
 	}
 	from := func(ctx context.Context, share, snapshot, quota string) {
@@ -58,7 +58,7 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		more["vol_name"], more["group_name"] = filesystem, ceph.Group(uid)
 		return more
 	}
-	// subvolume is what Ceph says of a share's.
+	// subvolume returns what Ceph reports about a share's subvolume.
 	subvolume := func(ctx context.Context, share string) (info struct {
 		Used      int64  `json:"bytes_used"`
 		Namespace string `json:"pool_namespace"`
@@ -102,21 +102,21 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		Expect(c.WaitPodReady(ctx, user)).To(Succeed())
 		sh(ctx, user, `set -e; cd %[1]s; mkdir -m 2750 made; chown 1000:1000 made; for d in d0 d1 d2 made; do mkdir $d/below; echo "first of $d" >$d/changed; echo "kept of $d" >$d/below/removed; ln -s changed $d/link; done
 			chown 1000:100 d1/below/removed; head -c %[2]d /dev/urandom >d0/large; sha256sum d0/large | cut -c1-64 >d0/sum; sync`, mountPoint, size*mi)
-		// Ceph counts with a delay of seconds.
+		// Ceph's figures are some seconds late.
 		Eventually(ctx, func(ctx context.Context) int64 { return subvolume(ctx, original).Used }).Should(BeNumerically(">", size*mi))
 		snapshotOf(ctx, "before")
 		sh(ctx, user, `set -e; cd %s; for d in d0 d1 d2 made; do echo second >$d/changed; rm -r $d/below; echo new >$d/new; done; rm d0/large; sync`, mountPoint)
 	}, NodeTimeout(limit))
 
-	It("is not made before there is room for it, and then has all that the snapshot had", func(ctx SpecContext) {
+	It("is created only when the quota has room, and then has all data of the snapshot", func(ctx SpecContext) {
 		from(ctx, restored, "before", "4Mi")
-		Eventually(ctx, said).WithArguments(restored, v1alpha1.FileSharePlaced).Should(And(HavePrefix("False QuotaBelowUse"), ContainSubstring(fmt.Sprintf("FileShareSnapshot before has %d", size))))
+		Eventually(ctx, condition).WithArguments(restored, v1alpha1.FileSharePlaced).Should(And(HavePrefix("False QuotaBelowUse"), ContainSubstring(fmt.Sprintf("FileShareSnapshot before has %d", size))))
 		output, err := c.Kubectl(ctx, "patch", "fileshare", restored, "--type=merge", "-p", `{"spec":{"quota":{"size":"256Mi"}}}`)
 		Expect(err).NotTo(HaveOccurred(), output)
 		began := time.Now()
 		seen := map[string]bool{}
 		Eventually(ctx, func(ctx context.Context) string {
-			now := said(ctx, restored, v1alpha1.FileShareCloned)
+			now := condition(ctx, restored, v1alpha1.FileShareCloned)
 			if !seen[now] {
 				seen[now] = true
 				fmt.Fprintf(GinkgoWriter, "after %s: %s\n", time.Since(began).Round(100*time.Millisecond), now)
@@ -128,7 +128,7 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		AddReportEntry("from the FileShare to one that is ready", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
 
 		found := owners(ctx, restored)
-		// Over those that serve the share when the first of them is looked at.
+		// Spread over the data servers that serve the share when its first directory is placed.
 		AddReportEntry("directories that were found, by data server", fmt.Sprintf("%d and %d", len(found[name+"-0"]), len(found[name+"-1"])), ReportEntryVisibilityAlways)
 		Expect(append(found[name+"-0"], found[name+"-1"]...)).To(ConsistOf("d0", "d1", "d2", "made"))
 		Expect(c.RunClient(ctx, cluster.ClientPod{Name: reader, Claims: map[string]string{mountPoint: restored}})).To(Succeed())
@@ -139,20 +139,20 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		Expect(sh(ctx, reader, "cd %s && stat -c '%%u:%%g %%a' d1/below/removed made", mountPoint)).To(Equal("1000:100 644\n1000:1000 2750\n"))
 		Expect(sh(ctx, reader, "cd %s/d0 && sha256sum large | cut -c1-64 | cmp - sum && df -P -B1 . | awk 'END {print $2}'", mountPoint)).To(Equal(fmt.Sprintln(256 * mi)))
 
-		By("having nothing to do with the other one any more")
+		By("being independent of the source share")
 		sh(ctx, reader, "cd %s && echo third >d0/changed && mkdir later && echo x >later/file", mountPoint)
 		Expect(sh(ctx, user, "cat %s/d0/changed", mountPoint)).To(Equal("second\n"))
-		// What its user's key opens besides, past the metadata servers: docs/operate/security.md says so.
+		// Its user's key also gives access to objects past the metadata servers (docs/operate/security.md).
 		info := subvolume(ctx, restored)
 		Expect(info.Type).To(Equal("clone"))
 		Expect(info.Namespace).To(Equal("fsvolumens_" + ceph.Subvolume(uid, original)))
 	}, SpecTimeout(limit))
 
-	It("outlives its snapshot, which waits for copies that are being made", func(ctx SpecContext) {
+	It("outlives its snapshot, whose deletion waits for running clones", func(ctx SpecContext) {
 		snapshotOf(ctx, "again")
 		for _, share := range []string{"second", "third"} {
 			from(ctx, share, "before", "")
-			Eventually(ctx, said).WithArguments(share, v1alpha1.FileShareCloned).Should(ContainSubstring(" since "))
+			Eventually(ctx, condition).WithArguments(share, v1alpha1.FileShareCloned).Should(ContainSubstring(" since "))
 		}
 		output, err := c.Kubectl(ctx, "delete", "fsnap", "before", "--wait=false")
 		Expect(err).NotTo(HaveOccurred(), output)
@@ -174,31 +174,31 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 		}
 		Expect(sh(ctx, reader, "cat %s/d1/changed", mountPoint)).To(Equal("first of d1\n"))
 		from(ctx, "late", "before", "")
-		Eventually(ctx, said).WithArguments("late", v1alpha1.FileSharePlaced).Should(HavePrefix(`False SnapshotNotFound spec.source.snapshotRef: there is no FileShareSnapshot "before"`))
+		Eventually(ctx, condition).WithArguments("late", v1alpha1.FileSharePlaced).Should(HavePrefix(`False SnapshotNotFound spec.source.snapshotRef: there is no FileShareSnapshot "before"`))
 	}, SpecTimeout(limit))
 
-	It("leaves nothing when it is deleted while it is copied", func(ctx SpecContext) {
+	It("leaves nothing behind when it is deleted while Ceph copies it", func(ctx SpecContext) {
 		from(ctx, "given-up", "again", "")
-		Eventually(ctx, said).WithArguments("given-up", v1alpha1.FileShareCloned).Should(ContainSubstring(" since "))
+		Eventually(ctx, condition).WithArguments("given-up", v1alpha1.FileShareCloned).Should(ContainSubstring(" since "))
 		output, err := c.Kubectl(ctx, "delete", "fileshare", "given-up", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Expect(admin.must(ctx, toMgr("fs subvolume ls", inGroup(request{})))).NotTo(ContainSubstring(ceph.Subvolume(uid, "given-up")))
 	}, SpecTimeout(limit))
 
-	It("is not what an earlier share of its name left", func(ctx SpecContext) {
+	It("refuses data that an earlier share of the same name left", func(ctx SpecContext) {
 		output, err := c.Kubectl(ctx, "patch", "fileshare", "second", "--type=merge", "-p", `{"spec":{"reclaimPolicy":"Retain"}}`)
 		Expect(err).NotTo(HaveOccurred(), output)
 		output, err = c.Kubectl(ctx, "delete", "fileshare", "second", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		from(ctx, "second", "again", "")
-		Eventually(ctx, said).WithArguments("second", v1alpha1.FileShareCloned).Should(And(HavePrefix("False CloneRefused"), ContainSubstring("with the data of an earlier share of this name")))
+		Eventually(ctx, condition).WithArguments("second", v1alpha1.FileShareCloned).Should(And(HavePrefix("False CloneRefused"), ContainSubstring("with the data of an earlier share of this name")))
 		output, err = c.Kubectl(ctx, "delete", "fileshare", "second", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
-		Expect(admin.must(ctx, toMgr("fs subvolume ls", inGroup(request{})))).To(ContainSubstring(ceph.Subvolume(uid, "second")), "reclaimPolicy Delete took an earlier share's data along")
+		Expect(admin.must(ctx, toMgr("fs subvolume ls", inGroup(request{})))).To(ContainSubstring(ceph.Subvolume(uid, "second")), "reclaimPolicy Delete removed an earlier share's data")
 		admin.ask(ctx, toMgr("fs subvolume rm", inGroup(request{"sub_name": ceph.Subvolume(uid, "second")})))
 	}, SpecTimeout(limit))
 
-	It("can be had in the place of the share as well, by copying", func(ctx SpecContext) {
+	It("can be restored in place by copying files", func(ctx SpecContext) {
 		path := pathOf(ctx, "again")
 		sh(ctx, user, `set -e; cd %s; for d in d0 d1 d2 made; do echo broken >$d/changed; rm $d/new; mkdir $d/unwanted; done; sync`, mountPoint)
 		sh(ctx, user, `set -e; for d in %s/*/; do cd $d; find . -mindepth 1 -delete; cp -a %s/. .; done; sync`, mountPoint, path)

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("The Ceph of a lab", Label("ceph"), func() {
-	It("is healthy, with an OSD on each node and two MDS at work", func(ctx SpecContext) {
+	It("is healthy, with an OSD on each node and two active MDS", func(ctx SpecContext) {
 		Eventually(ctx, func(ctx context.Context) string {
 			return admin.must(ctx, toMon("health", request{"detail": "detail"}))
 		}).Should(ContainSubstring(`"status":"HEALTH_OK"`))
@@ -39,7 +39,7 @@ var _ = Describe("The Ceph of a lab", Label("ceph"), func() {
 		Expect(nodes).To(HaveLen(3))
 	}, SpecTimeout(limit))
 
-	It("gives a file that libcephfs wrote in one pod to ceph-fuse in another", func(ctx SpecContext) {
+	It("shows a file that libcephfs wrote in one pod to ceph-fuse in another pod", func(ctx SpecContext) {
 		share := newSubvolume(ctx, "files")
 		files(ctx, "files", clientFiles(share.account))
 		run(ctx, "writer", cephImage, "files", "/etc/ceph", func(*corev1.Container) {}, "sleep", "infinity")
@@ -61,7 +61,7 @@ os._exit(0)
 		_, err = c.Shell(ctx, "reader", fmt.Sprintf("mkdir -p /mnt/share && ceph-fuse --id %s --client_fs %s -r %s /mnt/share", share.user, filesystem, share.path))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Shell(ctx, "reader", "cat /mnt/share/file")).To(Equal("written by libcephfs\n"))
-		// The account is the share's: nothing else can be mounted with it.
+		// The account belongs to the share: nothing else can be mounted with it.
 		_, err = c.Shell(ctx, "reader", fmt.Sprintf("mkdir -p /mnt/all && ceph-fuse --id %s --client_fs %s -r /volumes /mnt/all", share.user, filesystem))
 		Expect(err).To(HaveOccurred())
 	}, SpecTimeout(limit))

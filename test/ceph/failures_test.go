@@ -22,8 +22,8 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// cutFor is how long the network is cut. Ceph ends sessions of clients that were away for five minutes, which is another story:
-// HOWDAH_E2E_CUT=330s asks for it.
+// cutFor is how long the network is cut. Ceph ends the sessions of clients that were away for five minutes;
+// HOWDAH_E2E_CUT=330s tests that case.
 func cutFor() time.Duration {
 	GinkgoHelper()
 	text := os.Getenv("HOWDAH_E2E_CUT")
@@ -35,7 +35,7 @@ func cutFor() time.Duration {
 	return duration
 }
 
-// cephPods are the daemons, by name.
+// cephPods returns the pods of Ceph's daemons by name.
 func cephPods(ctx context.Context) map[string]corev1.Pod {
 	GinkgoHelper()
 	list := &corev1.PodList{}
@@ -47,7 +47,7 @@ func cephPods(ctx context.Context) map[string]corev1.Pod {
 	return found
 }
 
-// killDaemon ends a daemon by SIGKILL, from outside of its pod.
+// killDaemon kills a daemon with SIGKILL from outside its pod.
 func killDaemon(ctx context.Context, pod corev1.Pod, program string) {
 	GinkgoHelper()
 	output := onNode(ctx, pod.Spec.NodeName, fmt.Sprintf(
@@ -55,31 +55,31 @@ func killDaemon(ctx context.Context, pod corev1.Pod, program string) {
 	Expect(output).To(ContainSubstring("killed"))
 }
 
-// scale says how many daemons of a kind are to run.
+// scale sets how many daemons of a kind run.
 func scale(ctx context.Context, set string, replicas int) {
 	GinkgoHelper()
 	output, err := c.Kubectl(ctx, "--namespace", cephNamespace, "scale", "statefulset", set, fmt.Sprintf("--replicas=%d", replicas))
 	Expect(err).NotTo(HaveOccurred(), output)
 }
 
-// forceAway deletes a daemon's pod without waiting for its end, which has come already.
+// forceAway deletes a daemon's pod without waiting for its processes, which have ended already.
 func forceAway(ctx context.Context, pod string) {
 	GinkgoHelper()
 	output, err := c.Kubectl(ctx, "--namespace", cephNamespace, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 	Expect(err).NotTo(HaveOccurred(), output)
 }
 
-// activeMDS is the MDS that has a rank now, "" and 0 if none has.
+// activeMDS returns the MDS that has a rank now, or "" and 0 if there is none.
 func activeMDS(ctx context.Context, rank int) (name string, gid int64) {
 	GinkgoHelper()
 	return mdsOf(ctx, rank, "up:active")
 }
 
-// mdsOf is the MDS that has or follows a rank, by its state. Its number is another after each start: one that was killed can be back in
-// a second, and take its rank again.
+// mdsOf returns the MDS that has or follows a rank, in the given state. Its gid is new after each start: an MDS that was
+// killed can be back within a second and take the same rank again.
 func mdsOf(ctx context.Context, rank int, state string) (name string, gid int64) {
 	GinkgoHelper()
-	var told struct {
+	var dump struct {
 		FileSystems []struct {
 			Map struct {
 				Info map[string]struct {
@@ -91,8 +91,8 @@ func mdsOf(ctx context.Context, rank int, state string) (name string, gid int64)
 			} `json:"mdsmap"`
 		} `json:"filesystems"`
 	}
-	Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("fs dump", request{}))), &told)).To(Succeed())
-	for _, fs := range told.FileSystems {
+	Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("fs dump", request{}))), &dump)).To(Succeed())
+	for _, fs := range dump.FileSystems {
 		for _, info := range fs.Map.Info {
 			if info.Rank == rank && info.State == state {
 				return info.Name, info.GID
@@ -105,16 +105,16 @@ func mdsOf(ctx context.Context, rank int, state string) (name string, gid int64)
 func cephWell(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) string {
-		var told struct {
+		var health struct {
 			Status string         `json:"status"`
 			Checks map[string]any `json:"checks"`
 		}
-		Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("health", request{"detail": "detail"}))), &told)).To(Succeed())
-		return fmt.Sprint(told.Status, told.Checks)
+		Expect(json.Unmarshal([]byte(admin.must(ctx, toMon("health", request{"detail": "detail"}))), &health)).To(Succeed())
+		return fmt.Sprint(health.Status, health.Checks)
 	}).WithPolling(time.Second).Should(HavePrefix("HEALTH_OK"))
 }
 
-// cut keeps a pod and all of Ceph from each other, in the pod's own network namespace; joined ends that.
+// cut drops all packets between a pod and Ceph, in the pod's network namespace; joined removes these rules.
 const (
 	inNetwork = `for ns in /run/netns/*; do
 		nsenter --net=$ns ip -4 -o addr | grep -q ' %[1]s/' || continue
@@ -126,7 +126,7 @@ const (
 	cut, joined = "-I", "-D"
 )
 
-var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("ceph", "failures"), func() {
+var _ = Describe("A FileServer whose Ceph fails", Ordered, ContinueOnFailure, Label("ceph", "failures"), func() {
 	const (
 		name     = "failing"
 		share    = "failing"
@@ -138,25 +138,25 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 	)
 	var (
 		users []user
-		// monNode has the only monitor and the client, fuseNode the plain one; victim is the third.
-		monNode, fuseNode, victim string
-		// mount is the command that mounts the plain client's directory below /mnt.
+		// monNode has the only monitor and the NFS client, fuseNode the plain client; failingNode is the third node.
+		monNode, fuseNode, failingNode string
+		// mount returns the command that mounts the plain client's directory below /mnt.
 		mount func(at string) string
 	)
 	storage := func(ctx context.Context) string {
-		said := storageOf(ctx, name)
-		return fmt.Sprintf("%s %s %s", said.Status, said.Reason, said.Message)
+		found := storageOf(ctx, name)
+		return fmt.Sprintf("%s %s %s", found.Status, found.Reason, found.Message)
 	}
-	shareSays := func(ctx context.Context) string {
+	shareReady := func(ctx context.Context) string {
 		object := &v1alpha1.FileShare{}
 		if err := c.Get(ctx, share, object); err != nil {
 			return err.Error()
 		}
-		said := cluster.Condition(object.Status.Conditions, v1alpha1.ConditionReady)
-		return fmt.Sprintf("%s %s %s", said.Status, said.Reason, said.Message)
+		found := cluster.Condition(object.Status.Conditions, v1alpha1.ConditionReady)
+		return fmt.Sprintf("%s %s %s", found.Status, found.Reason, found.Message)
 	}
-	// told waits for what a condition is to say, and reports how soon it did and in which words.
-	told := func(ctx context.Context, run, who string, says func(context.Context) string, want ...string) {
+	// waitFor waits until a condition contains the wanted texts, and adds the time and the text to the report.
+	waitFor := func(ctx context.Context, run, who string, says func(context.Context) string, want ...string) {
 		GinkgoHelper()
 		began := time.Now()
 		last := ""
@@ -175,7 +175,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 
 	BeforeAll(func(ctx SpecContext) {
 		if nodeExec == "" {
-			Skip("HOWDAH_E2E_NODE_EXEC runs a command on a node; hack/e2e.sh has the lab's")
+			Skip("HOWDAH_E2E_NODE_EXEC is not set: the command that runs a command on a node (hack/e2e.sh sets it for the lab)")
 		}
 		monNode = cephPods(ctx)["ceph-mon-0"].Spec.NodeName
 		nodes := &corev1.NodeList{}
@@ -189,7 +189,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			}
 		}
 		Expect(others).To(HaveLen(2))
-		// Without the operator nobody would say anything; without the manager quotas and new shares would wait as well.
+		// The operator must stay to report the failure. Ceph's manager must stay, or quotas and new shares would wait as well.
 		weight := func(node string) (weight int) {
 			for _, pod := range operators.Items {
 				if pod.Spec.NodeName == node {
@@ -202,7 +202,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			return weight
 		}
 		slices.SortFunc(others, func(a, b string) int { return weight(a) - weight(b) })
-		victim, fuseNode = others[0], others[1]
+		failingNode, fuseNode = others[0], others[1]
 
 		cephWell(ctx)
 		stewarded(ctx, name, servers)
@@ -235,9 +235,9 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			GinkgoHelper()
 			_, err := c.ShellInput(ctx, reader, "cat >/tmp/audit.pl", strings.NewReader(auditScript))
 			Expect(err).NotTo(HaveOccurred())
-			said, err := c.ShellInput(ctx, reader, script, strings.NewReader(ledger))
+			output, err := c.ShellInput(ctx, reader, script, strings.NewReader(ledger))
 			Expect(err).NotTo(HaveOccurred())
-			return said
+			return output
 		}
 
 		place := newSubvolume(ctx, "plain")
@@ -256,7 +256,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			sh(ctx, plain, "mkdir %s", directory)
 			direct.directories = append(direct.directories, directory)
 		}
-		direct.anew = func(ctx context.Context) {
+		direct.forget = func(ctx context.Context) {
 			GinkgoHelper()
 			sh(ctx, plain, "umount /mnt/again 2>/dev/null; %s", mount("again"))
 		}
@@ -264,9 +264,9 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 			GinkgoHelper()
 			_, err := c.ShellInput(ctx, plain, "cat >/tmp/audit.pl", strings.NewReader(auditScript))
 			Expect(err).NotTo(HaveOccurred())
-			said, err := c.ShellInput(ctx, plain, strings.ReplaceAll(script, "/mnt/share/", "/mnt/again/"), strings.NewReader(ledger))
+			output, err := c.ShellInput(ctx, plain, strings.ReplaceAll(script, "/mnt/share/", "/mnt/again/"), strings.NewReader(ledger))
 			Expect(err).NotTo(HaveOccurred())
-			return said
+			return output
 		}
 		users = []user{through, direct}
 	}, NodeTimeout(limit))
@@ -276,14 +276,14 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		mended(ctx)
 	}, NodeTimeout(limit))
 
-	It("an OSD is killed and stays away for half a minute", func(ctx SpecContext) {
+	It("survives the loss of an OSD for half a minute", func(ctx SpecContext) {
 		felt := under(ctx, "osd", users, func() {
 			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-osd", 3) }, NodeTimeout(limit))
 			pod := cephPods(ctx)["ceph-osd-2"]
 			killDaemon(ctx, pod, "ceph-osd")
 			scale(ctx, "ceph-osd", 2)
 			forceAway(ctx, pod.Name)
-			told(ctx, "osd", "the FileServer", storage, "True StorageDegraded", "OSDs that are down: osd.2", "[OSD_DOWN]")
+			waitFor(ctx, "osd", "the FileServer", storage, "True StorageDegraded", "OSDs that are down: osd.2", "[OSD_DOWN]")
 			time.Sleep(30 * time.Second)
 			scale(ctx, "ceph-osd", 3)
 			cephWell(ctx)
@@ -292,7 +292,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}, SpecTimeout(limit))
 
-	// killMDS kills the MDS of rank 0 under load, and waits until another, or another start of it, has the rank.
+	// killMDS kills the MDS of rank 0 under load, and waits until another MDS, or the same one restarted, has the rank.
 	killMDS := func(ctx context.Context, run string) {
 		GinkgoHelper()
 		felt := under(ctx, run, users, func() {
@@ -311,11 +311,11 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}
 
-	It("an active MDS is killed, and a standby, or it itself, takes its place", func(ctx SpecContext) {
+	It("survives the kill of an active MDS, whose rank a standby or the restarted MDS takes", func(ctx SpecContext) {
 		killMDS(ctx, "mds")
 	}, SpecTimeout(limit))
 
-	It("an active MDS is killed that another one follows (standby-replay)", Label("standby-replay"), func(ctx SpecContext) {
+	It("survives the kill of an active MDS with a standby-replay follower", Label("standby-replay"), func(ctx SpecContext) {
 		follow := func(ctx context.Context, whether string) {
 			GinkgoHelper()
 			admin.must(ctx, toMon("fs set", request{"fs_name": filesystem, "var": "allow_standby_replay", "val": whether}))
@@ -329,12 +329,12 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		killMDS(ctx, "mds-followed")
 	}, SpecTimeout(limit))
 
-	It("all MDS are away for half a minute", func(ctx SpecContext) {
+	It("survives the loss of all MDS for half a minute", func(ctx SpecContext) {
 		felt := under(ctx, "all-mds", users, func() {
 			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-mds", 3) }, NodeTimeout(limit))
 			scale(ctx, "ceph-mds", 0)
-			told(ctx, "all-mds", "the FileServer", storage, "False StorageFailing", "[MDS_ALL_DOWN]", "start MDS daemons")
-			told(ctx, "all-mds", "the FileShare", shareSays, "False StorageFailing", "as the storage of FileServer "+name+" reports", "[MDS_ALL_DOWN]")
+			waitFor(ctx, "all-mds", "the FileServer", storage, "False StorageFailing", "[MDS_ALL_DOWN]", "start MDS daemons")
+			waitFor(ctx, "all-mds", "the FileShare", shareReady, "False StorageFailing", "as the storage of FileServer "+name+" reports", "[MDS_ALL_DOWN]")
 			time.Sleep(10 * time.Second)
 			scale(ctx, "ceph-mds", 3)
 			mended(ctx)
@@ -342,14 +342,14 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}, SpecTimeout(limit))
 
-	It("the only monitor is killed and stays away for half a minute", func(ctx SpecContext) {
+	It("survives the loss of the only monitor for half a minute", func(ctx SpecContext) {
 		felt := under(ctx, "mon", users, func() {
 			DeferCleanup(func(ctx SpecContext) { scale(ctx, "ceph-mon", 1) }, NodeTimeout(limit))
 			pod := cephPods(ctx)["ceph-mon-0"]
 			killDaemon(ctx, pod, "ceph-mon")
 			scale(ctx, "ceph-mon", 0)
 			forceAway(ctx, pod.Name)
-			told(ctx, "mon", "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "is a majority of the monitors running")
+			waitFor(ctx, "mon", "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "is a majority of the monitors running")
 			time.Sleep(10 * time.Second)
 			scale(ctx, "ceph-mon", 1)
 			Eventually(ctx, storage).Should(Not(ContainSubstring("no monitor answers")))
@@ -358,26 +358,26 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}, SpecTimeout(limit))
 
-	It("a node with an OSD, an MDS and a data server loses its power", func(ctx SpecContext) {
+	It("survives the power loss of a node with an OSD, an MDS and a data server", func(ctx SpecContext) {
 		if nodeOff == "" {
-			Skip("HOWDAH_E2E_NODE_OFF takes a node's power; hack/e2e.sh has the lab's")
+			Skip("HOWDAH_E2E_NODE_OFF is not set: the command that switches a node off (hack/e2e.sh sets it for the lab)")
 		}
 		lost := ""
 		pods := &corev1.PodList{}
 		Expect(c.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectDataServers(name)))).To(Succeed())
 		for _, pod := range pods.Items {
-			if pod.Spec.NodeName == victim {
+			if pod.Spec.NodeName == failingNode {
 				lost = pod.Name
 			}
 		}
-		Expect(lost).NotTo(BeEmpty(), "no data server is on %s", victim)
+		Expect(lost).NotTo(BeEmpty(), "no data server is on %s", failingNode)
 		felt := under(ctx, "node", users, func() {
-			DeferCleanup(func(ctx SpecContext) { switchNode(ctx, nodeOn, victim) }, NodeTimeout(limit))
-			switchNode(ctx, nodeOff, victim)
-			told(ctx, "node", "the FileServer", storage, "StorageDegraded", "OSDs that are down: osd.", "host="+victim)
-			told(ctx, "node", "the FileShare", shareSays, v1alpha1.ReasonDataServersUnavailable, lost)
+			DeferCleanup(func(ctx SpecContext) { switchNode(ctx, nodeOn, failingNode) }, NodeTimeout(limit))
+			switchNode(ctx, nodeOff, failingNode)
+			waitFor(ctx, "node", "the FileServer", storage, "StorageDegraded", "OSDs that are down: osd.", "host="+failingNode)
+			waitFor(ctx, "node", "the FileShare", shareReady, v1alpha1.ReasonDataServersUnavailable, lost)
 			time.Sleep(30 * time.Second)
-			switchNode(ctx, nodeOn, victim)
+			switchNode(ctx, nodeOn, failingNode)
 			cephWell(ctx)
 			mended(ctx)
 		})
@@ -388,7 +388,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).To(BeZero())
 	}, SpecTimeout(limit))
 
-	It("the cluster is nearly full, and then full", func(ctx SpecContext) {
+	It("reports a nearly full cluster, and then a full one", func(ctx SpecContext) {
 		ratios := func(ctx context.Context, nearly, backfill, full float64) {
 			GinkgoHelper()
 			for _, r := range []struct {
@@ -402,10 +402,10 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		felt := under(ctx, "full", users, func() {
 			DeferCleanup(func(ctx SpecContext) { usual(ctx) }, NodeTimeout(limit))
 			ratios(ctx, 0.0001, 0.90, 0.95)
-			told(ctx, "nearly full", "the FileServer", storage, "True StorageDegraded", "nearly full", "[OSD_NEARFULL]")
+			waitFor(ctx, "nearly full", "the FileServer", storage, "True StorageDegraded", "nearly full", "[OSD_NEARFULL]")
 			ratios(ctx, 0.0001, 0.0002, 0.0003)
-			told(ctx, "full", "the FileServer", storage, "False StorageFailing", "[POOL_FULL]", "remove files or snapshots")
-			told(ctx, "full", "the FileShare", shareSays, "False StorageFailing", "[POOL_FULL]")
+			waitFor(ctx, "full", "the FileServer", storage, "False StorageFailing", "[POOL_FULL]", "remove files or snapshots")
+			waitFor(ctx, "full", "the FileShare", shareReady, "False StorageFailing", "[POOL_FULL]")
 			usual(ctx)
 			mended(ctx)
 		})
@@ -417,7 +417,7 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 		Expect(errorsOf(felt[throughB])).NotTo(BeZero(), "writes to a full cluster are acknowledged")
 	}, SpecTimeout(limit))
 
-	It("the network between its clients and Ceph is cut", func(ctx SpecContext) {
+	It("survives a network cut between data servers and Ceph", func(ctx SpecContext) {
 		long := cutFor()
 		var ceph []string
 		for _, pod := range cephPods(ctx) {
@@ -446,19 +446,19 @@ var _ = Describe("Ceph that fails below", Ordered, ContinueOnFailure, Label("cep
 				}
 			}, NodeTimeout(limit))
 			began := time.Now()
-			told(ctx, run, "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "does the network let the data servers' pods reach them")
-			told(ctx, run, "the FileShare", shareSays, "False StorageFailing", "no monitor answers at ")
+			waitFor(ctx, run, "the FileServer", storage, "False StorageFailing", "no monitor answers at ", "does the network let the data servers' pods reach them")
+			waitFor(ctx, run, "the FileShare", shareReady, "False StorageFailing", "no monitor answers at ")
 			time.Sleep(time.Until(began.Add(long)))
 			network(ctx, joined)
 			ended = true
 			back := time.Now()
 			mended(ctx)
-			AddReportEntry(run+": all conditions are well again after", time.Since(back).Round(time.Second).String(), ReportEntryVisibilityAlways)
-			// An export that Ceph has shut out is looked at every 30 s.
+			AddReportEntry(run+": all conditions are True again after", time.Since(back).Round(time.Second).String(), ReportEntryVisibilityAlways)
+			// The data server checks an export whose client Ceph has blocklisted every 30 s.
 			time.Sleep(40 * time.Second)
 			Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
 			if long > 4*time.Minute {
-				// A plain client that was shut out stays so until somebody mounts it again.
+				// A plain client that Ceph has blocklisted must be mounted again.
 				sh(ctx, plain, "timeout 10 ls /mnt/share >/dev/null || { umount -l /mnt/share; %s; }", mount("share"))
 			}
 		})

@@ -19,14 +19,14 @@ var (
 	loadScript string
 	//go:embed testdata/audit.pl
 	auditScript string
-	// nodeExec runs a command on a node: it gets the node's name, "--" and the command at the end. nodeOff and nodeOn take a node's
-	// power and give it back. hack/e2e.sh has the lab's.
+	// nodeExec is a command that runs a command on a node: the node's name, "--" and the command to run are appended.
+	// nodeOff and nodeOn switch a node off and on. hack/e2e.sh sets them for the lab.
 	nodeExec = os.Getenv("HOWDAH_E2E_NODE_EXEC")
 	nodeOff  = os.Getenv("HOWDAH_E2E_NODE_OFF")
 	nodeOn   = os.Getenv("HOWDAH_E2E_NODE_ON")
 )
 
-// onNode runs a script on a node, outside of all pods.
+// onNode runs a script on a node, outside all pods.
 func onNode(ctx context.Context, node, script string) string {
 	GinkgoHelper()
 	words := append(strings.Fields(nodeExec), node, "--", "sh", "-c", script)
@@ -42,17 +42,18 @@ func switchNode(ctx context.Context, command, node string) {
 	Expect(err).NotTo(HaveOccurred(), "%s: %s", words, output)
 }
 
-// user is a pod that uses directories: how they are called there, and how another client sees them that has none of it in its cache.
+// user is a pod that uses directories. A second client, which has nothing of them in its cache, checks what was written.
 type user struct {
 	what, pod   string
-	directories []string
-	// anew has that other client forget all, nil if it has seen nothing yet. audit runs a script there with the ledger on its standard
-	// input, and gives what it says.
-	anew  func(ctx context.Context)
-	audit func(ctx context.Context, script, ledger string) string
+	directories []string // Their paths in the pod.
+	// forget makes the second client drop its caches; nil if it has read nothing yet. audit runs a script in the second
+	// client with the ledger on standard input, and returns its output.
+	forget func(ctx context.Context)
+	audit  func(ctx context.Context, script, ledger string) string
 }
 
-// felt is what a user felt of a time: the longest writing of a record and making of a file, until they were done, and errors.
+// felt is what a user measured during a failure: the longest write of a record, the longest creation of a file, and the
+// number of records, files and errors. first is the first error.
 type felt struct {
 	write, make           time.Duration
 	records, made, errors int
@@ -60,15 +61,15 @@ type felt struct {
 }
 
 func (f felt) String() string {
-	text := fmt.Sprintf("longest write %.1f s, longest making of a file %.1f s, %d errors", f.write.Seconds(), f.make.Seconds(), f.errors)
+	text := fmt.Sprintf("longest write %.1f s, longest creation of a file %.1f s, %d errors", f.write.Seconds(), f.make.Seconds(), f.errors)
 	if f.first != "" {
 		text += " (" + f.first + ")"
 	}
 	return fmt.Sprintf("%s; %d records and %d files", text, f.records, f.made)
 }
 
-// under has users write into all their directories while something is done, and tells what they felt, by user and directory. Then it looks
-// that all is there that was acknowledged.
+// under runs do while users write into all their directories. It returns what they measured, by user and directory, and
+// checks that all acknowledged data is there.
 func under(ctx context.Context, run string, users []user, do func()) map[string][]felt {
 	GinkgoHelper()
 	const start = `set -e; rm -f /tmp/stop; cat >/tmp/load.pl
@@ -94,7 +95,7 @@ func under(ctx context.Context, run string, users []user, do func()) map[string]
 		}
 		wait.Wait()
 	}
-	defer stop() // Also of one that fails.
+	defer stop() // Also when do fails.
 	time.Sleep(5 * time.Second)
 	do()
 	time.Sleep(5 * time.Second)
@@ -104,8 +105,8 @@ func under(ctx context.Context, run string, users []user, do func()) map[string]
 	for i, u := range users {
 		lines := strings.Split(strings.TrimSpace(outputs[i]), "\n")
 		Expect(lines).To(HaveLen(len(u.directories)), outputs[i])
-		if u.anew != nil {
-			u.anew(ctx)
+		if u.forget != nil {
+			u.forget(ctx)
 		}
 		for at, line := range lines {
 			var f felt
@@ -119,8 +120,8 @@ func under(ctx context.Context, run string, users []user, do func()) map[string]
 			Expect(f.records).To(BeNumerically(">", 0), "%s: %s", u.what, line)
 			all[u.what] = append(all[u.what], f)
 			ledger := sh(ctx, u.pod, "cat /tmp/ledger-%s-%d", run, at)
-			said := u.audit(ctx, fmt.Sprintf("perl /tmp/audit.pl %s %s", u.directories[at], run), ledger)
-			Expect(said).To(Equal(fmt.Sprintf("looked at %d\n", f.records+f.made)), u.what)
+			output := u.audit(ctx, fmt.Sprintf("perl /tmp/audit.pl %s %s", u.directories[at], run), ledger)
+			Expect(output).To(Equal(fmt.Sprintf("looked at %d\n", f.records+f.made)), u.what)
 		}
 		worst := felt{}
 		for _, f := range all[u.what] {

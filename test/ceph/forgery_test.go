@@ -21,17 +21,18 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/peertest"
 )
 
-// A handle of FSAL_CEPH, unsigned: 43, flags, export (2, big endian), length, and then little endian inode, snapshot, file system.
+// An unsigned FSAL_CEPH handle has: 43, flags, export ID (2 bytes, big endian), length, and then, in little endian,
+// inode, snapshot and file system.
 const (
 	exportAt, inodeAt, snapshotAt, filesystemAt = 2, 5, 13, 21
 	bareBytes, signedBytes                      = 29, 37
-	inMainTree                                  = ^uint64(1) // The snapshot id of what is in no snapshot.
+	inMainTree                                  = ^uint64(1) // The snapshot ID of live files (CEPH_NOSNAP).
 	snapshotDirectory                           = ^uint64(0)
 )
 
 const handleKey = "sixteen bytes..."
 
-// ganeshaOf is a configuration of two exports, each with an account of its own.
+// ganeshaOf returns a ganesha configuration with two exports, each with its own account.
 func ganeshaOf(shares ...subvolume) string {
 	text := `NFS_CORE_PARAM { Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; mount_path_pseudo = true;
   Allow_Set_Io_Flusher_Fail = true; fsid_override = true; Enable_Metrics = false; }
@@ -48,7 +49,7 @@ CEPH { Ceph_Conf = "/files/ceph.conf"; }
 	return text
 }
 
-// forward makes a port of a pod reachable and gives the address.
+// forward forwards a local port to a pod's port and returns the local address.
 func forward(ctx context.Context, pod string, port int) string {
 	GinkgoHelper()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -58,24 +59,24 @@ func forward(ctx context.Context, pod string, port int) string {
 	Expect(command.Start()).To(Succeed())
 	DeferCleanup(func() {
 		stop()
-		_ = command.Wait() // It was killed.
+		_ = command.Wait() // It fails, as the process was killed.
 	})
 	buffer := make([]byte, 1<<10)
 	n, err := output.Read(buffer)
 	Expect(err).NotTo(HaveOccurred())
 	found := regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`).FindSubmatch(buffer[:n])
 	Expect(found).NotTo(BeNil(), string(buffer[:n]))
-	go func() { _, _ = output.Read(make([]byte, 1<<20)) }() // It says more when connections come.
+	go func() { _, _ = output.Read(make([]byte, 1<<20)) }() // It prints a line for each connection.
 	return string(found[1])
 }
 
-// attacker is a client that sends what it likes.
+// attacker is a client that sends arbitrary file handles.
 type attacker struct {
 	peer  *peertest.Peer
 	tried int
 }
 
-// do gives the status and the last result of operations on a handle; nil is the root.
+// do runs operations on a handle (nil: the root) and returns the status and the last result.
 func (a *attacker) do(handle []byte, operations ...nfsv4.NfsArgop4) (nfsv4.Nfsstat4, nfsv4.NfsResop4) {
 	GinkgoHelper()
 	var from nfsv4.NfsArgop4 = &nfsv4.NfsArgop4_OP_PUTROOTFH{}
@@ -93,7 +94,7 @@ func (a *attacker) do(handle []byte, operations ...nfsv4.NfsArgop4) (nfsv4.Nfsst
 	}
 }
 
-// must is do with operations that have to work.
+// must runs operations and fails the spec if they fail.
 func (a *attacker) must(handle []byte, operations ...nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	GinkgoHelper()
 	status, result := a.do(handle, operations...)
@@ -101,7 +102,7 @@ func (a *attacker) must(handle []byte, operations ...nfsv4.NfsArgop4) nfsv4.NfsR
 	return result
 }
 
-// handleAt is the handle that the server gives for a path.
+// handleAt returns the handle that the server gives for a path.
 func (a *attacker) handleAt(names ...string) []byte {
 	GinkgoHelper()
 	var operations []nfsv4.NfsArgop4
@@ -152,14 +153,14 @@ func create(name string) nfsv4.NfsArgop4 {
 	}}
 }
 
-// open makes a file and keeps it open.
+// open creates a file and keeps it open.
 func (a *attacker) open(directory []byte, name string) nfsv4.Stateid4 {
 	GinkgoHelper()
 	result := a.must(directory, create(name))
 	return result.(*nfsv4.NfsResop4_OP_OPEN).Opopen.(*nfsv4.Open4res_NFS4_OK).Resok4.Stateid
 }
 
-// forged is the own handle with other parts.
+// forged returns the attacker's own handle with another inode and snapshot.
 func forged(own []byte, inode, snapshot uint64) []byte {
 	made := slices.Clone(own)
 	binary.LittleEndian.PutUint64(made[inodeAt:], inode)
@@ -175,7 +176,8 @@ func ofExport(handle []byte, export uint16) []byte {
 	return made
 }
 
-// refuse tries operations on a handle. One that works, or that fails for another reason than the handle, is a hole.
+// refuse tries operations on a handle. An operation that succeeds, or that fails for a reason other than the handle, is a
+// security hole.
 func (a *attacker) refuse(what string, handle []byte, operations map[string]nfsv4.NfsArgop4, statuses ...nfsv4.Nfsstat4) {
 	GinkgoHelper()
 	began := time.Now()
@@ -191,10 +193,10 @@ func (a *attacker) refuse(what string, handle []byte, operations map[string]nfsv
 	GinkgoWriter.Printf("%6.2f s  %s\n", time.Since(began).Seconds(), what)
 }
 
-// attributes alone tell whether a handle is taken at all.
+// attributes only tests whether the server accepts a handle.
 func attributes() map[string]nfsv4.NfsArgop4 { return map[string]nfsv4.NfsArgop4{"GETATTR": getAttr()} }
 
-// everything is what can be done with a handle; the stateid is a good one, of another file.
+// everything has all operations on a handle. The stateid is valid, but of another file.
 func everything(held nfsv4.Stateid4) map[string]nfsv4.NfsArgop4 {
 	return map[string]nfsv4.NfsArgop4{
 		"GETATTR": getAttr(), "READDIR": readDir(), "LOOKUP": lookUp("secret"), "GETFH": &nfsv4.NfsArgop4_OP_GETFH{},
@@ -205,12 +207,12 @@ func everything(held nfsv4.Stateid4) map[string]nfsv4.NfsArgop4 {
 	}
 }
 
-// world is a ganesha with two shares, and what is in them.
+// world is a ganesha with two shares and their content.
 type world struct {
 	attacker
 	mine, theirs                   subvolume
 	own, ownFile                   []byte // Handles of the attacker's share and of a file in it,
-	other, directory, secret, busy []byte // and of the other share's, learned in no honest way.
+	other, directory, secret, busy []byte // and of the other share, which a client can't get by NFS.
 	held                           nfsv4.Stateid4
 }
 
@@ -232,7 +234,7 @@ func newWorld(ctx context.Context, name, image string, change func(*corev1.Conta
 	return w
 }
 
-// enter connects, and puts into both shares what the test needs.
+// enter connects and creates in both shares what the test needs.
 func (w *world) enter(ctx context.Context, server string) {
 	GinkgoHelper()
 	peer, err := peertest.Connect(ctx, server, "127.0.0.1")
@@ -255,7 +257,7 @@ func (w *world) enter(ctx context.Context, server string) {
 	w.directory, w.busy = w.handleAt(w.theirs.name, "directory"), w.handleAt(w.theirs.name, "busy")
 }
 
-// unharmed holds the other share against what was put there.
+// unharmed checks that the other share has what the test created there.
 func (w *world) unharmed() {
 	GinkgoHelper()
 	result := w.must(w.secret, read(nfsv4.Stateid4{}))
@@ -269,7 +271,7 @@ func (w *world) unharmed() {
 	Expect(names).To(ConsistOf("secret", "directory", "busy"))
 }
 
-// forgeries are bare handles under the attacker's own export that name what is not in its share.
+// forgeries returns unsigned handles with the attacker's own export ID that name objects outside its share.
 func (w *world) forgeries(bare func([]byte) []byte) map[string][]byte {
 	own := bare(w.own)
 	export := binary.BigEndian.Uint16(own[exportAt:])
@@ -302,16 +304,16 @@ func (w *world) forgeries(bare func([]byte) []byte) map[string][]byte {
 }
 
 var _ = Describe("Forged file handles", Label("ceph"), func() {
-	It("of other shares are refused by the MDS, where ganesha signs nothing", func(ctx SpecContext) {
+	It("of other shares are refused by the MDS if ganesha does not sign handles", func(ctx SpecContext) {
 		image := os.Getenv("HOWDAH_UNSIGNED_IMAGE")
 		if image == "" {
-			Skip("HOWDAH_UNSIGNED_IMAGE is not set: the stage `packaged` of the Dockerfile")
+			Skip("HOWDAH_UNSIGNED_IMAGE is not set: an image of the Dockerfile's stage `packaged`")
 		}
 		w := newWorld(ctx, "unsigned", image, func(*corev1.Container) {})
 		w.attackUnsigned()
 	}, SpecTimeout(limit))
 
-	It("are refused by ganesha, where it signs", func(ctx SpecContext) {
+	It("are refused by ganesha if it signs handles", func(ctx SpecContext) {
 		w := newWorld(ctx, "signed", serverImage(), func(container *corev1.Container) {
 			container.Env = []corev1.EnvVar{{Name: "HOWDAH_HANDLE_KEY", Value: "/files/handle-key"}}
 		})
@@ -319,11 +321,11 @@ var _ = Describe("Forged file handles", Label("ceph"), func() {
 	}, SpecTimeout(limit))
 })
 
-// attackUnsigned has the MDS alone to overcome.
+// attackUnsigned attacks a server where only the MDS checks.
 func (w *world) attackUnsigned() {
 	GinkgoHelper()
 	Expect(w.own).To(HaveLen(bareBytes))
-	Expect(w.ownFile).To(Equal(forged(w.own, inodeOf(w.ownFile), inMainTree)), "handles are not laid out as this test has it")
+	Expect(w.ownFile).To(Equal(forged(w.own, inodeOf(w.ownFile), inMainTree)), "the layout of handles differs from this test's")
 	for what, handle := range w.forgeries(slices.Clone[[]byte]) {
 		w.refuse(what, handle, everything(w.held), nfsv4.NFS4ERR_ACCESS, nfsv4.NFS4ERR_STALE)
 	}
@@ -331,17 +333,17 @@ func (w *world) attackUnsigned() {
 	AddReportEntry("forged handles tried without signatures", w.tried)
 }
 
-// attackSigned has ganesha to overcome, or its key and then the MDS.
+// attackSigned attacks a server that signs handles: without its key, and then with it, where only the MDS checks.
 func (w *world) attackSigned() {
 	GinkgoHelper()
 	Expect(w.own).To(HaveLen(signedBytes))
 	key := [16]byte([]byte(handleKey))
-	Expect(ganeshatest.SignHandle(key, ganeshatest.BareHandle(w.own), 0)).To(Equal(w.own), "the signature is another than that of other code")
+	Expect(ganeshatest.SignHandle(key, ganeshatest.BareHandle(w.own), 0)).To(Equal(w.own), "the signature differs from the reference implementation's")
 	for what, handle := range w.forgeries(ganeshatest.BareHandle) {
 		w.refuse(what+", unsigned", handle, attributes(), nfsv4.NFS4ERR_BADHANDLE)
 		signed := ganeshatest.SignHandle(key, handle, 0)
 		w.refuse(what+", with the signature of another", slices.Concat(signed[:bareBytes], w.own[bareBytes:]), attributes(), nfsv4.NFS4ERR_BADHANDLE)
-		// Whoever has got the key stands before the MDS.
+		// With the key, the attacker still has to pass the MDS.
 		w.refuse(what+", with a good signature", signed, attributes(), nfsv4.NFS4ERR_ACCESS, nfsv4.NFS4ERR_STALE)
 	}
 	for _, own := range [][]byte{w.own, w.ownFile} {

@@ -13,9 +13,11 @@ import (
 	"github.com/howdah/howdah/test/spare"
 )
 
-// Two processes in a directory: one writes a line to a file that it has open and locked, and has it on disk, the other opens a file to write to it and
-// closes it; each as often as it can, with a pause of 50 ms. Told is the longest time from one to the next in seconds, and how many there were.
-// An error ends it: hard mounts have none, and a lock that a client could not reclaim is one (EIO; nfs.recover_lost_locks is off). The clock is the kernel's, in hundredths, because perl-base has no finer one.
+// load runs two processes in a directory. One writes lines to a file that it keeps open and locked, each to stable storage.
+// The other opens a file for writing and closes it. Each repeats this with a pause of 50 ms, and at the end prints the
+// longest time between two operations in seconds, and the number of operations. Any error ends the load: hard mounts
+// return none, except if a client could not reclaim a lock (EIO; nfs.recover_lost_locks is off). The clock is the kernel's
+// uptime in hundredths of a second, because perl-base has no finer one.
 const load = `exec perl -e '
 use Fcntl qw(:DEFAULT :flock); $| = 1;
 my $directory = shift;
@@ -44,7 +46,7 @@ for (@children) { waitpid $_, 0; $code ||= $? }
 exit($code ? 1 : 0);
 ' %s`
 
-// pauses are the longest of a client under load, and how many lines it wrote.
+// pauses has the longest pauses of a client under load, and how many lines it wrote.
 type pauses struct {
 	io, open time.Duration
 	lines    int
@@ -52,7 +54,8 @@ type pauses struct {
 	stolen float64
 }
 
-// underLoad loads a directory from each of some pods while something happens, and for a while after it.
+// underLoad runs do while pods load their directories (a map from pod to directory), and returns each pod's pauses. The load
+// starts 3 s before do and ends 12 s after it.
 func underLoad(ctx context.Context, directories map[string]string, do func()) map[string]pauses {
 	GinkgoHelper()
 	type outcome struct {
@@ -76,10 +79,10 @@ func underLoad(ctx context.Context, directories map[string]string, do func()) ma
 	before, unknown := spare.Now()
 	time.Sleep(3 * time.Second)
 	do()
-	time.Sleep(12 * time.Second) // A lease and a grace period at their longest, so that what comes late is seen.
+	time.Sleep(12 * time.Second) // As long as a lease and a grace period at most, to see late effects.
 	after, err := spare.Now()
 	stolen := 0.0
-	if unknown == nil && err == nil { // Else nobody can tell.
+	if unknown == nil && err == nil {
 		stolen = after.Since(before).Stolen
 	}
 	for pod := range directories {
@@ -94,7 +97,7 @@ func underLoad(ctx context.Context, directories map[string]string, do func()) ma
 		found[end.pod] = p
 	}
 	for pod, directory := range directories {
-		Expect(strings.TrimSpace(sh(ctx, pod, "wc -l <%s/kept", directory))).To(Equal(strconv.Itoa(found[pod].lines)), "every line is there once")
+		Expect(strings.TrimSpace(sh(ctx, pod, "wc -l <%s/kept", directory))).To(Equal(strconv.Itoa(found[pod].lines)), "the number of lines in the file")
 		Expect(sh(ctx, pod, "tail -n1 %s/kept", directory)).To(Equal(fmt.Sprintf("line %d\n", found[pod].lines-1)))
 	}
 	return found

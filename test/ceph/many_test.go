@@ -14,14 +14,15 @@ import (
 	"github.com/howdah/howdah/test/spare"
 )
 
-// A ganesha that starts mounts its shares in Ceph, and its clients wait for the last: side by side, or each would add more than a second
-// (1.2 to 1.4 s in the lab). That no client has an error, and no line is lost, is asked by underLoad.
+// When ganesha starts, it mounts its shares in Ceph, and clients wait for the last mount. It mounts them in parallel: one
+// after the other, each would add more than a second (1.2 to 1.4 s in the lab). underLoad checks that no client gets an
+// error and that no line is lost.
 var _ = Describe("A data server with many shares in Ceph", Ordered, Label("ceph", "many-shares"), func() {
 	const (
 		name   = "laden"
 		user   = "laden-user"
 		shares = 12
-		most   = 500 * time.Millisecond // For each share more.
+		most   = 500 * time.Millisecond // For each additional share.
 	)
 	nameOf := func(i int) string { return fmt.Sprintf("laden-%d", i) }
 	add := func(ctx SpecContext, from, to int) {
@@ -59,14 +60,14 @@ var _ = Describe("A data server with many shares in Ceph", Ordered, Label("ceph"
 		Expect(c.WaitPodReady(ctx, user)).To(Succeed())
 	}, NodeTimeout(limit))
 
-	It("is back after a kill once it has mounted them all, without an error at its client", func(ctx SpecContext) {
+	It("serves again after a kill once it has mounted all shares, without an error at a client", func(ctx SpecContext) {
 		killed := func() pauses {
 			GinkgoHelper()
 			found := underLoad(ctx, map[string]string{user: mountPoint + "/d0"}, func() {
 				sh(ctx, name+"-0", "kill -9 $(cat %s/ganesha.pid)", serverpod.RunDir)
 			})
 			Eventually(ctx, fileServerReady(name)).Should(Succeed())
-			return found[user] // A load that is asked to stop ends with the write that waits, however long.
+			return found[user] // A load that is stopped ends after its pending write, however long that takes.
 		}
 		one := killed()
 		add(ctx, 1, shares)
@@ -78,6 +79,6 @@ var _ = Describe("A data server with many shares in Ceph", Ordered, Label("ceph"
 			AddReportEntry("not judged", room.Busy(), ReportEntryVisibilityAlways)
 			return
 		}
-		Expect(more).To(BeNumerically("<", (shares-1)*most), "each share that is mounted adds too much to the pause of all clients")
+		Expect(more).To(BeNumerically("<", (shares-1)*most), "each additional share adds too much to the pause of all clients")
 	}, SpecTimeout(limit))
 })

@@ -21,7 +21,7 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// howdah is the plugin, as people run it.
+// howdah runs the kubectl plugin and returns its output.
 func howdah(ctx context.Context, arguments ...string) string {
 	GinkgoHelper()
 	command := exec.CommandContext(ctx, "go", append([]string{"run", "../../cmd/kubectl-howdah", "-n", c.Namespace}, arguments...)...)
@@ -30,7 +30,7 @@ func howdah(ctx context.Context, arguments ...string) string {
 	return string(output)
 }
 
-// ownerOf is the data server of a share's directory.
+// ownerOf returns the data server that owns a share's directory.
 func ownerOf(ctx context.Context, share, directory string) string {
 	GinkgoHelper()
 	for server, directories := range owners(ctx, share) {
@@ -41,7 +41,7 @@ func ownerOf(ctx context.Context, share, directory string) string {
 	return ""
 }
 
-// mountedFrom is the address that a client's kernel has a directory mounted from, "" if it has not entered it.
+// mountedFrom returns the address from which a client's kernel has mounted a directory, or "" if it has not mounted it.
 func mountedFrom(ctx context.Context, pod, directory string) string {
 	GinkgoHelper()
 	for _, line := range strings.Split(sh(ctx, pod, "cat /proc/mounts"), "\n") {
@@ -54,7 +54,7 @@ func mountedFrom(ctx context.Context, pod, directory string) string {
 	return ""
 }
 
-// addressOf is where clients reach a data server.
+// addressOf returns the address where clients reach a data server.
 func addressOf(ctx context.Context, server string) string {
 	GinkgoHelper()
 	object := &internalv1.DataServer{}
@@ -62,7 +62,7 @@ func addressOf(ctx context.Context, server string) string {
 	return object.Spec.Address
 }
 
-// changeFileServer reads a FileServer again and patches it.
+// changeFileServer reads a FileServer and patches it.
 func changeFileServer(ctx context.Context, name string, mutate func(*v1alpha1.FileServer)) {
 	GinkgoHelper()
 	fs := &v1alpha1.FileServer{}
@@ -79,7 +79,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		writer = "move-writer"
 		late   = "move-late"
 		worker = "move-worker"
-		// lines of a file, one a tenth of a second, by one descriptor that stays open.
+		// Appends a line to a file every tenth of a second, with one descriptor that stays open.
 		write = `exec 3>%[1]s || exit 1
 			i=0; max=0; last=$(date +%%s%%N)
 			while [ ! -e /tmp/stop ]; do
@@ -91,7 +91,8 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 	)
 	var fs *v1alpha1.FileServer
 
-	// whileWriting runs a client with an open file in a directory, and returns how many lines it wrote and its longest pause.
+	// whileWriting runs do while a client appends to an open file in a directory. It returns how many lines the client wrote
+	// and its longest pause.
 	whileWriting := func(ctx context.Context, file string, do func()) (lines, longest int) {
 		GinkgoHelper()
 		done := make(chan error, 1)
@@ -109,7 +110,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		return lines, longest
 	}
 
-	// spread waits until data servers own so many directories each, and nothing is to move any more.
+	// spread waits until the data servers own the given numbers of directories and no move is pending.
 	spread := func(ctx context.Context, counts ...any) {
 		GinkgoHelper()
 		Eventually(ctx, func(ctx context.Context) []int {
@@ -149,7 +150,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		sh(ctx, writer, "set -e; for i in 0 1 2 3 4 5; do echo data-$i >%s/d$i/file; done", mountPoint)
 	}, NodeTimeout(limit))
 
-	It("leaves a client with an open file where it is, and sends who comes later to the new one", func(ctx SpecContext) {
+	It("keeps a client with an open file at the old owner, and sends later clients to the new owner", func(ctx SpecContext) {
 		from := ownerOf(ctx, share, "d0")
 		to := map[string]string{name + "-0": name + "-1", name + "-1": name + "-2", name + "-2": name + "-0"}[from]
 		file := mountPoint + "/d0/open"
@@ -164,27 +165,27 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 			Expect(c.WaitPodReady(ctx, late)).To(Succeed())
 			Expect(sh(ctx, late, "cat %s/d0/file", mountPoint)).To(Equal("data-0\n"))
 			Expect(mountedFrom(ctx, late, "d0")).To(Equal(addressOf(ctx, to)))
-			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "it has the directory mounted")
-			// Both write into one directory, and each sees what the other did.
+			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "the writer must have mounted the directory from its owner")
+			// Both write into the same directory, and each sees what the other wrote.
 			sh(ctx, late, "echo from-late >%s/d0/late", mountPoint)
 			Eventually(ctx, func(ctx context.Context) string {
 				output, _ := c.Shell(ctx, writer, fmt.Sprintf("cat %s/d0/late", mountPoint))
 				return output
 			}).Should(Equal("from-late\n"))
 			sh(ctx, writer, "ls %s >/dev/null; stat %s/d0 >/dev/null", mountPoint, mountPoint)
-			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "looking the directory up again takes the mount away")
+			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)), "a lookup removed the mount of the directory")
 		})
 		AddReportEntry("longest pause of a client that writes and syncs while its directory moves", fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
-		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
+		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "the number of lines in the file")
 	}, SpecTimeout(limit))
 
-	It("spreads them again as it was shown before, or as the operator plans it", func(ctx SpecContext) {
+	It("rebalances directories as the dry run showed, or as the operator plans it", func(ctx SpecContext) {
 		shown := howdah(ctx, "rebalance", name, "--dry-run")
 		fmt.Fprint(GinkgoWriter, shown)
 		howdah(ctx, "rebalance", name)
 		spread(ctx, 2, 2, 2)
 
-		By("asking by an annotation, as Argo CD's action does")
+		By("requesting it with an annotation, as Argo CD's action does")
 		howdah(ctx, "move", share+"/"+owners(ctx, share)[name+"-0"][0], "--to", name+"-1")
 		spread(ctx, 1, 3, 2)
 		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
@@ -193,10 +194,10 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		spread(ctx, 2, 2, 2)
 	}, SpecTimeout(limit))
 
-	It("spreads them by what is in them, and by what clients do in them", func(ctx SpecContext) {
+	It("rebalances directories by their size, and by their load", func(ctx SpecContext) {
 		first := name + "-0"
 		heavy := owners(ctx, share)[first]
-		Expect(heavy).To(HaveLen(2), "the story before leaves two on each")
+		Expect(heavy).To(HaveLen(2), "the previous spec leaves two on each data server")
 		for _, directory := range heavy {
 			sh(ctx, writer, "dd if=/dev/urandom of=%s/%s/large bs=1M count=8 conv=fsync 2>/dev/null", mountPoint, directory)
 		}
@@ -206,14 +207,14 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 			Expect(json.Unmarshal([]byte(output), &moves)).To(Succeed(), output)
 			return moves
 		}
-		// Ceph counts what is in a directory some seconds late, and data servers keep what they were told for half a minute.
+		// Ceph's count of what is in a directory is some seconds late, and data servers cache it for half a minute.
 		Eventually(ctx, func() []view.PlannedMove { return plan("--by", "bytes").Moves }, limit, "5s").Should(And(HaveLen(1), HaveEach(And(
 			HaveField("From", first), HaveField("Path", BeElementOf(heavy)), HaveField("Weight", BeNumerically(">=", 8<<20))))))
 		fmt.Fprint(GinkgoWriter, howdah(ctx, "rebalance", name, "--by", "bytes"))
 		Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, heavy[0]) + ownerOf(ctx, share, heavy[1]) }).ShouldNot(Equal(first + first))
-		Expect(plan("--by", "bytes").Moves).To(BeEmpty(), "what is even is left alone")
+		Expect(plan("--by", "bytes").Moves).To(BeEmpty(), "directories move although they are balanced")
 
-		By("finding the data server that is busy")
+		By("finding the busy data server")
 		busy := ownerOf(ctx, share, heavy[0])
 		if busy == first {
 			busy = ownerOf(ctx, share, heavy[1])
@@ -229,7 +230,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 			done <- err
 		}()
 		Eventually(ctx, func() []view.PlannedMove { return plan("--by", "load").Moves }, limit, "1s").Should(And(HaveLen(2), HaveEach(HaveField("From", busy))),
-			"of three directories two go, as nobody knows which one it is")
+			"two of three directories move, as the load is known for a data server only")
 		fmt.Fprint(GinkgoWriter, howdah(ctx, "plan", "rebalance", name, "--by", "load"))
 		sh(ctx, worker, "touch /tmp/stop")
 		Expect(<-done).NotTo(HaveOccurred(), "a write failed")
@@ -237,7 +238,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		spread(ctx, 2, 2, 2)
 	}, SpecTimeout(limit))
 
-	It("empties a data server that is to go, waits for its clients, and loses nothing", func(ctx SpecContext) {
+	It("drains a data server that is removed, waits for its clients, and loses no data", func(ctx SpecContext) {
 		last := name + "-2"
 		directory := owners(ctx, share)[last][0]
 		file := mountPoint + "/" + directory + "/kept"
@@ -254,11 +255,11 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 			changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 2 })
 			Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).ShouldNot(HaveKey(last))
 			AddReportEntry("from spec.replicas to an empty data server", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
-			Consistently(ctx, count, 2*time.Minute, 5*time.Second).Should(BeEquivalentTo(3), "a client has a file open there")
+			Consistently(ctx, count, 2*time.Minute, 5*time.Second).Should(BeEquivalentTo(3), "the data server was removed while a client had a file open")
 		})
 		AddReportEntry("longest pause of a client that writes and syncs while its data server is emptied", fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
 
-		By("letting it go once the clients are gone")
+		By("removing it once the clients are gone")
 		output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		began := time.Now()
@@ -268,11 +269,11 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		Expect(c.RunClient(ctx, cluster.ClientPod{Name: writer, Claims: map[string]string{mountPoint: share}})).To(Succeed())
 		Expect(c.WaitPodReady(ctx, writer)).To(Succeed())
 		Expect(sh(ctx, writer, "cat %s/d[0-5]/file", mountPoint)).To(Equal("data-0\ndata-1\ndata-2\ndata-3\ndata-4\ndata-5\n"))
-		Expect(strings.TrimSpace(sh(ctx, writer, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
+		Expect(strings.TrimSpace(sh(ctx, writer, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "the number of lines in the file")
 		Expect(mountedFrom(ctx, writer, directory)).To(BeElementOf(addressOf(ctx, name+"-0"), addressOf(ctx, name+"-1")))
 	}, SpecTimeout(limit))
 
-	It("keeps new ones off a data server in maintenance, and says when it is idle", func(ctx SpecContext) {
+	It("places no new directories on a data server in maintenance, and reports when it is idle", func(ctx SpecContext) {
 		resting := name + "-1"
 		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) {
 			fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{resting}, TimeoutSeconds: ptr.To(int32(30))}
@@ -280,7 +281,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).ShouldNot(HaveKey(resting))
 		began := time.Now()
 		sh(ctx, writer, "mkdir %s/new && echo new >%s/new/file", mountPoint, mountPoint)
-		// 300 s if the data server that went had left its sessions behind.
+		// It would take 300 s if the removed data server had left its sessions behind.
 		within("a mkdir after a data server has gone for good", time.Since(began), 10*time.Second, 0)
 		Expect(ownerOf(ctx, share, "new")).To(Equal(name + "-0"))
 		Eventually(ctx, func(ctx context.Context) v1alpha1.DrainState {

@@ -18,8 +18,8 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// stewarded makes a FileServer whose steward makes the shares in the Ceph of the lab, with the lab's account of the least rights. At the
-// end it goes, with what a steward leaves.
+// stewarded creates a FileServer whose steward makes the shares in the lab's Ceph, with the lab's account of least
+// privilege. At the end of the spec it removes the FileServer and what the steward leaves.
 func stewarded(ctx context.Context, name string, replicas int32) {
 	GinkgoHelper()
 	files(ctx, name+"-ceph", map[string]string{"userID": provisioner.user, "userKey": provisioner.key})
@@ -29,7 +29,7 @@ func stewarded(ctx context.Context, name string, replicas int32) {
 		external.RecoveryUser, external.SharesSecretRef = "", v1alpha1.SecretReference{}
 		external.ProvisioningSecretRef = v1alpha1.SecretReference{Name: name + "-ceph"}
 	})
-	DeferCleanup(func(ctx SpecContext) { // Before newFileServer's own.
+	DeferCleanup(func(ctx SpecContext) { // Runs before newFileServer's cleanup.
 		identity := v1alpha1.StorageIdentity(fs)
 		output, err := c.Kubectl(ctx, "delete", "fileserver", name, "--ignore-not-found", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
@@ -42,7 +42,7 @@ func stewarded(ctx context.Context, name string, replicas int32) {
 	Expect(c.Get(ctx, name, fs)).To(Succeed())
 }
 
-// What a quota of a share is worth where Howdah makes the shares' places: to clients, and to who sets it.
+// The effect of a share's quota, for clients and for those who set it, where the steward makes the subvolumes.
 var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 	const (
 		name      = "bounded"
@@ -56,20 +56,20 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 		output, err := c.Kubectl(ctx, "patch", "fileshare", share, "--type=merge", "-p", `{"spec":{"quota":`+quota+`}}`)
 		Expect(err).NotTo(HaveOccurred(), output)
 	}
-	// told is what the share says of its quota, and the size that is enforced.
-	told := func(ctx context.Context) string {
+	// enforced returns the share's condition QuotaEnforced and the enforced size.
+	enforced := func(ctx context.Context) string {
 		object := &v1alpha1.FileShare{}
 		if err := c.Get(ctx, share, object); err != nil {
 			return err.Error()
 		}
-		said := "nothing"
+		text := "nothing"
 		if found := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.FileShareQuotaEnforced); found != nil {
-			said = fmt.Sprintf("%s %s", found.Status, found.Reason)
+			text = fmt.Sprintf("%s %s", found.Status, found.Reason)
 		}
 		if object.Status.Quota.Size != nil {
-			said += " " + object.Status.Quota.Size.String()
+			text += " " + object.Status.Quota.Size.String()
 		}
-		return said
+		return text
 	}
 	message := func(ctx context.Context) string {
 		GinkgoHelper()
@@ -77,7 +77,7 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 		Expect(c.Get(ctx, share, object)).To(Succeed())
 		return cluster.Condition(object.Status.Conditions, v1alpha1.FileShareQuotaEnforced).Message
 	}
-	// number is what a script prints.
+	// number runs a script in the client's pod and returns the number that it prints.
 	number := func(ctx context.Context, script string, args ...any) int64 {
 		GinkgoHelper()
 		output := sh(ctx, pod, script, args...)
@@ -85,12 +85,12 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 		Expect(err).NotTo(HaveOccurred(), output)
 		return n
 	}
-	// size is what df says to a client, in bytes.
+	// size returns the size that df shows to a client, in bytes.
 	size := func(ctx context.Context) int64 {
 		GinkgoHelper()
 		return number(ctx, "df -P -B1 %s | awk 'END {print $2}'", directory)
 	}
-	// write writes so many MiB and has them brought to the data server; it gives what was said.
+	// write writes count MiB to a file, syncs them, and returns the output of dd.
 	write := func(ctx context.Context, file string, count int) (string, error) {
 		return c.Shell(ctx, pod, fmt.Sprintf("dd if=/dev/zero of=%s/%s bs=1M count=%d conv=fsync 2>&1", directory, file, count))
 	}
@@ -115,33 +115,34 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 			},
 		})).To(Succeed())
 		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
-		Expect(told(ctx)).To(Equal("True Ready 64Mi"), "a share that is Ready has its quota")
+		Expect(enforced(ctx)).To(Equal("True Ready 64Mi"), "a share became Ready without its quota")
 		Expect(c.RunClient(ctx, cluster.ClientPod{Name: pod, Claims: map[string]string{mountPoint: share}})).To(Succeed())
 		Expect(c.WaitPodReady(ctx, pod)).To(Succeed())
 	}, NodeTimeout(limit))
 
-	It("is what df shows, and ends writes with Disk quota exceeded", func(ctx SpecContext) {
+	It("is shown by df and ends writes with Disk quota exceeded", func(ctx SpecContext) {
 		Expect(size(ctx)).To(Equal(64 * mi))
-		said, err := write(ctx, "fill", 200)
+		output, err := write(ctx, "fill", 200)
 		Expect(err).To(HaveOccurred(), "200 MiB fit into 64")
-		Expect(said + err.Error()).To(ContainSubstring("Disk quota exceeded"))
+		Expect(output + err.Error()).To(ContainSubstring("Disk quota exceeded"))
 		written := number(ctx, "stat -c %%s %s/fill", directory)
 		AddReportEntry("written to a share of 64 MiB", fmt.Sprintf("%.1f MiB", float64(written)/float64(mi)), ReportEntryVisibilityAlways)
-		// Ceph's clients end writes by what metadata servers have told them, which lags seconds behind: 74 and 110 MiB were seen here.
+		// Ceph's clients enforce the quota by the metadata servers' figures, which are some seconds late: 74 and 110 MiB were
+		// measured here.
 		Expect(written).To(And(BeNumerically(">", 55*mi), BeNumerically("<", 200*mi)))
 		began := time.Now()
-		Eventually(ctx, told).Should(Equal("True QuotaNearlyUsed 64Mi"))
+		Eventually(ctx, enforced).Should(Equal("True QuotaNearlyUsed 64Mi"))
 		took("until the FileShare says that its quota is nearly used", began)
 	}, SpecTimeout(limit))
 
-	It("bounds the share as a whole, also through another data server", func(ctx SpecContext) {
-		said, err := c.Shell(ctx, pod, fmt.Sprintf("dd if=/dev/zero of=%s/d1/more bs=1M count=64 conv=fsync 2>&1", mountPoint))
+	It("limits the whole share, also through another data server", func(ctx SpecContext) {
+		output, err := c.Shell(ctx, pod, fmt.Sprintf("dd if=/dev/zero of=%s/d1/more bs=1M count=64 conv=fsync 2>&1", mountPoint))
 		Expect(err).To(HaveOccurred())
-		Expect(said + err.Error()).To(ContainSubstring("Disk quota exceeded"))
+		Expect(output + err.Error()).To(ContainSubstring("Disk quota exceeded"))
 		sh(ctx, pod, "rm %s/d1/more", mountPoint)
 	}, SpecTimeout(limit))
 
-	It("is raised while clients have the share mounted", func(ctx SpecContext) {
+	It("can be raised while clients have the share mounted", func(ctx SpecContext) {
 		began := time.Now()
 		setQuota(ctx, `{"size":"256Mi"}`)
 		Eventually(ctx, size).Should(Equal(256 * mi))
@@ -151,30 +152,30 @@ var _ = Describe("A quota of a share in Ceph", Ordered, Label("ceph"), func() {
 			return err
 		}).Should(Succeed())
 		took("from kubectl patch to 32 MiB written beyond the old quota", began)
-		Eventually(ctx, told).Should(Equal("True Ready 256Mi"))
+		Eventually(ctx, enforced).Should(Equal("True Ready 256Mi"))
 	}, SpecTimeout(limit))
 
-	It("is not lowered below what is used, and is by itself once there is less", func(ctx SpecContext) {
+	It("is not lowered below the used size, and is lowered once less is used", func(ctx SpecContext) {
 		setQuota(ctx, `{"size":"16Mi"}`)
-		Eventually(ctx, told).Should(Equal("False QuotaBelowUse 256Mi"))
+		Eventually(ctx, enforced).Should(Equal("False QuotaBelowUse 256Mi"))
 		Expect(message(ctx)).To(And(ContainSubstring("spec.quota.size is 16Mi"), ContainSubstring("the quota stays 256Mi")))
 		Expect(size(ctx)).To(Equal(256 * mi))
-		said, err := write(ctx, "still", 4)
-		Expect(err).NotTo(HaveOccurred(), said)
+		output, err := write(ctx, "still", 4)
+		Expect(err).NotTo(HaveOccurred(), output)
 		sh(ctx, pod, "rm %s/fill %s/more", directory, directory)
 		began := time.Now()
-		Eventually(ctx, told).Should(Equal("True Ready 16Mi"))
+		Eventually(ctx, enforced).Should(Equal("True Ready 16Mi"))
 		took("until a quota that was refused is set, from the removal of files", began)
 		Eventually(ctx, size).Should(Equal(16 * mi))
 	}, SpecTimeout(limit))
 
-	It("can't be more than there is, and can be taken away", func(ctx SpecContext) {
+	It("can't exceed the capacity, and can be removed", func(ctx SpecContext) {
 		setQuota(ctx, `{"size":"512Ti"}`)
-		Eventually(ctx, told).Should(Equal("False QuotaAboveCapacity 16Mi"))
+		Eventually(ctx, enforced).Should(Equal("False QuotaAboveCapacity 16Mi"))
 		setQuota(ctx, `null`)
-		Eventually(ctx, told).Should(Equal("nothing"))
-		Eventually(ctx, size).Should(BeNumerically(">", 256*mi), "df shows what the pool has")
-		said, err := write(ctx, "fill", 32)
-		Expect(err).NotTo(HaveOccurred(), said)
+		Eventually(ctx, enforced).Should(Equal("nothing"))
+		Eventually(ctx, size).Should(BeNumerically(">", 256*mi), "df does not show the pool's size")
+		output, err := write(ctx, "fill", 32)
+		Expect(err).NotTo(HaveOccurred(), output)
 	}, SpecTimeout(limit))
 })

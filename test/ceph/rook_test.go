@@ -22,12 +22,12 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// rookNamespace is where hack/rook.sh puts Rook and its CephCluster.
+// rookNamespace is the namespace into which hack/rook.sh installs Rook and its CephCluster.
 const rookNamespace = "rook-ceph"
 
-// What the real operator of Rook makes of what Howdah asks for, with the Ceph of the lab external to it: it has its own test, because
-// Rook has to be built first (hack/rook.sh).
-var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label("rook"), func() {
+// The real Rook operator makes what Howdah requests; the lab's Ceph is an external cluster to Rook. The test has its own
+// label, because Rook has to be built first (hack/rook.sh).
+var _ = Describe("A FileServer on a Ceph that the real Rook manages", Ordered, Label("rook"), func() {
 	const (
 		name  = "rooked"
 		share = "rooked"
@@ -40,8 +40,8 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		if err := c.Client.Get(ctx, key(name), found); err != nil {
 			return err.Error()
 		}
-		told := cluster.Condition(found.Status.Conditions, v1alpha1.FileServerStorageAvailable)
-		return fmt.Sprintf("%s %s %s", told.Status, told.Reason, told.Message)
+		condition := cluster.Condition(found.Status.Conditions, v1alpha1.FileServerStorageAvailable)
+		return fmt.Sprintf("%s %s %s", condition.Status, condition.Reason, condition.Message)
 	}
 	ready := func(ctx context.Context) error {
 		found := &v1alpha1.FileServer{}
@@ -107,7 +107,7 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		Expect(accounts[0].Caps).To(Equal(ceph.AccountCaps(v1alpha1.StorageIdentity(fs), filesystem, "howdah")))
 	}, SpecTimeout(limit))
 
-	It("serves a share of another namespace, with its quota, and through the loss of a data server", func(ctx SpecContext) {
+	It("serves a share of another namespace with its quota, also after the loss of a data server", func(ctx SpecContext) {
 		began := time.Now()
 		quota := resource.MustParse("64Mi")
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
@@ -132,7 +132,7 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		Eventually(ctx, ready).Should(Succeed())
 	}, SpecTimeout(limit))
 
-	It("follows the monitors", func(ctx SpecContext) {
+	It("uses the new monitors when they change", func(ctx SpecContext) {
 		monitors := func(ctx context.Context) []string {
 			steward := &internalv1.Steward{}
 			Expect(c.Client.Get(ctx, key(name), steward)).To(Succeed())
@@ -154,7 +154,7 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		Eventually(ctx, ready).Should(Succeed())
 	}, SpecTimeout(limit))
 
-	It("has its account made again when somebody deletes it, and goes on meanwhile", func(ctx SpecContext) {
+	It("gets its account again after it was deleted, and serves meanwhile", func(ctx SpecContext) {
 		output, err := c.Kubectl(ctx, "delete", "cephclient", ceph.Account(v1alpha1.StorageIdentity(fs)), "--namespace", rookNamespace, "--timeout=2m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		began := time.Now()
@@ -164,7 +164,7 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		}).Should(Equal("Ready"))
 		took("an account that was deleted is there again, with another key", began)
 		sh(ctx, pod, "set -e; echo still >%s/d0/still; sync", mountPoint)
-		// The steward has the new key by its mounted Secret, within two minutes, and makes a share with it.
+		// The steward gets the new key from its mounted Secret within two minutes, and makes a share with it.
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
 			ObjectMeta: metav1.ObjectMeta{Name: share + "-2", Namespace: c.Namespace},
 			Spec: v1alpha1.FileShareSpec{
@@ -175,7 +175,7 @@ var _ = Describe("A FileServer on a Ceph that the real Rook has", Ordered, Label
 		took("until a share was made with the new key", began)
 	}, SpecTimeout(limit))
 
-	It("leaves no account behind", func(ctx SpecContext) {
+	It("leaves no account behind when it is deleted", func(ctx SpecContext) {
 		for _, args := range [][]string{
 			{"delete", "pod", pod, "--grace-period=1", "--timeout=5m"},
 			{"delete", "fileshare", share, share + "-2", "--timeout=5m"},

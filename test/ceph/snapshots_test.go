@@ -22,8 +22,9 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
-// randomWrites writes 8 KiB at random places of a file of 64 MiB, each brought to stable storage (O_SYNC), by four processes, until a file stop is
-// there, and prints how many each second had. The first argument is the file.
+// randomWrites is a script that writes blocks of 8 KiB at random offsets of a file of 64 MiB, in four processes, each block
+// to stable storage (O_SYNC), until a file "stop" exists. It prints the number of writes of each second. The first argument
+// is the file.
 const randomWrites = `use strict; use Fcntl;
 my ($file) = @ARGV; my ($size, $block, $workers) = (64 << 20, 8192, 4);
 unless (-e $file && -s $file == $size) {
@@ -53,7 +54,7 @@ wait == -1 || ($? == 0 or die "a writer failed") for 1 .. $workers;
 print "$_ $total{$_}\n" for sort keys %total;
 `
 
-// rates are the writes of each second between two moments, sorted.
+// rates returns the number of writes of each second between two times, sorted.
 func rates(log string, from, until time.Time) (found []int) {
 	for line := range strings.Lines(log) {
 		second, count, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -76,13 +77,15 @@ func describeRates(found []int) string {
 	return fmt.Sprintf("median %d/s, lowest second %d, highest %d, over %d s", found[len(found)/2], found[0], found[len(found)-1], len(found))
 }
 
-// snapshotCost is what random writes have left of their rate before, and how long it took to make and to remove the snapshots.
+// snapshotCost has the rates of random writes relative to the rate before, and how long it took to make and to remove the
+// snapshots.
 type snapshotCost struct {
 	during, with     float64
 	making, removing time.Duration
 }
 
-// costOfSnapshots measures random writes of a pod before, while snapshots are made, with them, while they are removed, and after. It ends the writers.
+// costOfSnapshots measures a pod's random writes before snapshots are made, while they are made, while they exist, while
+// they are removed, and after. It ends the writers.
 func costOfSnapshots(ctx context.Context, whose, pod, file string, many int, create, remove func()) snapshotCost {
 	GinkgoHelper()
 	type result struct {
@@ -95,7 +98,7 @@ func costOfSnapshots(ctx context.Context, whose, pod, file string, many int, cre
 		done <- result{log, err}
 	}()
 	const quiet = 30 * time.Second
-	time.Sleep(2 * quiet) // The first half writes the file, too.
+	time.Sleep(2 * quiet) // In the first half the file is still being filled.
 	before := time.Now()
 	create()
 	after := time.Now()
@@ -145,7 +148,7 @@ func newSnapshot(ctx context.Context, name, share string) {
 	})).To(Succeed())
 }
 
-// pathOf is where users find a snapshot.
+// pathOf returns the path of a snapshot in the share.
 func pathOf(ctx context.Context, name string) string {
 	GinkgoHelper()
 	snapshot := &v1alpha1.FileShareSnapshot{}
@@ -199,7 +202,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		}
 	}, NodeTimeout(limit))
 
-	It("give a user a file back that was changed, and one that was removed, on each data server", func(ctx SpecContext) {
+	It("let a user restore a changed and a removed file, on each data server", func(ctx SpecContext) {
 		sh(ctx, user, `set -e; for d in d0 d1; do mkdir %[1]s/$d/below; echo "first of $d" >%[1]s/$d/changed; echo "kept of $d" >%[1]s/$d/below/removed; done; sync`, mountPoint)
 		Expect(owners(ctx, share)).To(HaveLen(2))
 		began := time.Now()
@@ -211,15 +214,15 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		sh(ctx, user, `set -e; for d in d0 d1; do echo second >%[1]s/$d/changed; rm -r %[1]s/$d/below; done; sync`, mountPoint)
 		for _, d := range []string{"d0", "d1"} {
 			Expect(sh(ctx, writer, "cat %s/%s/%s/changed", mountPoint, d, path)).To(Equal("first of " + d + "\n"))
-			// Neither may be one file to cp, nor .snap its own parent to find.
+			// cp must not take the two files for the same file, and find must not take .snap for its own parent.
 			sh(ctx, user, "cd %[1]s/%[2]s && cp -a %[3]s/changed changed && cp -a %[3]s/below . && find .snap >/dev/null", mountPoint, d, path)
 			Expect(strings.Fields(sh(ctx, user, "cd %[1]s/%[2]s && stat -c %%i . .snap %[3]s changed %[3]s/changed | sort -u", mountPoint, d, path))).To(HaveLen(5))
 			Expect(sh(ctx, user, "cat %[1]s/%[2]s/changed %[1]s/%[2]s/below/removed", mountPoint, d)).To(Equal("first of " + d + "\nkept of " + d + "\n"))
 			_, err := c.Shell(ctx, user, fmt.Sprintf("echo x >%s/%s/%s/new", mountPoint, d, path))
 			Expect(err).To(MatchError(ContainSubstring("Read-only file system")))
-			Expect(sh(ctx, user, "ls -A %s/%s", mountPoint, d)).NotTo(ContainSubstring(".snap"), "no listing has it")
+			Expect(sh(ctx, user, "ls -A %s/%s", mountPoint, d)).NotTo(ContainSubstring(".snap"), "a listing shows .snap")
 		}
-		// A new ganesha finds by the client's handles what they led to before.
+		// A restarted ganesha still finds the files of the client's handles.
 		look := fmt.Sprintf("for d in d0 d1; do cd %s/$d/%s && stat -c '%%i %%n' . changed below below/removed && cat changed || exit 1; done", mountPoint, path)
 		before := sh(ctx, user, "%s", look)
 		for server := range owners(ctx, share) {
@@ -228,15 +231,15 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		Expect(sh(ctx, user, "%s", look)).To(Equal(before))
 	}, SpecTimeout(limit))
 
-	It("keep the share's data until they are deleted, and go for good then", func(ctx SpecContext) {
+	It("keep the share's data until they are deleted", func(ctx SpecContext) {
 		stored := request{"vol_name": filesystem, "group_name": ceph.Group(v1alpha1.StorageIdentity(fs)), "sub_name": ceph.Subvolume(v1alpha1.StorageIdentity(fs), share)}
 		Expect(admin.must(ctx, toMgr("fs subvolume snapshot ls", stored))).To(ContainSubstring(`"before"`))
 		path := pathOf(ctx, "before")
 		output, err := c.Kubectl(ctx, "delete", "fsnap", "before", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Expect(admin.must(ctx, toMgr("fs subvolume snapshot ls", stored))).NotTo(ContainSubstring(`"before"`))
-		// By the path of something in it, which both clients have read, and with no listing that would ask anew before: neither their caches nor the
-		// data server's keep it for good.
+		// Both clients have read a file in the snapshot. They look it up by its path, without a listing that would refresh
+		// their caches: neither their caches nor the data server's keep the deleted snapshot.
 		for _, pod := range []string{user, writer} {
 			began := time.Now()
 			Eventually(ctx, func(ctx context.Context) (string, error) {
@@ -249,7 +252,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		}
 	}, SpecTimeout(limit))
 
-	It("are made by the clock, and as many stay as are to", func(ctx SpecContext) {
+	It("are made on schedule, and the configured number is kept", func(ctx SpecContext) {
 		schedule := &v1alpha1.FileShareSnapshotSchedule{
 			ObjectMeta: metav1.ObjectMeta{Name: "minutely", Namespace: c.Namespace},
 			Spec: v1alpha1.FileShareSnapshotScheduleSpec{
@@ -267,7 +270,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		var first string
 		Eventually(ctx, names).Should(HaveLen(1))
 		first = names(ctx)[0]
-		Eventually(ctx, names).Should(And(HaveLen(2), Not(ContainElement(first))), "the third takes the place of the first")
+		Eventually(ctx, names).Should(And(HaveLen(2), Not(ContainElement(first))), "the third snapshot did not replace the first")
 		output, err := c.Kubectl(ctx, "delete", "fsnapsched", "minutely")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Expect(names(ctx)).To(HaveLen(2), "they stay")
@@ -289,7 +292,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 			Expect(err).NotTo(HaveOccurred(), output)
 		})
 
-		By("writing as long and as much by ceph-fuse, while the same number is made by Ceph's manager alone, as fast as the steward made them")
+		By("writing the same load through ceph-fuse, while Ceph's manager alone makes as many snapshots at the steward's pace")
 		plain := newSubvolume(ctx, "without")
 		files(ctx, "without", clientFiles(plain.account))
 		run(ctx, "without", cephImage, "without", "/etc/ceph", func(container *corev1.Container) {
@@ -315,7 +318,7 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 			fmt.Sprintf("through Howdah %.2f / %.2f, by ceph-fuse %.2f / %.2f", through.during, through.with, without.during, without.with), ReportEntryVisibilityAlways)
 	}, SpecTimeout(3*limit))
 
-	It("hold the deletion of a share that takes its data along", func(ctx SpecContext) {
+	It("delay the deletion of a share with reclaimPolicy Delete", func(ctx SpecContext) {
 		newSnapshot(ctx, "last", share)
 		Eventually(ctx, snapshotReady("last")).Should(Succeed())
 		output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
@@ -333,7 +336,8 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 	}, SpecTimeout(limit))
 })
 
-// monitors are the addresses of the lab's, as a FileServer names them: mon_host has [v2:10.96.0.7:3300/0,v1:10.96.0.7:6789/0].
+// monitors returns the addresses of the lab's monitors in the form of a FileServer's spec. mon_host has the form
+// [v2:10.96.0.7:3300/0,v1:10.96.0.7:6789/0].
 func monitors() (found []string) {
 	GinkgoHelper()
 	for _, address := range regexp.MustCompile(`v2:([^/]+)/`).FindAllStringSubmatch(monHost, -1) {

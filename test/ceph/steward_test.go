@@ -22,7 +22,7 @@ import (
 
 var clientsOfBefore = regexp.MustCompile(`clid count\((\d+)\)`)
 
-// waitedFor is how many clients of before the last ganesha of a data server knew, by its log.
+// waitedFor returns for how many earlier clients a data server's last ganesha waited, from its log.
 func waitedFor(ctx context.Context, dataServer string) string {
 	GinkgoHelper()
 	log, err := c.Kubectl(ctx, "logs", dataServer)
@@ -32,18 +32,18 @@ func waitedFor(ctx context.Context, dataServer string) string {
 	return counts[len(counts)-1][1]
 }
 
-// What a steward is worth: to clients when a data server dies, and to people when accounts are wrong.
+// The effect of a steward: for clients when a data server dies, and for administrators when accounts are wrong.
 var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOnFailure, Label("ceph"), func() {
 	const (
 		name                        = "stewarded"
-		near                        = "steward-near" // Uses the data server that things happen to.
+		near                        = "steward-near" // Uses the target data server.
 		far                         = "steward-far"  // Uses another one.
 		ioGoal, openGoal, otherGoal = 4 * time.Second, 7 * time.Second, time.Second
 	)
 	var (
 		uid         string
-		victim      string
-		hit, spared string // Directories of victim and of another data server.
+		target      string
+		hit, spared string // Directories of target and of another data server.
 	)
 	in := func(share string, more request) request {
 		whole := request{"vol_name": filesystem, "group_name": ceph.Group(uid), "sub_name": ceph.Subvolume(uid, share)}
@@ -78,18 +78,18 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		sh(ctx, server, "kill -9 $(cat %s/ganesha.pid)", serverpod.RunDir)
 	}
 	data := []string{name + "-0", name + "-1"}
-	// started is how often a data server has started its ganesha anew for a new key.
+	// started returns how often a data server has restarted its ganesha because of a new key.
 	started := func(ctx context.Context, server string) (int, error) {
 		output, err := c.Kubectl(ctx, "logs", server, "--tail=-1")
-		return strings.Count(output, "starting ganesha anew"), err
+		return strings.Count(output, "restarting ganesha"), err
 	}
-	// stewardLooks has it look at everything, as it does when it starts and every three minutes.
+	// stewardLooks restarts the steward, so that it checks everything, as it does at its start and every three minutes.
 	stewardLooks := func(ctx context.Context) {
 		GinkgoHelper()
 		output, err := c.Kubectl(ctx, "rollout", "restart", "deployment/"+name+"-steward")
 		Expect(err).NotTo(HaveOccurred(), output)
 	}
-	// renewing loads both data servers while keys are replaced, until each has started its ganesha anew.
+	// renewing loads both data servers while keys are replaced, until each has restarted its ganesha.
 	renewing := func(ctx context.Context, replace func()) map[string]pauses {
 		GinkgoHelper()
 		before := map[string]int{}
@@ -104,7 +104,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 			stewardLooks(ctx)
 			for _, server := range data {
 				Eventually(ctx, func(ctx context.Context) (int, error) { return started(ctx, server) }).Should(BeNumerically(">", before[server]), server)
-				AddReportEntry("from a look of the steward to a new start of "+server, time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+				AddReportEntry("from the steward's restart to ganesha's restart in "+server, time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
 			}
 			Eventually(ctx, fileServerReady(name)).Should(Succeed())
 		})
@@ -134,12 +134,12 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		Eventually(ctx, ready("crash")).Should(Succeed())
 		for server, directories := range owners(ctx, "crash") {
 			if server == name+"-0" {
-				victim, hit = server, mountPoint+"/"+directories[0]
+				target, hit = server, mountPoint+"/"+directories[0]
 			} else {
 				spared = mountPoint + "/" + directories[0]
 			}
 		}
-		Expect([]string{victim, hit, spared}).NotTo(ContainElement(""))
+		Expect([]string{target, hit, spared}).NotTo(ContainElement(""))
 		for _, pod := range []string{near, far} {
 			Expect(c.RunClient(ctx, cluster.ClientPod{Name: pod, Claims: map[string]string{mountPoint: "crash"}})).To(Succeed())
 		}
@@ -148,20 +148,20 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		}
 	}, NodeTimeout(limit))
 
-	It("shuts out what a killed ganesha left: its clients go on soon, those of others notice nothing", func(ctx SpecContext) {
+	It("blocklists the sessions of a killed ganesha: its clients continue soon, other clients see no pause", func(ctx SpecContext) {
 		for _, time := range []string{"first", "second"} {
-			judge("ganesha killed with SIGKILL, the "+time+" time", underLoad(ctx, map[string]string{near: hit, far: spared}, func() { kill(ctx, victim) }))
+			judge("ganesha killed with SIGKILL, the "+time+" time", underLoad(ctx, map[string]string{near: hit, far: spared}, func() { kill(ctx, target) }))
 			Eventually(ctx, fileServerReady(name)).Should(Succeed())
-			Expect(waitedFor(ctx, victim)).To(Equal("1"), "ganesha waits for the one client that can have something to reclaim, not for Howdah's own")
+			Expect(waitedFor(ctx, target)).To(Equal("1"), "ganesha must wait for the one client that may reclaim state, and not for Howdah's own clients")
 		}
 		output, err := c.Kubectl(ctx, "logs", "deployment/"+name+"-steward", "--tail=200")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Expect(strings.Count(output, "shut out what was left of a data server")).To(BeNumerically(">=", 2), output)
 	}, SpecTimeout(limit))
 
-	It("has a data server's clients go on when its pod starts on another node", func(ctx SpecContext) {
+	It("serves a data server's clients again when its pod starts on another node", func(ctx SpecContext) {
 		pod := &corev1.Pod{}
-		Expect(c.Get(ctx, victim, pod)).To(Succeed())
+		Expect(c.Get(ctx, target, pod)).To(Succeed())
 		before := pod.Spec.NodeName
 		output, err := c.Kubectl(ctx, "cordon", before)
 		Expect(err).NotTo(HaveOccurred(), output)
@@ -170,11 +170,11 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 			Expect(err).NotTo(HaveOccurred(), output)
 		}, NodeTimeout(limit))
 		judge("its pod deleted, and started on another node", underLoad(ctx, map[string]string{near: hit, far: spared}, func() {
-			output, err := c.Kubectl(ctx, "delete", "pod", victim, "--wait=false")
+			output, err := c.Kubectl(ctx, "delete", "pod", target, "--wait=false")
 			Expect(err).NotTo(HaveOccurred(), output)
 			Eventually(ctx, func(ctx context.Context) (string, error) {
 				moved := &corev1.Pod{}
-				err := c.Get(ctx, victim, moved)
+				err := c.Get(ctx, target, moved)
 				if err == nil && moved.UID == pod.UID {
 					return before, nil
 				}
@@ -184,7 +184,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		}))
 	}, SpecTimeout(limit))
 
-	It("removes a share's place and account with reclaimPolicy Delete, and its account alone with Retain", func(ctx SpecContext) {
+	It("removes a share's subvolume and account with reclaimPolicy Delete, and only the account with Retain", func(ctx SpecContext) {
 		names := func(ctx context.Context) string {
 			return admin.must(ctx, toMgr("fs subvolume ls", request{"vol_name": filesystem, "group_name": ceph.Group(uid)}))
 		}
@@ -206,10 +206,10 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		Expect(names(ctx)).To(ContainSubstring(ceph.Subvolume(uid, "again")))
 		newShare(ctx, "again", v1alpha1.ReclaimDelete)
 		Eventually(ctx, ready("again")).Should(Succeed())
-		Expect(strings.TrimSpace(admin.must(ctx, toMgr("fs subvolume getpath", in("again", nil))))).To(Equal(path), "a share of the name has what was retained")
+		Expect(strings.TrimSpace(admin.must(ctx, toMgr("fs subvolume getpath", in("again", nil))))).To(Equal(path), "a share of the same name does not have the retained data")
 	}, SpecTimeout(limit))
 
-	It("takes new keys by starting one ganesha after the other, without an error at any client", func(ctx SpecContext) {
+	It("uses new keys by restarting one ganesha after the other, without an error at any client", func(ctx SpecContext) {
 		entities := []request{userOf("crash")}
 		for ordinal := range int32(2) {
 			entities = append(entities, request{"entity": "client." + ceph.RecoveryUser(uid, ordinal)})
@@ -236,7 +236,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		}
 	}, SpecTimeout(limit))
 
-	It("makes a user again that was removed in Ceph, and has data servers take its key without an error at any client", func(ctx SpecContext) {
+	It("makes a removed Ceph user again, and data servers use its new key without an error at any client", func(ctx SpecContext) {
 		before := keyOf(ctx, "crash")
 		found := renewing(ctx, func() { admin.must(ctx, toMon("auth rm", userOf("crash"))) })
 		Expect(keyOf(ctx, "crash")).NotTo(BeElementOf(before, ""))
@@ -244,14 +244,14 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		Eventually(ctx, ready("crash")).Should(Succeed())
 	}, SpecTimeout(limit))
 
-	It("names a user that lost its rights, leaves other shares alone, and goes on by itself", func(ctx SpecContext) {
+	It("reports a user that lost its permissions, serves other shares, and recovers by itself", func(ctx SpecContext) {
 		user := ceph.ShareUser(uid, "again")
 		admin.must(ctx, toMon("auth caps", request{"entity": "client." + user, "caps": []string{"mon", "allow r"}}))
 		admin.must(ctx, toMgr("fs subvolume evict", in("again", request{"auth_id": user})))
 		began := time.Now()
 		Eventually(ctx, ready("again")).Should(MatchError(ContainSubstring("ceph auth get client." + user + " must show mds 'allow rw path=/volumes/")))
 		AddReportEntry("until a share says that its user has no rights", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
-		Expect(c.ShareReady(ctx, "crash")).To(Succeed(), "the other share suffers from it")
+		Expect(c.ShareReady(ctx, "crash")).To(Succeed(), "the other share is affected")
 		sh(ctx, near, "timeout 20 sh -c 'echo served >%s/served && cat %s/served'", hit, hit)
 		admin.must(ctx, toMgr("fs subvolume authorize", in("again", request{"auth_id": user, "access_level": "rw"})))
 		began = time.Now()
@@ -259,7 +259,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		AddReportEntry("until it is served again after its user has them back", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
 	}, SpecTimeout(limit))
 
-	It("says that the account is not taken, or that the fsid is another's, and goes on when it is mended", func(ctx SpecContext) {
+	It("reports a refused account and a wrong fsid, and recovers when they are corrected", func(ctx SpecContext) {
 		setKey := func(ctx context.Context, key string) {
 			GinkgoHelper()
 			output, err := c.Kubectl(ctx, "patch", "secret", name+"-ceph", "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"userKey":%q}}`, key))
@@ -280,13 +280,13 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		output, err := c.Kubectl(ctx, "delete", "fileserver/wrong", "--timeout=5m")
 		Expect(err).NotTo(HaveOccurred(), output)
 
-		// The kubelet has brought the key by now, or does so soon; a share has the steward look.
+		// The kubelet updates the mounted key now or soon. A new share makes the steward check it.
 		newShare(ctx, "other", v1alpha1.ReclaimDelete)
 		Eventually(ctx, func(ctx context.Context) string {
-			told := storageOf(ctx, name)
-			return fmt.Sprintf("%s %s %s", told.Status, told.Reason, told.Message)
+			found := storageOf(ctx, name)
+			return fmt.Sprintf("%s %s %s", found.Status, found.Reason, found.Message)
 		}).Should(And(HavePrefix("True StewardFailing"), ContainSubstring("the monitors do not take the key of client."+provisioner.user), ContainSubstring("Secret "+name+"-ceph")))
-		Expect(c.ShareReady(ctx, "crash")).To(Succeed(), "what is served goes on")
+		Expect(c.ShareReady(ctx, "crash")).To(Succeed(), "a served share stopped being Ready")
 		sh(ctx, near, "timeout 20 sh -c 'echo served >%s/served && cat %s/served'", hit, hit)
 		setKey(ctx, provisioner.key)
 		began := time.Now()

@@ -24,7 +24,7 @@ const (
 	mountPoint = "/share"
 )
 
-// cephShares is hack/ceph-shares.sh, as the docs have it.
+// cephShares runs hack/ceph-shares.sh as the docs describe.
 func cephShares(ctx context.Context, arguments ...string) string {
 	GinkgoHelper()
 	command := exec.CommandContext(ctx, "../../hack/ceph-shares.sh", append([]string{"-n", c.Namespace}, arguments...)...)
@@ -33,7 +33,8 @@ func cephShares(ctx context.Context, arguments ...string) string {
 	return string(output)
 }
 
-// newFileServer makes one on the Ceph of the lab, and removes it at the end with the shares' directories and accounts.
+// newFileServer creates a FileServer on the lab's Ceph. At the end it removes the FileServer and the shares' directories and
+// accounts.
 func newFileServer(ctx context.Context, name string, change func(*v1alpha1.FileServer)) *v1alpha1.FileServer {
 	GinkgoHelper()
 	fs := &v1alpha1.FileServer{}
@@ -77,7 +78,7 @@ func fileServerReady(name string) func(context.Context) error {
 	}
 }
 
-// owners are the data servers of a share's directories, with the directories.
+// owners returns the directories of a share by the data server that owns them.
 func owners(ctx context.Context, share string) map[string][]string {
 	GinkgoHelper()
 	list := &internalv1.ShareDirectoryList{}
@@ -108,7 +109,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 	var fs *v1alpha1.FileServer
 
 	BeforeAll(func(ctx SpecContext) {
-		// Other stories make one of that name, too, and may have come before.
+		// Other specs use the same name and may have run before.
 		output, err := c.Kubectl(ctx, "delete", "secret", "ceph-shares", "--ignore-not-found")
 		Expect(err).NotTo(HaveOccurred(), output)
 		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
@@ -121,10 +122,10 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		}, NodeTimeout(limit))
 	}, NodeTimeout(limit))
 
-	It("says that the Secret is missing, and gets ready once it is there", func(ctx SpecContext) {
+	It("reports the missing Secret, and becomes ready once it exists", func(ctx SpecContext) {
 		Eventually(ctx, func(ctx context.Context) string {
-			told := storageOf(ctx, name)
-			return fmt.Sprintf("%s %s %s", told.Status, told.Reason, told.Message)
+			found := storageOf(ctx, name)
+			return fmt.Sprintf("%s %s %s", found.Status, found.Reason, found.Message)
 		}).Should(And(HavePrefix("False CephUnusable 3 of 3 data servers"), ContainSubstring("there is no Secret ceph-shares")))
 		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
 		began := time.Now()
@@ -132,12 +133,12 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		AddReportEntry("from the Secret to a FileServer that is ready", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
 		claims, err := c.Kubectl(ctx, "get", "pvc", "--output", "name")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(claims).NotTo(ContainSubstring("persistentvolumeclaim"), "its data is in Ceph")
+		Expect(claims).NotTo(ContainSubstring("persistentvolumeclaim"), "a FileServer in Ceph has a PersistentVolumeClaim")
 		Expect(c.Get(ctx, name, fs)).To(Succeed())
 		Expect(*fs.Status.Capacity.TotalBytes).To(BeNumerically(">", 0))
 	}, SpecTimeout(limit))
 
-	It("serves a share whose directories spread over all data servers", func(ctx SpecContext) {
+	It("serves a share whose directories are spread over all data servers", func(ctx SpecContext) {
 		began := time.Now()
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
 			ObjectMeta: metav1.ObjectMeta{Name: share, Namespace: c.Namespace},
@@ -160,20 +161,20 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		for server, directories := range found {
 			Expect(directories).To(HaveLen(9/servers), server)
 		}
-		// The same directory through every data server is one directory: no data server reports what others own as misplaced.
+		// All data servers see the same directories: none reports directories of other owners as misplaced.
 		object := &v1alpha1.FileShare{}
 		Expect(c.Get(ctx, share, object)).To(Succeed())
 		Expect(cluster.Condition(object.Status.Conditions, v1alpha1.FileShareInventoried).Reason).To(Equal(v1alpha1.ReasonReady))
 	}, SpecTimeout(limit))
 
-	It("keeps what was written through a data server when its pod goes, also for a file that is open", func(ctx SpecContext) {
+	It("keeps what was written through a data server when its pod is deleted, also for an open file", func(ctx SpecContext) {
 		for _, how := range [][]string{{"--wait=false"}, {"--grace-period=0", "--force", "--wait=false"}} {
 			server := name + "-0"
 			directory := owners(ctx, share)[server][0]
 			file := mountPoint + "/" + directory + "/kept" + fmt.Sprint(len(how))
 			done := make(chan error, 1)
 			go func() {
-				// A line every tenth of a second, by one open file, brought to the data server each; the longest took so many milliseconds.
+				// Appends a line every tenth of a second to one open file and syncs it. Prints the longest time in milliseconds.
 				_, err := c.Shell(ctx, writer, fmt.Sprintf(`exec 3>%[1]s || exit 1
 					i=0; max=0; last=$(date +%%s%%N)
 					while [ ! -e /tmp/stop ]; do
@@ -197,12 +198,12 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 			Expect(err).NotTo(HaveOccurred())
 			AddReportEntry(fmt.Sprintf("longest pause of a client that writes and syncs, pod deleted (%s)", strings.Join(how, " ")), fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
 			Expect(sh(ctx, watcher, "tail -n1 %s", file)).To(Equal(fmt.Sprintf("line %d\n", lines-1)))
-			Expect(strings.TrimSpace(sh(ctx, watcher, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "every line is there once")
+			Expect(strings.TrimSpace(sh(ctx, watcher, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "the number of lines in the file")
 		}
 		Expect(sh(ctx, watcher, "cat %s/d[3-8]/file", mountPoint)).To(Equal("data-3\ndata-4\ndata-5\ndata-6\ndata-7\ndata-8\n"))
 	}, SpecTimeout(limit))
 
-	It("brings a share back whose clients Ceph has shut out", func(ctx SpecContext) {
+	It("serves a share again after Ceph has blocklisted its clients", func(ctx SpecContext) {
 		uid := v1alpha1.StorageIdentity(fs)
 		admin.must(ctx, toMgr("fs subvolume evict", request{
 			"vol_name": filesystem, "group_name": ceph.Group(uid), "sub_name": ceph.Subvolume(uid, share), "auth_id": ceph.ShareUser(uid, share),
@@ -216,18 +217,18 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, share) }).Should(Succeed())
 	}, SpecTimeout(limit))
 
-	It("names what is wrong: a share without an entry, another cluster, monitors that don't answer", func(ctx SpecContext) {
+	It("reports a share without an entry, a wrong cluster, and monitors that don't answer", func(ctx SpecContext) {
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
-			ObjectMeta: metav1.ObjectMeta{Name: "nobodys", Namespace: c.Namespace},
-			Spec:       v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/nobodys"},
+			ObjectMeta: metav1.ObjectMeta{Name: "unlisted", Namespace: c.Namespace},
+			Spec:       v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: name}, Path: "/unlisted"},
 		})).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			output, err := c.Kubectl(ctx, "delete", "fileshare", "nobodys", "--timeout=5m")
+			output, err := c.Kubectl(ctx, "delete", "fileshare", "unlisted", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
 		}, NodeTimeout(limit))
-		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, "nobodys") }).
-			Should(MatchError(ContainSubstring("no entry nobodys.json is in Secret ceph-shares")))
-		Expect(c.ShareReady(ctx, share)).To(Succeed(), "the other share suffers from it")
+		Eventually(ctx, func(ctx context.Context) error { return c.ShareReady(ctx, "unlisted") }).
+			Should(MatchError(ContainSubstring("no entry unlisted.json is in Secret ceph-shares")))
+		Expect(c.ShareReady(ctx, share)).To(Succeed(), "the other share is affected")
 
 		for other, change := range map[string]func(*v1alpha1.ExternalCeph){
 			"has the fsid " + fsid + ", not 00000000-0000-4000-8000-000000000000": func(e *v1alpha1.ExternalCeph) { e.FSID = "00000000-0000-4000-8000-000000000000" },

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// Where hack/ceph.sh puts the Ceph, and what it calls things.
+	// The namespace and names that hack/ceph.sh uses.
 	cephNamespace = "ceph"
 	filesystem    = "fs1"
 	group         = "howdah-test"
 
 	namespacePrefix = "howdah-ceph"
 
-	// It bounds what hangs; on an idle machine no spec takes a minute.
+	// limit ends a spec that hangs. On an idle machine no spec takes a minute.
 	limit = 15 * time.Minute
 )
 
 var (
 	c *cluster.Cluster
-	// cephImage has Ceph's clients; the Ceph's own pods run it.
+	// cephImage has Ceph's clients. It is the image of Ceph's own pods.
 	cephImage string
-	// admin and provisioner are accounts of the Ceph.
+	// admin and provisioner are Ceph accounts.
 	admin, provisioner account
 	fsid, monHost      string
 )
@@ -42,7 +42,8 @@ func TestCeph(t *testing.T) {
 	SetDefaultEventuallyTimeout(limit)
 	SetDefaultEventuallyPollingInterval(cluster.PollInterval)
 	suite, reporter := GinkgoConfiguration()
-	// On a slow day it takes more than an hour in the lab; each spec has a limit of its own. A flag of the command line does not come through here.
+	// On a slow day the suite takes more than an hour in the lab. Each spec has its own limit. The command line's flag has no
+	// effect here.
 	suite.Timeout = 3 * time.Hour
 	RunSpecs(t, "A real Ceph", suite, reporter)
 }
@@ -82,7 +83,7 @@ var _ = ReportAfterEach(func(report SpecReport) {
 	}
 })
 
-// secret reads one of the Ceph's own.
+// secret reads a Secret of Ceph's namespace.
 func secret(ctx context.Context, name string) map[string]string {
 	GinkgoHelper()
 	found := &corev1.Secret{}
@@ -94,13 +95,13 @@ func secret(ctx context.Context, name string) map[string]string {
 	return values
 }
 
-// files makes a Secret of files, for a pod to mount.
+// files creates a Secret with files, for a pod to mount.
 func files(ctx context.Context, name string, content map[string]string) {
 	GinkgoHelper()
 	Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace}, StringData: content})).To(Succeed())
 }
 
-// run makes a pod with a Secret's files and waits until it runs.
+// run creates a pod with a Secret's files and waits until it runs.
 func run(ctx context.Context, name, image, secretName, at string, change func(*corev1.Container), command ...string) {
 	GinkgoHelper()
 	pod := podWith(name, image, secretName, at, command...)
@@ -108,7 +109,7 @@ func run(ctx context.Context, name, image, secretName, at string, change func(*c
 	started(ctx, pod)
 }
 
-// podWith is a pod with a Secret's files.
+// podWith returns a pod that mounts a Secret's files.
 func podWith(name, image, secretName, at string, command ...string) *corev1.Pod {
 	grace, token := int64(1), false
 	return &corev1.Pod{
@@ -127,7 +128,7 @@ func podWith(name, image, secretName, at string, command ...string) *corev1.Pod 
 	}
 }
 
-// started makes a pod, waits until it runs, and removes it at the end.
+// started creates a pod, waits until it runs, and removes it at the end of the spec.
 func started(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Expect(c.Create(ctx, pod)).To(Succeed())
@@ -135,7 +136,7 @@ func started(ctx context.Context, pod *corev1.Pod) {
 	Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
 }
 
-// serverImage is the data servers' image, with ganesha that signs handles.
+// serverImage returns the image of the data servers, whose ganesha signs handles.
 func serverImage() string {
 	GinkgoHelper()
 	image := os.Getenv("HOWDAH_SERVER_IMAGE")

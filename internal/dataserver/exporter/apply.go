@@ -61,7 +61,7 @@ func (m *Exporter) renew(ctx context.Context) {
 	}
 	if why := m.storage.Outdated(ctx); why != "" {
 		m.ended = state.Starts
-		m.Log.Info("starting ganesha anew; its clients wait for some seconds", "why", why)
+		m.Log.Info("restarting ganesha; its clients wait for some seconds", "why", why)
 		m.Ganesha.Restart()
 	}
 }
