@@ -72,7 +72,7 @@ func (s *stager) page(file string) error {
 		return err
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "---\ntitle: %q\n---\n", s.title(file))
+	fmt.Fprintf(&out, "---\ntitle: %q\nsearch:\n  boost: %s\n---\n", s.title(file), weight(file))
 	anchors := map[string]bool{}
 	inFence := false
 	for line := range strings.SplitSeq(indented(string(text)), "\n") {
@@ -94,6 +94,17 @@ func (s *stager) page(file string) error {
 // title is a page's first heading, without marks.
 func (s *stager) title(file string) string {
 	return strings.NewReplacer("`", "", "*", "").Replace(s.pages[file].Title)
+}
+
+// weight is what a page counts in the search: pages for users before notes of their day, and all else last.
+func weight(file string) string {
+	switch {
+	case strings.HasPrefix(file, "docs/design/"):
+		return "0.2"
+	case strings.HasPrefix(file, "docs/"), !strings.Contains(file, "/"):
+		return "2"
+	}
+	return "0.1"
 }
 
 // withAnchor gives a heading the anchor that GitHub gives it.
