@@ -12,7 +12,7 @@ var programs = []string{
 	"kubectl", "kustomize", "ls", "make", "mkdir", "modprobe", "mount", "oras", "sha256sum", "sudo", "tar", "umount",
 }
 
-// data are languages of blocks that nobody runs.
+// data are languages of blocks that are not run.
 var data = []string{"go", "json", "promql", "yaml"}
 
 var assignment = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=\S*\s+`)

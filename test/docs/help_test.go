@@ -22,7 +22,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, said, all := 0, map[string]bool{}, map[string]bool{}
+	shown, described, all := 0, map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
 		if section.MatchString(line) {
@@ -35,7 +35,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 		if found == nil {
 			continue
 		}
-		said[found[1]] = true
+		described[found[1]] = true
 		if width := len("  make ") + 18 + utf8.RuneCountInString(found[3]); width > columns {
 			t.Errorf("make help's line of %s has %d columns, more than %d", found[1], width, columns)
 		}
@@ -47,7 +47,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 		t.Errorf("make help has %d lines: more than a screen of %d and its prompt; mark what is needed less with ##+", shown, rows)
 	}
 	for name := range all {
-		if !said[name] {
+		if !described[name] {
 			t.Errorf("make %s has no ## that says what it does", name)
 		}
 	}

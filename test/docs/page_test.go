@@ -60,7 +60,7 @@ func TestSlugsAreGitHubs(t *testing.T) {
 	}
 }
 
-func TestCommandsAreTold(t *testing.T) {
+func TestCommandsAreRecognized(t *testing.T) {
 	for text, want := range map[string]bool{
 		"    kubectl get pods":                        true,
 		"$ kubectl get pods\nNAME":                    true,
