@@ -11,10 +11,10 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 )
 
-// maxNote is how long the API takes the note of an event, in bytes; one that is longer is refused, and nobody hears of it.
+// maxNote is the maximum size of an event's note in bytes. The API refuses longer notes, and the event is lost.
 const maxNote = 1024
 
-// Brief is a recorder that cuts notes to what the API takes, and leaves nothing in them that steers a terminal.
+// Brief wraps a recorder. It cuts notes to maxNote, and escapes characters that control terminals.
 func Brief(recorder events.EventRecorder) events.EventRecorder { return brief{recorder} }
 
 type brief struct{ events.EventRecorder }
@@ -24,7 +24,7 @@ func (b brief) Eventf(regarding, related runtime.Object, kind, reason, action, n
 	b.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", conditions.Shown(fmt.Sprintf(note, args...), maxNote))
 }
 
-// Tell makes events of what is news in an object's conditions. It is to be called once the new ones are written.
+// Tell records events for changes of an object's conditions. Call it after the new conditions are written.
 func Tell(recorder events.EventRecorder, object client.Object, before, after []metav1.Condition) {
 	for _, news := range conditions.NewsBetween(before, after) {
 		recorder.Eventf(object, nil, news.Type, news.Reason, "Reconcile", "%s", news.Message)

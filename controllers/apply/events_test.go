@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// The API refuses an event whose note has more than 1,024 bytes, and then nobody is told.
+// The API refuses an event whose note has more than 1,024 bytes, and the event is lost.
 func TestNotesOfEventsFit(t *testing.T) {
 	recorder := events.NewFakeRecorder(2)
 	for long, want := range map[string]string{
@@ -24,11 +24,11 @@ func TestNotesOfEventsFit(t *testing.T) {
 	}
 }
 
-// Whatever is in a note, it steers nobody's terminal.
+// No content of a note can control a terminal.
 func TestNothingInAnEventSteersATerminal(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	Brief(recorder).Eventf(&corev1.Pod{}, nil, corev1.EventTypeNormal, "Reason", "Action", "directory %s", "a\x1b[2J\u009b\u202e\xff")
-	if said := <-recorder.Events; !strings.Contains(said, `directory a\x1b[2J\x9b\u202e\xff`) {
-		t.Errorf("%q", said)
+	if note := <-recorder.Events; !strings.Contains(note, `directory a\x1b[2J\x9b\u202e\xff`) {
+		t.Errorf("%q", note)
 	}
 }

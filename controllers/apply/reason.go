@@ -8,8 +8,8 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Reason is the reason of a condition for what went wrong with applying: that a name is taken or the API server refuses
-// an object is for somebody to mend, anything else passes by trying again.
+// Reason returns the reason of a condition for a failed apply. The user must correct a name that is in use and an
+// object that the API server refuses; other errors are retried.
 func Reason(err error) string {
 	taken, ok := IsNameTaken(err)
 	switch {

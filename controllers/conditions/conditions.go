@@ -11,21 +11,21 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// maxMessage bounds a message in bytes. The API allows 32768; nobody reads
-// that, and every change of it is written to every watcher.
+// maxMessage is the maximum size of a message in bytes. The API allows 32768, but users do not read that much, and
+// every change is sent to every watcher.
 const maxMessage = 2048
 
-// True is a condition of the given type that holds.
+// True returns a condition that holds.
 func True(conditionType, reason, message string) metav1.Condition {
 	return condition(conditionType, metav1.ConditionTrue, reason, message)
 }
 
-// False is a condition of the given type that does not hold.
+// False returns a condition that does not hold.
 func False(conditionType, reason, message string) metav1.Condition {
 	return condition(conditionType, metav1.ConditionFalse, reason, message)
 }
 
-// Unknown is a condition of the given type of which nothing is known yet.
+// Unknown returns a condition of which nothing is known yet.
 func Unknown(conditionType, reason, message string) metav1.Condition {
 	return condition(conditionType, metav1.ConditionUnknown, reason, message)
 }
@@ -34,10 +34,8 @@ func condition(conditionType string, status metav1.ConditionStatus, reason, mess
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: Shown(message, maxMessage)}
 }
 
-// Set writes conditions into a status. generation is that of the object they
-// were found for. The transition time moves to now only where the status of a
-// condition changes, so that a pass that finds what the last one found writes
-// nothing. It returns whether anything changed.
+// Set writes conditions into a status and reports whether anything changed. generation is that of the object. The
+// transition time is set to now only if the status of the condition changes, so a pass without changes writes nothing.
 func Set(into *[]metav1.Condition, generation int64, now time.Time, found ...metav1.Condition) bool {
 	changed := false
 	for _, c := range found {
@@ -137,11 +135,11 @@ func badness(c metav1.Condition) int {
 	return 3
 }
 
-// Shown is a text as people are to read it in a condition or an event: without what steers their terminals, and of at most so many bytes.
-// Every message goes through here.
+// Shown returns a text for a condition or an event: without characters that control terminals, and at most limit bytes.
+// Every message goes through it.
 func Shown(text string, limit int) string { return Cut(printable.Text(text), limit) }
 
-// Cut cuts a text to so many bytes, at a rune boundary, and shows that it did.
+// Cut cuts a text to at most limit bytes, at a rune boundary, and marks the cut.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

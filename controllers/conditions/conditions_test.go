@@ -95,12 +95,12 @@ func TestSummarize(t *testing.T) {
 			[]string{"A", "B"},
 			Unknown("Ready", "Pending", "B: not looked at yet"),
 		},
-		"of several the most important is told, without the others' progress": {
+		"the most important of several is reported, without the others' progress": {
 			[]metav1.Condition{False("B", "Bad", "b"), False("A", "Worse", "a"), Unknown("C", "Pending", "c")},
 			[]string{"A", "B", "C"},
 			False("Ready", "Worse", "A: a"),
 		},
-		"a caveat is told if all hold": {
+		"a caveat is reported if all hold": {
 			[]metav1.Condition{True("A", v1alpha1.ReasonReady, "a"), True("B", v1alpha1.ReasonServersShareNodes, "b")},
 			[]string{"A", "B"},
 			True("Ready", v1alpha1.ReasonServersShareNodes, "b"),

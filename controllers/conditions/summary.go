@@ -9,8 +9,8 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// SetSummary is Set of the condition that sums up an object, and of Stalled or Reconciling beside it: Stalled if the
-// user is needed (v1alpha1.NeedsUser), else Reconciling, and neither when the summary holds or the user has it wait.
+// SetSummary sets the condition that sums up an object, and Stalled or Reconciling: Stalled if the user must act
+// (v1alpha1.NeedsUser), otherwise Reconciling; neither if the summary holds or the user has suspended the object.
 func SetSummary(into *[]metav1.Condition, generation int64, now time.Time, summary metav1.Condition) bool {
 	if summary.Type == v1alpha1.ConditionReady {
 		summary.Status = readiness(meta.FindStatusCondition(*into, summary.Type), generation, summary)
@@ -48,7 +48,7 @@ func readiness(before *metav1.Condition, generation int64, now metav1.Condition)
 	return metav1.ConditionUnknown
 }
 
-// IsStalled tells whether nothing will happen until somebody does something.
+// IsStalled reports whether nothing will happen until the user acts.
 func IsStalled(conditions []metav1.Condition) bool {
 	return IsTrue(conditions, v1alpha1.ConditionStalled)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// dataServerAccess lets data servers read their own FileServer's objects and
-// report their state, and nothing else. The API server's escalation check means that the operator
-// must hold every permission that is given here; see the RBAC markers of controllers/fileserver. A role is that of all
-// pods of an account: what each of them may write is said by the admission policies (config/admission).
+// dataServerAccess lets data servers read their own FileServer's objects and report their state, and nothing else. The
+// API server's escalation check requires that the operator has every permission given here; see the RBAC markers of
+// controllers/fileserver. A role applies to all pods of a service account; the admission policies (config/admission)
+// restrict what each pod may write.
 func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.DataServerAccount(in.name())
 	names := in.dataServerNames()
@@ -32,8 +32,7 @@ func dataServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	)
 }
 
-// namespaceServerAccess lets namespace servers read the shares and servers, keep
-// ShareDirectories, and elect a keeper.
+// namespaceServerAccess lets namespace servers read the shares and servers, write ShareDirectories, and elect a leader.
 func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.NamespaceServers(in.name())
 	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{

@@ -73,7 +73,7 @@ func benchmarkPod(in BenchmarkJobInput, jobName string, arguments []string) *cor
 		WithRunAsUser(*in.Share.Spec.UID).WithRunAsGroup(*in.Share.Spec.GID).
 		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 	if *in.Share.Spec.UID != 0 {
-		// Pod Security level restricted wants it said.
+		// Pod Security level restricted requires it.
 		security.WithRunAsNonRoot(true)
 	}
 	pod := corev1ac.PodSpec().
@@ -119,9 +119,9 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 		})).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
 		WithVolumeMounts(
-			// Each directory of the share is a mount of its own, which the kernel makes below this one when somebody walks
-			// into it. Those that this container's processes bring about are made in the container; those that something on the
-			// node brings about (kubelet, another look at the volume) are made there, and reach the container only with propagation.
+			// Each directory of the share is a mount of its own, which the kernel makes below this one when a process enters
+			// it. Mounts caused by this container's processes are made in the container. Those caused by processes on the node
+			// (kubelet, for example) are made there, and reach the container only with propagation.
 			corev1ac.VolumeMount().WithName("data").WithMountPath(benchmarkData).
 				WithMountPropagation(corev1.MountPropagationHostToContainer),
 			corev1ac.VolumeMount().WithName("plan").WithMountPath(benchmarkConfig).WithReadOnly(true),

@@ -17,7 +17,7 @@ func TestMaxConnections(t *testing.T) {
 		spec v1alpha1.FileServerSpec
 		want int32
 	}{
-		"nothing is said": {v1alpha1.FileServerSpec{}, 16384},
+		"nothing is set": {v1alpha1.FileServerSpec{}, 16384},
 		"the user says": {v1alpha1.FileServerSpec{
 			NFS: &v1alpha1.NFSOptions{MaxConnections: 100}, Resources: &corev1.ResourceRequirements{Limits: memory("8Gi")},
 		}, 100},

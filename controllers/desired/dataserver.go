@@ -9,8 +9,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// DataServer is the object of a data server. What it exports are ShareExports.
-func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApplyConfiguration {
+// DataServerObject is the DataServer of one data server. Its exports are ShareExports.
+func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServerApplyConfiguration {
 	name := naming.DataServer(in.name(), ordinal)
 	meta := labels(naming.SelectDataServers(in.name()))
 	meta[v1alpha1.DataServerLabel] = name
@@ -39,11 +39,12 @@ func DataServer(in FileServerInput, ordinal int32) *internalv1ac.DataServerApply
 	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
 }
 
-// maxGrace is the longest grace period that ganesha takes, in seconds.
+// maxGrace is ganesha's maximum grace period, in seconds.
 const maxGrace = 180
 
-// timers are the lease and the grace period in seconds: those of the storage, which belong together, where nothing is set. A client may renew its
-// lease at the very end of one and reclaim in the next, so a lease that somebody has set makes a grace that nobody has set two leases at least.
+// timers returns lease time and grace period in seconds. If spec.nfs sets neither, they are those of the storage back
+// end. A client may renew its lease at the very end of a lease period and reclaim in the next, so if only the lease is
+// set, the grace period is at least twice the lease.
 func timers(in FileServerInput) (lease, grace int32) {
 	lease, grace = in.Storage.LeaseSeconds, in.Storage.GraceSeconds
 	nfs := in.FileServer.Spec.NFS

@@ -43,7 +43,7 @@ type FileServerInput struct {
 	Addresses map[string]string
 	// WaitingRooms are the addresses of namespace servers at which clients of data servers without a pod can wait.
 	WaitingRooms []netip.Addr
-	// CertificatesLost is how often the certificates of this FileServer were lost and made anew.
+	// CertificatesLost is how often the certificates of this FileServer were lost and replaced.
 	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *NetworkPolicies
@@ -70,7 +70,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	}
 	if in.Storage.Describe != nil || !in.Storage.Missing {
 		for ordinal := range in.Replicas {
-			children = append(children, DataServer(in, ordinal))
+			children = append(children, DataServerObject(in, ordinal))
 		}
 	}
 	children = append(children, dataServerBudget(in), namespaceServerBudget(in))
@@ -79,12 +79,12 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 		children = append(children, networkPolicies(in)...)
 	}
 	if !in.Storage.Missing {
-		children = append(children, DataServers(in))
+		children = append(children, DataServerStatefulSet(in))
 	}
 	if in.Storage.Steward != nil {
-		children = append(children, Steward(in))
+		children = append(children, StewardDeployment(in))
 	}
-	return append(children, NamespaceServers(in))
+	return append(children, NamespaceServerDeployment(in))
 }
 
 // labels are those of a child of a FileServer. The managed-by label is among them

@@ -175,7 +175,7 @@ func TestPodsGetWhatTheUserSets(t *testing.T) {
 		Images: images, Replicas: 1,
 	}
 	withClaims(&in, "fast")
-	golden(t, "fileserver-pods", []any{DataServers(in), NamespaceServers(in)})
+	golden(t, "fileserver-pods", []any{DataServerStatefulSet(in), NamespaceServerDeployment(in)})
 }
 
 // A registry of the whole cluster is the operator's to know, not that of every FileServer's author.
@@ -194,8 +194,8 @@ func TestPodsGetTheOperatorsPullSecretsToo(t *testing.T) {
 		template *corev1ac.PodTemplateSpecApplyConfiguration
 		want     []string
 	}{
-		"data servers":      {DataServers(in).Spec.Template, []string{"mine", "both", "mirror"}},
-		"namespace servers": {NamespaceServers(in).Spec.Template, []string{"mine", "both", "mirror"}},
+		"data servers":      {DataServerStatefulSet(in).Spec.Template, []string{"mine", "both", "mirror"}},
+		"namespace servers": {NamespaceServerDeployment(in).Spec.Template, []string{"mine", "both", "mirror"}},
 		"a benchmark":       {BenchmarkRunJob(benchmark).Spec.Template, []string{"both", "mirror"}},
 	} {
 		var got []string
@@ -266,9 +266,9 @@ func TestAllowsNamespace(t *testing.T) {
 
 func TestObjectsOfSharesOfOneNameInTwoNamespacesDiffer(t *testing.T) {
 	own, a := builders.FileShare("ml", "data", "training").Build(), builders.FileShare("a", "data", "training").OnNamespace("ml").Build()
-	said := builders.FileShare("ml", "data", "training").OnNamespace("ml").Build() // the same as unset
-	if diff := cmp.Diff(ShareExport(own, "training-0"), ShareExport(said, "training-0")); diff != "" {
-		t.Errorf("the FileServer's own namespace, said or not (-unset +set):\n%s", diff)
+	explicit := builders.FileShare("ml", "data", "training").OnNamespace("ml").Build() // the same as unset
+	if diff := cmp.Diff(ShareExport(own, "training-0"), ShareExport(explicit, "training-0")); diff != "" {
+		t.Errorf("the FileServer's own namespace, set or unset (-unset +set):\n%s", diff)
 	}
 	for what, name := range map[string]func(*v1alpha1.FileShare) metav1.ObjectMeta{
 		"ShareExport":    func(s *v1alpha1.FileShare) metav1.ObjectMeta { return ShareExport(s, "training-0").ObjectMeta },
@@ -280,7 +280,7 @@ func TestObjectsOfSharesOfOneNameInTwoNamespacesDiffer(t *testing.T) {
 		}
 		if SelectShare(own).Matches(k8slabels.Set(theirs.Labels)) || SelectShare(a).Matches(k8slabels.Set(mine.Labels)) ||
 			!SelectShare(own).Matches(k8slabels.Set(mine.Labels)) || !SelectShare(a).Matches(k8slabels.Set(theirs.Labels)) {
-			t.Errorf("%s: labels %v and %v are not told apart", what, mine.Labels, theirs.Labels)
+			t.Errorf("%s: labels %v and %v are the same", what, mine.Labels, theirs.Labels)
 		}
 		if len(theirs.OwnerReferences) != 0 {
 			t.Errorf("%s: no owner reference reaches into another namespace: %v", what, theirs.OwnerReferences)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares objects with testdata/<name>/<kind>-<object's name>.yaml, and their order with the file "order" there.
 func golden[T any](t *testing.T, name string, objects []T) {

@@ -23,7 +23,7 @@ func TestADataServersMemoryIsLimitedUnlessTheUserSaysOtherwise(t *testing.T) {
 		spec *corev1.ResourceRequirements
 		want corev1.ResourceRequirements
 	}{
-		"nothing is said": {nil, corev1.ResourceRequirements{Requests: list("memory", "256Mi"), Limits: list("memory", "4Gi")}},
+		"nothing is set": {nil, corev1.ResourceRequirements{Requests: list("memory", "256Mi"), Limits: list("memory", "4Gi")}},
 		"processors only": {
 			&corev1.ResourceRequirements{Requests: list("cpu", "2"), Limits: list("cpu", "4")},
 			corev1.ResourceRequirements{Requests: list("cpu", "2", "memory", "256Mi"), Limits: list("cpu", "4", "memory", "4Gi")},

@@ -16,16 +16,16 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// nonRoot is the user of the namespace servers: they own no file anywhere.
+// nonRoot is the user of the namespace servers. It owns no files.
 const nonRoot = 65532
 
-// nodeLostSeconds is how long a namespace server stays on a node that does not
-// answer. It keeps nothing, so a new one elsewhere is better at once; 300 s is Kubernetes' default.
+// nodeLostSeconds is how long a namespace server stays on a node that does not answer. It has no state, so a
+// replacement on another node is better at once; the default of Kubernetes is 300 s.
 const nodeLostSeconds = 10
 
-// NamespaceServers is the Deployment of the namespace servers. A new one is ready
-// before an old one goes, so that clients always find a server.
-func NamespaceServers(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration {
+// NamespaceServerDeployment is the Deployment of the namespace servers. A new pod is ready before an old one is
+// removed, so that clients always find a server.
+func NamespaceServerDeployment(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration {
 	selector := naming.SelectNamespaceServers(in.name())
 	return appsv1ac.Deployment(naming.NamespaceServers(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
@@ -77,8 +77,8 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 	return pod
 }
 
-// namespaceResources are those of a namespace server. Its limits on what clients may make it hold follow the memory: a
-// quarter of it is theirs. The rest of the default is enough for some 100,000 directories (31 MB for 10,000).
+// namespaceResources are the resources of a namespace server. Its limits for clients follow from the memory limit: a
+// quarter is for clients. The rest of the default is enough for about 100,000 directories (31 MB for 10,000).
 func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if door := in.FileServer.Spec.NamespaceServers; door != nil && door.Resources != nil {
 		return applied[corev1ac.ResourceRequirementsApplyConfiguration](door.Resources)
@@ -91,7 +91,7 @@ func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyC
 		WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})
 }
 
-// namespaceArgs are what a namespace server is told.
+// namespaceArgs are the arguments of a namespace server.
 func namespaceArgs(in FileServerInput) []string {
 	args := []string{
 		"namespace", "--file-server=" + in.name(),

@@ -24,12 +24,12 @@ type NetworkPolicies struct {
 	MetricsFrom []string
 }
 
-// maxClientNetworks is how many networks a policy names; more become everybody, and the servers' own rules decide alone.
-// A list of thousands is a burden on every node's packet filter.
+// maxClientNetworks is the maximum number of networks in a policy. If there are more, the policy allows all, and only
+// the servers' own rules apply. A list of thousands would load every node's packet filter.
 const maxClientNetworks = 256
 
-// ClientNetworks are the networks that access rules of shares name, each once, none inside another; nodes are those of the cluster's
-// nodes. It is not about which share: the servers judge that.
+// ClientNetworks are the networks in the access rules of shares, each once, none inside another. nodes are the networks
+// of the cluster's nodes. Which share a client may use is decided by the servers.
 func ClientNetworks(shares []fleet.Share, nodes []netip.Prefix) []netip.Prefix {
 	var all []netip.Prefix
 	for i := range shares {
@@ -46,7 +46,7 @@ func ClientNetworks(shares []fleet.Share, nodes []netip.Prefix) []netip.Prefix {
 	return fewNetworks(all)
 }
 
-// fewNetworks are the networks, each once, none inside another, or everybody if they are too many for a policy.
+// fewNetworks returns the networks, each once, none inside another, or all addresses if they are too many for a policy.
 func fewNetworks(all []netip.Prefix) []netip.Prefix {
 	kept := compactNetworks(all)
 	if len(kept) > maxClientNetworks {
@@ -55,8 +55,8 @@ func fewNetworks(all []netip.Prefix) []netip.Prefix {
 	return kept
 }
 
-// networkPolicies let into the servers' pods whom they are for. NFS clients are nodes, so they are told by address; what goes
-// out is not restricted. Probes need no rule: a pod's own node always gets in.
+// networkPolicies allow ingress to the servers' pods. NFS clients are nodes, so they are selected by address. Egress is
+// not restricted. Probes need no rule: traffic from a pod's own node is always allowed.
 func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	doors, servers := naming.SelectNamespaceServers(in.name()), naming.SelectDataServers(in.name())
 	// The API server asks servers for figures, from a node in most clusters (kubectl howdah clients, rebalance).
@@ -81,7 +81,7 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 			}, v1alpha1.MetricsPort)),
 	}
 	if in.Storage.Steward != nil {
-		// Nobody connects to it.
+		// It has no ports.
 		policies = append(policies, networkPolicy(in, naming.Steward(in.name()), naming.SelectSteward(in.name())))
 	}
 	return policies

@@ -15,7 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// downwardEnv tells a container which pod it is, by the names that instance publishes.
+// downwardEnv gives a container the names of its pod, node and namespace, under the names in internal/serverpod.
 func downwardEnv() []*corev1ac.EnvVarApplyConfiguration {
 	field := func(name, path string) *corev1ac.EnvVarApplyConfiguration {
 		return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().
@@ -40,14 +40,14 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 	return corev1ac.ContainerPort().WithName(name).WithContainerPort(port).WithProtocol(corev1.ProtocolTCP)
 }
 
-// apart prefers nodes without another pod of the selector, in the two ways that
-// the scheduler has; together they outweigh its wish to start where the image already is.
+// apart prefers nodes without another pod of the selector, through both mechanisms of the scheduler. Together they
+// outweigh its preference for nodes that already have the image.
 //
-// It is a preference on purpose. A hard rule (DoNotSchedule) looks safer and is not: volumes
-// may be local to nodes, and then a data server can go back to its own node only. With two servers on each of
-// two nodes, a third node that joins makes the skew of any restarted server 2, and it would
-// never start again. It would also keep a server off the last nodes after a failure. The price is that servers
-// can share a node; status says so when there are fewer nodes than servers.
+// It is a preference on purpose. A hard rule (DoNotSchedule) looks safer and is not: volumes may be local to nodes, and
+// then a data server can return only to its own node. With two servers on each of two nodes, a third node that joins
+// makes the skew of any restarted server 2, and it would never start again. A hard rule would also keep a server off
+// the last nodes after a failure. The price is that servers can share a node; the status says so if there are fewer
+// nodes than servers.
 func apart(selector map[string]string, placement *v1alpha1.Placement) (*corev1ac.TopologySpreadConstraintApplyConfiguration, *corev1ac.AffinityApplyConfiguration) {
 	match := metav1ac.LabelSelector().WithMatchLabels(selector)
 	key := topologyKey(placement)
@@ -73,7 +73,7 @@ func topologyKey(placement *v1alpha1.Placement) string {
 	return cmp.Or(placement.TopologyKey, corev1.LabelHostname)
 }
 
-// towardsNodes adds what a placement says about nodes.
+// towardsNodes adds the node affinity of a placement.
 func towardsNodes(affinity *corev1ac.AffinityApplyConfiguration, placement *v1alpha1.Placement) *corev1ac.AffinityApplyConfiguration {
 	if placement != nil && placement.NodeAffinity != nil {
 		affinity.NodeAffinity = applied[corev1ac.NodeAffinityApplyConfiguration](placement.NodeAffinity)
@@ -101,8 +101,8 @@ func onNodes(pod *corev1ac.PodSpecApplyConfiguration, placement *v1alpha1.Placem
 	}
 }
 
-// podTemplate is a template with what the user sets for every pod. Howdah's own labels count over the user's.
-// The operator's pull secrets come after the user's: kubelet tries them all.
+// podTemplate is a pod template with the user's settings. Howdah's own labels take precedence. The operator's pull
+// secrets come after the user's; the kubelet tries them all.
 func podTemplate(selector map[string]string, settings *v1alpha1.PodSettings, pullSecrets []string, pod *corev1ac.PodSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
 	template := corev1ac.PodTemplateSpec()
 	var secrets []string

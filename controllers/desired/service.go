@@ -12,8 +12,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// namespaceAffinitySeconds is how long a client's connections go to one namespace
-// server after the last was made: longer than a client that was cut off takes to come back.
+// namespaceAffinitySeconds is how long a client's connections go to the same namespace server after the last one was
+// made. It is longer than the time in which a disconnected client returns.
 const namespaceAffinitySeconds = 10800
 
 // Names of ports.
@@ -41,9 +41,9 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort)))
 }
 
-// DataServerService is the one stable address of a data server. It leads to the pod while that is ready, which outlasts
-// a ganesha that is started again in place (serverpod.ReadyPatience), and to the namespace servers' waiting rooms (waitingRoomSlice)
-// as soon as the pod is told to end: what connects to a pod that is about to go waits for a time-out, of seconds.
+// DataServerService is the stable address of one data server. It leads to the pod while the pod is ready, also while
+// ganesha restarts in place (serverpod.ReadyPatience), and to the namespace servers' waiting rooms (waitingRoomSlice)
+// as soon as the pod terminates. Connections to a terminating pod would wait for a timeout of seconds.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server := naming.DataServer(in.name(), ordinal)
 	selector := naming.SelectDataServers(in.name())
@@ -56,7 +56,7 @@ func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApply
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
-			WithPublishNotReadyAddresses(false). // Said, so that it is undone if somebody changes it.
+			WithPublishNotReadyAddresses(false). // Set explicitly, so that changes by others are undone.
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
 }
 

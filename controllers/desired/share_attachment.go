@@ -39,8 +39,8 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 	}
 }
 
-// AllowsNamespace tells whether a FileServer serves shares of a Kubernetes namespace. namespaceLabels are read only if
-// spec.allowedNamespaces asks for them; a selector that can't be read, which the schema refuses, allows nobody.
+// AllowsNamespace reports whether a FileServer serves shares of a Kubernetes namespace. namespaceLabels are used only
+// if spec.allowedNamespaces has a selector. An invalid selector, which the schema refuses, allows no namespace.
 func AllowsNamespace(fs *v1alpha1.FileServer, namespace string, namespaceLabels map[string]string) bool {
 	allowed := fs.Spec.AllowedNamespaces
 	switch {

@@ -91,5 +91,6 @@ func AccessDigest(rules []v1alpha1.AccessRule) []v1alpha1.AccessRule {
 	return []v1alpha1.AccessRule{{Clients: []string{prefix + hex.EncodeToString(hash.Sum(nil))}}}
 }
 
-// MaxShares is how many shares a FileServer may have whose data servers have so many exports of each.
+// MaxShares is the maximum number of shares of a FileServer, given the number of exports of each share on a data
+// server.
 func MaxShares(exportsPerShare int32) int { return min(maxShares, maxExportIDs/int(exportsPerShare)) }

@@ -14,7 +14,7 @@ import (
 //   - hard: a restarting server is a stall, not an error in the middle of a file.
 //   - nosuid, nodev: a client that may write can make set-user-ID programs and device nodes for all others; theirs are not to work.
 //   - acdirmin=1, acdirmax=2: the client asks for a directory's change attribute again after 1 to 2 s (the kernel's
-//     defaults are 30 to 60 s, nfs(5)), so that a new share or directory is seen within 3 s by who has the tree mounted. Namespace servers give no
+//     defaults are 30 to 60 s, nfs(5)), so that a new share or directory is seen within 3 s by clients that have the tree mounted. Namespace servers give no
 //     delegations and send no notifications, so asking is the only way. It costs a GETATTR for each directory in use every 1 to 2 s, and none for files.
 //
 // The mounts that the client makes when it follows a referral inherit all of them.
@@ -22,7 +22,7 @@ func MountOptions() []string {
 	return []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
 }
 
-// ShareMount tells how to mount a share through the front door at address.
+// ShareMount is how to mount a share; address is that of the namespace servers.
 func ShareMount(share *v1alpha1.FileShare, address string) v1alpha1.ShareMount {
 	host := address
 	if strings.Contains(host, ":") {

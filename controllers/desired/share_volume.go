@@ -9,25 +9,25 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// unknownCapacity is what a share's volume shows while nobody knows its FileServer's size.
+// unknownCapacity is the size of a share's volume while the size of the FileServer is not known.
 var unknownCapacity = resource.MustParse("1Ti")
 
-// claimRequest is what a share's claim asks for. NFS keeps nobody to it; it is
-// small because Kubernetes lets no claim of a static volume change it, refuses to bind a claim that asks for
-// more than the volume shows, and counts it against quotas, while the volume shows the whole FileServer's size.
+// claimRequest is the size that a share's claim requests. NFS does not enforce it. It is small because Kubernetes does
+// not allow changes to the claim of a static volume, does not bind a claim that requests more than the volume has, and
+// counts it against quotas, while the volume has the size of the whole FileServer.
 var claimRequest = resource.MustParse("1Mi")
 
 // ShareInput is all that a share's volume and claim are made from.
 type ShareInput struct {
 	Share *v1alpha1.FileShare
-	// Address is the front door's.
+	// Address is that of the namespace servers.
 	Address string
 	// CapacityBytes is the size of the FileServer in bytes; 0 means unknown.
 	CapacityBytes int64
 }
 
-// ShareVolume is the ready-made PersistentVolume of a share. It has no owner
-// (the kind has no namespace) and goes when the share does; its data does not go with it.
+// ShareVolume is the PersistentVolume of a share. It has no owner reference, because the kind has no namespace. It is
+// deleted with the share; the data is not.
 func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 	capacity := unknownCapacity
 	if in.CapacityBytes > 0 {
@@ -52,7 +52,7 @@ func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 				WithName(naming.ShareClaim(in.Share.Name))))
 }
 
-// ShareClaim is the ready-made claim of a share. It goes with the share, but not while a pod uses it.
+// ShareClaim is the claim of a share. It is deleted with the share, but not while a pod uses it.
 func ShareClaim(in ShareInput) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	return corev1ac.PersistentVolumeClaim(naming.ShareClaim(in.Share.Name), in.Share.Namespace).
 		WithLabels(labels(claimLabels(in.Share))).

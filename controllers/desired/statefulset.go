@@ -18,9 +18,9 @@ import (
 // serverContainer is the name of the one container of a server's pod.
 const serverContainer = "server"
 
-// DataServers is the StatefulSet of the data servers. They start at once, not one
+// DataServerStatefulSet is the StatefulSet of the data servers. They start at once, not one
 // after the other, because none needs another. Claims outlive them in every case: Howdah never deletes data by deleting a server.
-func DataServers(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
+func DataServerStatefulSet(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
 	selector := naming.SelectDataServers(in.name())
 	spec := appsv1ac.StatefulSetSpec().
 		WithReplicas(in.Replicas).

@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// stewardChildren are those of a FileServer's steward, none where the storage has none.
+// stewardChildren are the child objects for a FileServer's steward; none if the storage has no steward.
 func stewardChildren(in FileServerInput) []runtime.ApplyConfiguration {
 	if in.Storage.Steward == nil {
 		return nil
@@ -25,7 +25,7 @@ func stewardChildren(in FileServerInput) []runtime.ApplyConfiguration {
 	return append(stewardAccess(in), stewardObject(in))
 }
 
-// stewardObject is what the steward is told. It has the FileServer's name.
+// stewardObject is the Steward of a FileServer. It has the FileServer's name.
 func stewardObject(in FileServerInput) *internalv1ac.StewardApplyConfiguration {
 	spec := internalv1ac.StewardSpec().
 		WithFileServerRef(internalv1ac.FileServerReference().WithName(in.name())).
@@ -34,8 +34,8 @@ func stewardObject(in FileServerInput) *internalv1ac.StewardApplyConfiguration {
 	return internalv1ac.Steward(in.name(), in.namespace()).WithLabels(labels(naming.SelectSteward(in.name()))).WithSpec(spec)
 }
 
-// stewardAccess lets the steward read what it is to make, report, and write the one Secret, which it can't read: the rights are its
-// only ones, and the operator, which must have what it gives, can't read Secrets either.
+// stewardAccess lets the steward read what it has to make, report, and write one Secret, which it can't read. It has no
+// other rights. The operator, which must have every right that it gives, can't read Secrets either.
 func stewardAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{
 		rule(internalv1.GroupVersion.Group, "stewards", []string{in.name()}, "get", "list", "watch"),
@@ -55,8 +55,9 @@ func stewardAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	return account(in, naming.Steward(in.name()), naming.SelectSteward(in.name()), rules...)
 }
 
-// Steward is the Deployment of the steward: one pod, with the account that makes places in Ceph, and nothing that anybody could connect to.
-func Steward(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration {
+// StewardDeployment is the Deployment of the steward: one pod, with the account that makes directories in Ceph, and no
+// ports for other components.
+func StewardDeployment(in FileServerInput) *appsv1ac.DeploymentApplyConfiguration {
 	selector := naming.SelectSteward(in.name())
 	return appsv1ac.Deployment(naming.Steward(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
@@ -81,7 +82,7 @@ func stewardPod(in FileServerInput) *corev1ac.PodSpecApplyConfiguration {
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		WithReadinessProbe(probe(serverpod.ReadyPath, 5, 5, 3)).
 		// Two processes that speak to Ceph take some 40 MiB each, a third while there are snapshots to make or remove, and a fourth
-		// while somebody is fenced or a snapshot is looked for.
+		// while a client is fenced or a snapshot is searched.
 		WithResources(corev1ac.ResourceRequirements().
 			WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("128Mi")}).
 			WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})).
@@ -114,7 +115,8 @@ func stewardPod(in FileServerInput) *corev1ac.PodSpecApplyConfiguration {
 	return pod.WithContainers(container)
 }
 
-// StewardSecret is the Secret that the steward writes, empty. The operator makes it once, and may neither read nor change it.
+// StewardSecret is the Secret that the steward writes, empty. The operator creates it once, and may neither read nor
+// change it.
 func StewardSecret(fs *v1alpha1.FileServer, name string) *corev1.Secret {
 	made := secret(fs, name, nil)
 	made.Immutable = nil

@@ -11,10 +11,10 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// waitingRoomSlice leads to the namespace servers' waiting rooms who connects to the Service of a data server that has no ready pod, and would be
-// refused. Its endpoints say that they are terminating and still serve: kube-proxy takes such ones when a Service has no ready endpoint, and
-// only then (k8s.io/kubernetes, pkg/proxy/topology.go, CategorizeEndpoints).
-// Nil: there is nobody to lead to, or the Service has no address yet.
+// waitingRoomSlice leads connections to a data server's Service to the namespace servers' waiting rooms while the data
+// server has no ready pod; they would be refused otherwise. Its endpoints are marked as terminating and serving:
+// kube-proxy uses such endpoints only if a Service has no ready endpoint (k8s.io/kubernetes, pkg/proxy/topology.go,
+// CategorizeEndpoints). The result is nil if there is no waiting room or the Service has no address yet.
 func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	server := naming.DataServer(in.name(), ordinal)
 	service, err := netip.ParseAddr(in.Addresses[server])
@@ -44,6 +44,6 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 		WithLabels(meta).
 		WithAddressType(family).
 		WithEndpoints(endpoints...).
-		// A port is known by its name. The others of the Service lead nowhere: nobody waits there.
+		// Ports are matched by name. The Service's other ports lead nowhere.
 		WithPorts(discoveryv1ac.EndpointPort().WithName(portNFS).WithPort(v1alpha1.WaitingRoomPort).WithProtocol(corev1.ProtocolTCP))
 }

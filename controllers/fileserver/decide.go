@@ -22,24 +22,24 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// decision is what a pass wants, and what it has to say about it.
+// decision is what a pass changes, and what it reports.
 type decision struct {
 	input desired.FileServerInput
 	// eligible is the number of nodes that data servers may run on.
 	eligible int32
 	// storage is what the back end wants.
 	storage contract.Decision
-	// refused is nil unless something that the specification asks for is not done.
+	// refused is set if something in the specification is not done.
 	refused *metav1.Condition
-	// draining is nil unless data servers that are to be idle are not yet.
+	// draining is set while data servers that are to be idle are not yet idle.
 	draining *metav1.Condition
-	// moves are the directories that get other data servers, moved how many of them have.
+	// moves are the directories to move; moved is the number of moves done.
 	moves movePlan
 	moved int64
 	// nodeAddresses is how many addresses the nodes have.
 	nodeAddresses int32
-	// crowded is nil unless the nodes have more addresses than data servers can be told.
-	crowded *metav1.Condition
+	// tooManyNetworks is set if the nodes have more addresses than a DataServer can hold.
+	tooManyNetworks *metav1.Condition
 }
 
 func decide(o *observed, images desired.Images) decision {
@@ -51,7 +51,7 @@ func decide(o *observed, images desired.Images) decision {
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix
-	networks, d.crowded = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
+	networks, d.tooManyNetworks = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
 	d.input = desired.FileServerInput{
 		FileServer:   o.fileServer,
 		Images:       images,
@@ -67,22 +67,24 @@ func decide(o *observed, images desired.Images) decision {
 	return d
 }
 
-// limitNetworks leaves out the nodes that are too many. They are told of: nobody is let in instead of them.
+// limitNetworks cuts the networks to the limit. The condition names the first node that is left out; other addresses
+// are not allowed in its place.
 func limitNetworks(networks []netip.Prefix, limit int) ([]netip.Prefix, *metav1.Condition) {
 	if len(networks) <= limit {
 		return networks, nil
 	}
-	crowded := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonTooManyNodeNetworks, fmt.Sprintf(
+	tooManyNetworks := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonTooManyNodeNetworks, fmt.Sprintf(
 		"the addresses of the nodes make more than %d networks, so nodes from %s on can't mount shares that let Nodes in; "+
 			"name the networks that nodes are in, and no pods, in spec.additionalNodeNetworks: what is inside of them needs no place of its own",
 		limit, networks[limit].Addr()))
-	return networks[:limit], &crowded
+	return networks[:limit], &tooManyNetworks
 }
 
 // namedPerOwner is how many of a server's directories a refusal names.
 const namedPerOwner = 2
 
-// decideReplicas is the effective number of data servers (placement.Replicas), with what there is to say if it is not the one asked for.
+// decideReplicas returns the effective number of data servers (placement.Replicas), with a condition if it is not the
+// requested number.
 func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 	existing := int32(0)
 	if o.statefulSet != nil && o.statefulSet.Spec.Replicas != nil {
@@ -114,8 +116,8 @@ func (o *observed) ownersNeed() int32 {
 	return needed
 }
 
-// describeOwners says of each server from the ordinal on how many directories it owns, and names two.
-// The highest ordinals come first: they are what keeps the number of replicas up.
+// describeOwners lists, for each server from the ordinal on, how many directories it owns, with the names of two. The
+// highest ordinals come first, because they determine the number of replicas.
 func (o *observed) describeOwners(from int32) string {
 	type owner struct {
 		ordinal int32
@@ -145,8 +147,8 @@ func (o *observed) describeOwners(from int32) string {
 	return conditions.List(described, maxPaths)
 }
 
-// countEligible counts the nodes that the scheduler would consider for a data
-// server, as far as selectors, affinity, taints and cordons go.
+// countEligible counts the nodes that the scheduler would consider for a data server, by selectors, affinity, taints
+// and cordons.
 func countEligible(nodes []corev1.Node, placement *v1alpha1.Placement) int32 {
 	if placement == nil {
 		placement = &v1alpha1.Placement{}

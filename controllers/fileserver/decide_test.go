@@ -58,12 +58,12 @@ func TestReplicas(t *testing.T) {
 
 func TestNodesThatAreTooManyAreToldOf(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("10.0.0.9/32")}
-	if got, crowded := limitNetworks(networks, 3); len(got) != 3 || crowded != nil {
-		t.Errorf("as many as there may be: %v, %+v", got, crowded)
+	if got, tooManyNetworks := limitNetworks(networks, 3); len(got) != 3 || tooManyNetworks != nil {
+		t.Errorf("as many as there may be: %v, %+v", got, tooManyNetworks)
 	}
-	got, crowded := limitNetworks(networks, 2)
-	if len(got) != 2 || crowded == nil || !v1alpha1.NeedsUser(crowded.Reason) || !strings.Contains(crowded.Message, "10.0.0.9") || !strings.Contains(crowded.Message, "spec.additionalNodeNetworks") {
-		t.Errorf("one more: %v, %+v", got, crowded)
+	got, tooManyNetworks := limitNetworks(networks, 2)
+	if len(got) != 2 || tooManyNetworks == nil || !v1alpha1.NeedsUser(tooManyNetworks.Reason) || !strings.Contains(tooManyNetworks.Message, "10.0.0.9") || !strings.Contains(tooManyNetworks.Message, "spec.additionalNodeNetworks") {
+		t.Errorf("one more: %v, %+v", got, tooManyNetworks)
 	}
 }
 

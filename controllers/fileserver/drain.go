@@ -19,7 +19,7 @@ import (
 )
 
 // A data server is to be idle if it is in maintenance, or above spec.replicas. New directories go elsewhere at once. Where all data servers
-// have the same storage those that it has go to the others (moves.go), and then it is waited for its clients: what they have mounted stays
+// have the same storage those that it has go to the others (moves.go), and then the server waits until its clients unmount: what they have mounted stays
 // where it is until they leave it (docs/design/2026-11-22-moves.md).
 
 const (
@@ -28,19 +28,19 @@ const (
 	// settled is how long it was empty when its connections count: they are measured once a minute, and a client that was sent there has
 	// mounted by then.
 	settled = 90 * time.Second
-	// usualLimit is how long clients are waited for if spec.drain.timeoutSeconds is unset.
+	// usualLimit is how long a drained server waits for its clients if spec.drain.timeoutSeconds is unset.
 	usualLimit = time.Hour
 )
 
 // isShared: every data server has the same storage, so directories can move.
 func (o *observed) isShared() bool { return backend.Of(o.fileServer).IsShared() }
 
-// isToBeIdle tells whether a data server is in maintenance, or on its way out.
+// isToBeIdle reports whether a data server is in maintenance or to be removed.
 func (o *observed) isToBeIdle(server string) bool {
 	return fleet.IsToBeIdle(o.fileServer, server)
 }
 
-// drainLimit is how long after its last directory a data server is kept for its clients.
+// drainLimit is how long a data server is kept for its clients after its last directory has moved.
 func (o *observed) drainLimit() time.Duration {
 	limit := usualLimit
 	if drain := o.fileServer.Spec.Drain; drain != nil && drain.TimeoutSeconds != nil {
@@ -49,7 +49,8 @@ func (o *observed) drainLimit() time.Duration {
 	return max(limit, hearing)
 }
 
-// drainOf is how far a data server is that is to be idle; empty for others, and where directories can't move.
+// drainOf returns how far the drain of a data server is; empty for servers that are not to be idle, and if directories
+// can't move.
 func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
 	switch {
 	case !o.isShared() || !o.isToBeIdle(server):
@@ -70,7 +71,7 @@ func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
 	return drain
 }
 
-// drainLeft is how much longer an empty data server is kept, if nothing else happens.
+// drainLeft is the remaining time for which an empty data server is kept, if nothing changes.
 func (o *observed) drainLeft(server string, since time.Time) time.Duration {
 	empty := o.now.Sub(since)
 	if o.hasNoClients(server) {
@@ -79,8 +80,8 @@ func (o *observed) drainLeft(server string, since time.Time) time.Duration {
 	return o.drainLimit() - empty
 }
 
-// hasNoClients: nobody is connected by the server's own count, which is told exactly if it is 0. One that does not answer may have
-// clients that wait for it; one that never served has none.
+// hasNoClients reports whether the server itself counts no connections; a reported 0 is exact. A server that does not
+// answer may have clients that wait for it; one that never served has none.
 func (o *observed) hasNoClients(server string) bool {
 	dataServer := o.dataServers[server]
 	if dataServer.Status.ObservedGeneration == nil {

@@ -41,21 +41,21 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 		return o
 	}
 	for name, tc := range map[string]struct {
-		o     *observed
-		state v1alpha1.DrainState
-		again time.Duration
-		said  string
+		o       *observed
+		state   v1alpha1.DrainState
+		again   time.Duration
+		message string
 	}{
-		"it owns directories":                         {inCeph(owned("s", "a", "fs-2")), v1alpha1.DrainEmptying, 0, "fs-2 has 1 directory to move"},
-		"it is empty since this moment":               {inCeph(), v1alpha1.DrainWaiting, time.Hour, "until 2026-11-21T13:00:00Z at most"},
-		"nobody is connected, and it was just now":    {inCeph().empty("fs-2", 30*time.Second, 0), v1alpha1.DrainWaiting, time.Minute, "waits for clients"},
-		"nobody has been connected for long":          {inCeph().empty("fs-2", settled, 0), v1alpha1.DrainDone, 0, ""},
-		"somebody is":                                 {inCeph().empty("fs-2", 20*time.Minute, 3), v1alpha1.DrainWaiting, 40 * time.Minute, "until 2026-11-21T12:40:00Z at most"},
-		"somebody is, for too long":                   {inCeph().empty("fs-2", time.Hour, 3), v1alpha1.DrainDone, 0, ""},
-		"it does not answer, its clients wait":        {gone(inCeph().empty("fs-2", 20*time.Minute, 0)), v1alpha1.DrainWaiting, 40 * time.Minute, "waits for clients"},
-		"it never served, so nobody can be there":     {never(inCeph().empty("fs-2", settled, 0)), v1alpha1.DrainDone, 0, ""},
-		"a limit of its own":                          {limit(inCeph().empty("fs-2", time.Minute, 3), 120), v1alpha1.DrainWaiting, time.Minute, "until 2026-11-21T12:01:00Z at most"},
-		"no limit at all is some seconds, to be sure": {limit(inCeph().empty("fs-2", 5*time.Second, 3), 0), v1alpha1.DrainWaiting, 10 * time.Second, ""},
+		"it owns directories":                              {inCeph(owned("s", "a", "fs-2")), v1alpha1.DrainEmptying, 0, "fs-2 has 1 directory to move"},
+		"it is empty since this moment":                    {inCeph(), v1alpha1.DrainWaiting, time.Hour, "until 2026-11-21T13:00:00Z at most"},
+		"no client is connected, and one was a moment ago": {inCeph().empty("fs-2", 30*time.Second, 0), v1alpha1.DrainWaiting, time.Minute, "waits for clients"},
+		"no client has been connected for long":            {inCeph().empty("fs-2", settled, 0), v1alpha1.DrainDone, 0, ""},
+		"a client is connected":                            {inCeph().empty("fs-2", 20*time.Minute, 3), v1alpha1.DrainWaiting, 40 * time.Minute, "until 2026-11-21T12:40:00Z at most"},
+		"a client is connected for too long":               {inCeph().empty("fs-2", time.Hour, 3), v1alpha1.DrainDone, 0, ""},
+		"it does not answer, its clients wait":             {gone(inCeph().empty("fs-2", 20*time.Minute, 0)), v1alpha1.DrainWaiting, 40 * time.Minute, "waits for clients"},
+		"it never served, so it has no clients":            {never(inCeph().empty("fs-2", settled, 0)), v1alpha1.DrainDone, 0, ""},
+		"a limit of its own":                               {limit(inCeph().empty("fs-2", time.Minute, 3), 120), v1alpha1.DrainWaiting, time.Minute, "until 2026-11-21T12:01:00Z at most"},
+		"no limit at all is some seconds, to be sure":      {limit(inCeph().empty("fs-2", 5*time.Second, 3), 0), v1alpha1.DrainWaiting, 10 * time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.o.fileServer.Spec.Replicas = 2
@@ -82,7 +82,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 				}
 				return
 			}
-			if condition == nil || condition.Reason != v1alpha1.ReasonDraining || !strings.Contains(condition.Message, tc.said) ||
+			if condition == nil || condition.Reason != v1alpha1.ReasonDraining || !strings.Contains(condition.Message, tc.message) ||
 				!strings.Contains(condition.Message, "spec.replicas is 2, and there are 3; ") {
 				t.Errorf("it says %+v", condition)
 			}

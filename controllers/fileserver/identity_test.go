@@ -85,7 +85,7 @@ func TestOneFileServerHasAStorageIdentity(t *testing.T) {
 	}
 }
 
-func TestAnIdentityThatCanNotBeHadIsSaid(t *testing.T) {
+func TestAnIdentityInUseIsReported(t *testing.T) {
 	fs := named("fs", "a", time.Time{})
 	o := &observed{fileServer: &fs}
 	if err := o.identityFault(); err != nil {
@@ -105,6 +105,6 @@ func TestAnIdentityThatCanNotBeHadIsSaid(t *testing.T) {
 		}
 	}
 	if !v1alpha1.NeedsUser(metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonOf(taken)}.Reason) || conditions.IsTrue(nil, "") {
-		t.Error("it is waited for by itself")
+		t.Error("the user need not act")
 	}
 }

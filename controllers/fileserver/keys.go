@@ -90,7 +90,8 @@ func newHandleKeys(fs *v1alpha1.FileServer, generation int32) (*corev1.Secret, e
 	return desired.HandleKeys(fs, generation, random), nil
 }
 
-// newCertificates forgets the key that signed them: nobody can make another one of this generation.
+// newCertificates discards the key that signed the certificates, so that no other certificate of this generation can be
+// made.
 func newCertificates(fs *v1alpha1.FileServer, generation, lost int32) (*corev1.Secret, error) {
 	authority, err := mtls.NewAuthority(string(fs.UID))
 	if err != nil {

@@ -149,7 +149,7 @@ func TestCertificatesAreLookedForEachMinute(t *testing.T) {
 			t.Errorf("%s has lost its certificates", lost.Object.GetName())
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("nobody noticed")
+		t.Fatal("the loss was not noticed")
 	}
 	if _, made := watch.keys.made.Load(certificatesOf(sampleWithKeys(), 3)); made {
 		t.Error("the pass that follows does not look")

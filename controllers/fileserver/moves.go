@@ -21,32 +21,33 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// A directory moves by its ShareDirectory naming another data server. That is one write, which fails if anybody wrote since the object was
-// read, and it is made only while no namespace server is at the directory: its state is Ready, or it was declared and nobody has made it
-// yet. Old and new owner export the share both, so whoever was sent to either of them is right.
+// A directory moves when its ShareDirectory names another data server. This is one write, which fails if the object was
+// changed since it was read. It is made only while no namespace server works on the directory: its state is Ready, or it
+// was declared and is not made yet. Both the old and the new owner export the share, so referrals to either are valid.
 
 const (
 	// movesPerPass and movePause bound what a server that is emptied does to the API and to clients: 64 directories a second.
 	movesPerPass = 64
 	movePause    = time.Second
-	// moveRetry is when what could not move is looked at again though nothing happened.
+	// moveRetry is the interval for retrying moves that were not possible, if no object changes.
 	moveRetry = 15 * time.Second
-	// unmade is how long a client's mkdir may take; after that nobody is at it whose answer counts.
+	// unmade is the maximum time of a client's mkdir. After that no namespace server works on the directory.
 	unmade = time.Minute
 	// moveWriters is how many ShareDirectories are written at a time.
 	moveWriters = 8
 )
 
-// movePlan is which directories get which data servers.
+// movePlan is which directories move to which data servers.
 type movePlan struct {
 	changes []directoryMove
-	// pending is how many are to move, these included; homeless those among them that no data server can take at present.
+	// pending is the number of directories to move, including changes; homeless is the number of those that no data
+	// server can take at present.
 	pending, homeless int
-	// requests are what the annotation is to have, if settled says that it has something else. refused tells why some were taken off.
+	// requests is the new content of the annotation if settled is set. refused is why requests were removed.
 	requests []placement.Request
 	settled  bool
 	refused  []string
-	// rebalanced is what came of a rebalancing that was asked for; empty: none was, or it waits.
+	// rebalanced is the result of a requested rebalancing; empty if there was no request, or it waits.
 	rebalanced string
 }
 
@@ -162,7 +163,7 @@ func (o *observed) ignoredBy(share string) []string {
 	return nil
 }
 
-// targets are the data servers that directories may move to.
+// targets are the data servers to which directories may move.
 func (o *observed) targets(live map[string]bool) []placement.Target {
 	targets := make([]placement.Target, 0, len(o.exporters))
 	for server := range o.exporters {
@@ -171,7 +172,7 @@ func (o *observed) targets(live map[string]bool) []placement.Target {
 	return targets
 }
 
-// canMove tells whether nobody is at a directory.
+// canMove reports whether no namespace server works on the directory.
 func (o *observed) canMove(directory *internalv1.ShareDirectory, still map[string]bool) bool {
 	if directory.DeletionTimestamp != nil || still[directory.Spec.FileShareRef.Name] {
 		return false
@@ -180,7 +181,7 @@ func (o *observed) canMove(directory *internalv1.ShareDirectory, still map[strin
 	case internalv1.DirectoryReady:
 		return true
 	case internalv1.DirectoryCreating:
-		// The one who makes it does so wherever it is: all data servers have one directory of that name.
+		// It can be made on any data server, because all of them have the same storage.
 		return directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || o.now.Sub(directory.CreationTimestamp.Time) > unmade
 	}
 	return false // Being renamed or removed: two objects, or an object and the directory, have to agree on the owner.
@@ -253,7 +254,8 @@ func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[
 	}
 }
 
-// moveDirectories does what a plan says, and returns how many have moved. Somebody who was faster is no error: it is looked at again.
+// moveDirectories carries out a plan and returns the number of moved directories. A conflict is not an error: the
+// directory is observed again.
 func (r *Reconciler) moveDirectories(ctx context.Context, o *observed, plan movePlan) (int64, error) {
 	var moved atomic.Int64
 	group, writing := errgroup.WithContext(ctx)

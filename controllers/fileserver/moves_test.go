@@ -85,14 +85,14 @@ func TestPlanMoves(t *testing.T) {
 		rebalanced        string
 	}{
 		"a rebalancing becomes requests": {
-			o: rebalance(uneven(), "100"), pending: 2, left: "s/a to fs-2, s/b to fs-1", settled: true, rebalanced: "so many directories move: 2",
+			o: rebalance(uneven(), "100"), pending: 2, left: "s/a to fs-2, s/b to fs-1", settled: true, rebalanced: "moving 2 directories",
 		},
-		"no more than was asked for": {o: rebalance(uneven(), "1"), pending: 1, left: "s/a to fs-2", settled: true, rebalanced: "no more than the 1"},
+		"no more than was asked for": {o: rebalance(uneven(), "1"), pending: 1, left: "s/a to fs-2", settled: true, rebalanced: "moving 1 directory, so that each share is distributed evenly over the data servers; that is the requested maximum of 1"},
 		"one of what is even already": {
-			o: rebalance(inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1")), "100"), settled: true, rebalanced: "nothing is to move",
+			o: rebalance(inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1")), "100"), settled: true, rebalanced: "no directory moves",
 		},
 		"a rebalancing goes nowhere where a server is to be idle": {
-			o: rebalance(uneven().leave("fs-2"), "100"), pending: 1, left: "s/a to fs-1", settled: true, rebalanced: "so many directories move: 1",
+			o: rebalance(uneven().leave("fs-2"), "100"), pending: 1, left: "s/a to fs-1", settled: true, rebalanced: "moving 1 directory",
 		},
 		"one waits while no data server serves": {
 			o: func() *observed {
@@ -135,10 +135,10 @@ func TestPlanMoves(t *testing.T) {
 			o:       inCeph(owned("s", "a", "fs-2", in(internalv1.DirectoryRemoving, time.Hour)), owned("s", "b", "fs-2", in(internalv1.DirectoryRenaming, time.Hour))).leave("fs-2"),
 			pending: 2,
 		},
-		"what a client makes at this moment waits, what nobody is at does not": {
+		"a directory that a client is making waits, others do not": {
 			o: inCeph(owned("s", "new", "fs-2", in(internalv1.DirectoryCreating, time.Second)), owned("s", "stuck", "fs-2", in(internalv1.DirectoryCreating, time.Hour)),
-				owned("s", "told", "fs-2", in(internalv1.DirectoryCreating, time.Second), declared)).leave("fs-2"),
-			want: []string{"s/stuck to fs-0", "s/told to fs-1"}, pending: 3,
+				owned("s", "declared", "fs-2", in(internalv1.DirectoryCreating, time.Second), declared)).leave("fs-2"),
+			want: []string{"s/declared to fs-0", "s/stuck to fs-1"}, pending: 3,
 		},
 		"a share that only the leaving server serves waits": {
 			o: func() *observed {
@@ -148,7 +148,7 @@ func TestPlanMoves(t *testing.T) {
 			}(),
 			want: []string{"t/b to fs-0"}, pending: 2, homeless: 1,
 		},
-		"what is left of a deleted share goes, though nobody exports it": {
+		"what is left of a deleted share moves, though no server exports it": {
 			o: inCeph(owned("gone", "a", "fs-2")).leave("fs-2"), want: []string{"gone/a to fs-0"}, pending: 1,
 		},
 		"a share that is paused stays as it is": {
@@ -222,10 +222,10 @@ func TestPlanMoves(t *testing.T) {
 			if ends := tc.rebalanced != "" || isAsked && tc.refused != ""; plan.endsRebalance(tc.o) != ends {
 				t.Errorf("the annotation %s goes: %t, want %t", v1alpha1.RebalanceAnnotation, plan.endsRebalance(tc.o), ends)
 			}
-			said := strings.Join(plan.refused, "\n")
+			text := strings.Join(plan.refused, "\n")
 			for _, part := range strings.Split(tc.refused, "|") {
-				if !strings.Contains(said, part) || (part == "") != (said == "") {
-					t.Errorf("refused %q, want %q in it", said, part)
+				if !strings.Contains(text, part) || (part == "") != (text == "") {
+					t.Errorf("refused %q, want %q in it", text, part)
 				}
 			}
 		})

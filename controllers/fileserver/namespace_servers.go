@@ -35,8 +35,8 @@ const (
 	maxAnswer = 1 << 10
 )
 
-// namespaceServers knows how many connections namespace servers have. They can't say it in the API, where they may write no
-// object of their own, so they are asked; a FileServer gets a pass only if there is something to report.
+// namespaceServers knows the number of connections of the namespace servers. They may write no object of their own, so
+// the operator asks them over HTTP. A FileServer gets a pass only if there is something new to report.
 type namespaceServers struct {
 	// pods lists the namespace servers of all FileServers.
 	pods  func(ctx context.Context) ([]corev1.Pod, error)
@@ -48,16 +48,16 @@ type namespaceServers struct {
 	unasked chan struct{}
 
 	mu sync.Mutex
-	// seen has the last answer of each pod, nil for one that was asked and did not answer yet: it waits for the next round.
-	// told has what the passes of its FileServer were last asked to report.
-	seen map[types.UID]*serverpod.Connections
-	told map[types.NamespacedName]doorUse
+	// seen is the last answer of each pod; nil for a pod that was asked and has not answered yet. It is asked again in
+	// the next round. lastReported is what each FileServer was last asked to report.
+	seen         map[types.UID]*serverpod.Connections
+	lastReported map[types.NamespacedName]connectionUse
 }
 
-// doorUse is how many connections the namespace servers of a FileServer have, together.
-type doorUse struct {
+// connectionUse is the number of connections of all namespace servers of a FileServer together.
+type connectionUse struct {
 	used, limit int32
-	// full are those that soon have all that they take, with how many that is. How many they have is not said: a message
+	// full are the servers near their limit, with the limit. The number of connections is left out, because the message
 	// would change all the time.
 	full []string
 }
@@ -70,12 +70,12 @@ func newNamespaceServers(pods client.Reader, c clock.WithTicker) *namespaceServe
 			return list.Items, err
 		},
 		ask: askConnections, clock: c, changed: make(chan event.GenericEvent, 1), unasked: make(chan struct{}, 1),
-		seen: map[types.UID]*serverpod.Connections{}, told: map[types.NamespacedName]doorUse{},
+		seen: map[types.UID]*serverpod.Connections{}, lastReported: map[types.NamespacedName]connectionUse{},
 	}
 }
 
-// of sums up what is known of a FileServer's namespace servers that are ready; false: nothing yet.
-func (f *namespaceServers) of(pods []corev1.Pod) (use doorUse, known bool) {
+// of returns the connections of a FileServer's ready namespace servers; known is false if none has answered yet.
+func (f *namespaceServers) of(pods []corev1.Pod) (use connectionUse, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range pods {
@@ -137,7 +137,7 @@ func (f *namespaceServers) round(ctx context.Context) error {
 		asking.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, askTimeout)
 			defer cancel()
-			// One that does not answer now had what it said last; its readiness tells the rest.
+			// If a server does not answer, its last answer still counts. Its readiness shows whether it works.
 			if answer, err := f.ask(ctx, &pods[i]); err == nil {
 				answers[i] = &answer
 			}
@@ -156,7 +156,7 @@ func (f *namespaceServers) round(ctx context.Context) error {
 	return nil
 }
 
-// take keeps the answers, forgets pods that are gone, and gives the FileServers that have something to report.
+// take stores the answers, forgets pods that are gone, and returns the FileServers with something new to report.
 func (f *namespaceServers) take(pods []corev1.Pod, answers []*serverpod.Connections) (changed []types.NamespacedName) {
 	servers := map[types.NamespacedName][]corev1.Pod{}
 	f.mu.Lock()
@@ -174,32 +174,32 @@ func (f *namespaceServers) take(pods []corev1.Pod, answers []*serverpod.Connecti
 	}
 	f.seen = seen
 	f.mu.Unlock()
-	told := make(map[types.NamespacedName]doorUse, len(servers))
+	lastReported := make(map[types.NamespacedName]connectionUse, len(servers))
 	for name, pods := range servers {
 		use, known := f.of(pods)
 		if !known {
 			continue
 		}
-		before, was := f.told[name]
+		before, was := f.lastReported[name]
 		if before.limit == use.limit {
 			use.used = v1alpha1.CoarseConnections(before.used, use.used, use.limit)
 		}
-		told[name] = use
+		lastReported[name] = use
 		if !was || before.used != use.used || before.limit != use.limit || len(before.full) != len(use.full) {
 			changed = append(changed, name)
 		}
 	}
-	f.told = told
+	f.lastReported = lastReported
 	return changed
 }
 
-// isAsked: the pod serves clients, so there is something to ask it for.
+// isAsked reports whether the pod serves clients.
 func isAsked(pod *corev1.Pod) bool {
 	return podReady(pod) && pod.DeletionTimestamp == nil && pod.Status.PodIP != ""
 }
 
-// doors is for pods alone: no proxy is asked, and nobody sends the operator elsewhere.
-var doors = &http.Client{
+// httpClient asks pods directly: without proxy and without following redirects.
+var httpClient = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -210,7 +210,7 @@ func askConnections(ctx context.Context, pod *corev1.Pod) (answer serverpod.Conn
 	if err != nil {
 		return answer, err
 	}
-	response, err := doors.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return answer, err
 	}

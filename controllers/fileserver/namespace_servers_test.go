@@ -20,15 +20,15 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// door is a front door of two ready pods, whose answers the test gives.
-type door struct {
+// fixture is two ready namespace servers whose answers the test sets.
+type fixture struct {
 	*namespaceServers
 	pods    []corev1.Pod
 	answers map[string]serverpod.Connections // by pod; one without does not answer
 }
 
-func newDoor() *door {
-	d := &door{answers: map[string]serverpod.Connections{}}
+func newFixture() *fixture {
+	d := &fixture{answers: map[string]serverpod.Connections{}}
 	for _, name := range []string{"a", "b"} {
 		p := pod(corev1.PodRunning, true)
 		p.Name, p.Namespace, p.UID = name, "ns", types.UID(name)
@@ -49,7 +49,7 @@ func newDoor() *door {
 }
 
 // changes makes a round and tells whether the FileServer got a pass for it.
-func (d *door) changes(t *testing.T) bool {
+func (d *fixture) changes(t *testing.T) bool {
 	t.Helper()
 	if err := d.round(t.Context()); err != nil {
 		t.Fatal(err)
@@ -68,23 +68,23 @@ func (d *door) changes(t *testing.T) bool {
 func TestAFileServerHearsOfItsNamespaceServersOnlyWhatIsToBeReported(t *testing.T) {
 	few := func(used int32) serverpod.Connections { return serverpod.Connections{Used: used, Limit: 1000} }
 	for name, tc := range map[string]struct {
-		change func(*door)
+		change func(*fixture)
 		heard  bool
 		used   int32
 		full   string
 	}{
-		"nothing changed":                     {func(*door) {}, false, 200, ""},
-		"a client came":                       {func(d *door) { d.answers["a"] = few(116) }, false, 216, ""},
-		"many clients came":                   {func(d *door) { d.answers["a"] = few(300) }, true, 400, ""},
-		"one is nearly full":                  {func(d *door) { d.answers["a"] = few(800) }, true, 900, "a (1000)"},
-		"one does not answer":                 {func(d *door) { delete(d.answers, "a") }, false, 200, ""},
-		"one is not ready":                    {func(d *door) { d.pods[0] = *pod(corev1.PodRunning, false) }, true, 100, ""},
-		"one was replaced and was not asked":  {func(d *door) { d.pods[0].UID = "c"; delete(d.answers, "a") }, true, 100, ""},
-		"one was replaced and answers":        {func(d *door) { d.pods[0].UID = "c" }, false, 200, ""},
-		"they have more memory, and can more": {func(d *door) { d.answers["a"] = serverpod.Connections{Used: 100, Limit: 2000} }, true, 200, ""},
+		"nothing changed":                     {func(*fixture) {}, false, 200, ""},
+		"a client came":                       {func(d *fixture) { d.answers["a"] = few(116) }, false, 216, ""},
+		"many clients came":                   {func(d *fixture) { d.answers["a"] = few(300) }, true, 400, ""},
+		"one is nearly full":                  {func(d *fixture) { d.answers["a"] = few(800) }, true, 900, "a (1000)"},
+		"one does not answer":                 {func(d *fixture) { delete(d.answers, "a") }, false, 200, ""},
+		"one is not ready":                    {func(d *fixture) { d.pods[0] = *pod(corev1.PodRunning, false) }, true, 100, ""},
+		"one was replaced and was not asked":  {func(d *fixture) { d.pods[0].UID = "c"; delete(d.answers, "a") }, true, 100, ""},
+		"one was replaced and answers":        {func(d *fixture) { d.pods[0].UID = "c" }, false, 200, ""},
+		"they have more memory, and can more": {func(d *fixture) { d.answers["a"] = serverpod.Connections{Used: 100, Limit: 2000} }, true, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor()
+			d := newFixture()
 			if !d.changes(t) {
 				t.Fatal("the first figures are not reported")
 			}
@@ -101,7 +101,7 @@ func TestAFileServerHearsOfItsNamespaceServersOnlyWhatIsToBeReported(t *testing.
 }
 
 func TestANamespaceServersThatWasNotAskedYetIsAskedAtOnce(t *testing.T) {
-	d := newDoor()
+	d := newFixture()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	pods := d.pods
@@ -128,14 +128,14 @@ func TestANamespaceServersThatWasNotAskedYetIsAskedAtOnce(t *testing.T) {
 }
 
 func TestANamespaceServersThatDoesNotAnswerIsAskedOnceInARound(t *testing.T) {
-	d := newDoor()
+	d := newFixture()
 	d.answers = nil // Ready, and out of the operator's reach: a NetworkPolicy, say.
 	if d.changes(t) {
-		t.Error("figures of nobody")
+		t.Error("connections of a pod that is gone")
 	}
 	for range 3 {
 		if _, known := d.of(d.pods); known {
-			t.Error("figures of nobody")
+			t.Error("connections of a pod that is gone")
 		}
 	}
 	select {

@@ -37,8 +37,8 @@ type observed struct {
 	// pods are those of the data servers.
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
-	// door is what is known of the namespace servers' connections; nil: nothing yet.
-	door *doorUse
+	// connections are those of the namespace servers; nil if they are not known yet.
+	connections *connectionUse
 	// steward is the FileServer's Steward, nil if there is none.
 	steward *internalv1.Steward
 	// holder is another FileServer with this one's storage identity, which has it first; "" if none has.
@@ -93,8 +93,8 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 			return nil, fmt.Errorf("reading %s: %w", step.what, err)
 		}
 	}
-	if use, known := r.doors.of(o.namespacePods); known {
-		o.door = &use
+	if use, known := r.namespaceServers.of(o.namespacePods); known {
+		o.connections = &use
 	}
 	return o, nil
 }

@@ -12,7 +12,7 @@ import (
 // other's: then it is on record what is still to move, and a new operator goes on. kubectl howdah rebalance writes such requests by itself, after it
 // has shown them; who can only set a field (Argo CD's actions, a script) leaves the planning to the operator.
 
-// askedToRebalance is how many directories may move; 0 if nobody has asked.
+// askedToRebalance is the maximum number of moves that a rebalancing may make; 0 if none was requested.
 func (o *observed) askedToRebalance() (most int, err error) {
 	text, asked := o.fileServer.Annotations[v1alpha1.RebalanceAnnotation]
 	if !asked {
@@ -63,11 +63,15 @@ func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]bo
 		p.requests = append(p.requests, placement.Request{Share: move.Share, Path: move.Path, To: move.To})
 	}
 	p.pending, p.settled = len(moves), true
-	p.rebalanced = fmt.Sprintf("for each share to be spread evenly over the data servers, so many directories move: %d", len(moves))
+	number := fmt.Sprintf("%d directories", len(moves))
+	if len(moves) == 1 {
+		number = "1 directory"
+	}
+	p.rebalanced = fmt.Sprintf("moving %s, so that each share is distributed evenly over the data servers", number)
 	switch len(moves) {
 	case 0:
-		p.rebalanced = "nothing is to move: the data servers that can take directories have as many of each share as there can be"
+		p.rebalanced = "no directory moves: each share is already distributed evenly over the data servers that can take directories"
 	case most:
-		p.rebalanced += fmt.Sprintf("; no more than the %d that were asked for: more may be to move after them", most)
+		p.rebalanced += fmt.Sprintf("; that is the requested maximum of %d, so more may be left to move", most)
 	}
 }

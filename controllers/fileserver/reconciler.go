@@ -77,9 +77,9 @@ type Reconciler struct {
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces watched.Namespaces
 
-	keys    keys
-	doors   *namespaceServers
-	foreign *foreign.Objects
+	keys             keys
+	namespaceServers *namespaceServers
+	foreign          *foreign.Objects
 }
 
 // Reconcile is one pass over a FileServer.

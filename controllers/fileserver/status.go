@@ -12,8 +12,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// report is the status that follows from what was observed and decided, and from
-// the outcome of applying it. previous gives the transition times.
+// report returns the status that follows from what was observed and decided, and from the error of applying it. The
+// previous status provides the transition times.
 func report(o *observed, d decision, applied error, now time.Time) v1alpha1.FileServerStatus {
 	fs := o.fileServer
 	servers := reportServers(o, d)
@@ -25,8 +25,8 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status.Address = o.addresses()[naming.NamespaceService(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
 	status.Moves = countMoves(o, d.moves, d.moved)
-	if o.door != nil {
-		status.NamespaceServers.Connections = doorConnections(status.NamespaceServers.Connections, o.door)
+	if o.connections != nil {
+		status.NamespaceServers.Connections = namespaceConnections(status.NamespaceServers.Connections, o.connections)
 	}
 	status.Servers = nil
 	for _, s := range servers {
@@ -49,8 +49,8 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	return status
 }
 
-// readyCondition puts what the specification asks for and does not get before
-// the state of the parts: only the user can help there.
+// readyCondition puts refused requests of the specification before the state of the parts, because only the user can
+// resolve them.
 func readyCondition(o *observed, d decision, applied error, parts []metav1.Condition) metav1.Condition {
 	var findings []metav1.Condition
 	if inUse := inUseCondition(o); inUse != nil {
@@ -62,12 +62,12 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	if d.refused != nil {
 		findings = append(findings, *d.refused)
 	}
-	if d.crowded != nil {
-		findings = append(findings, *d.crowded)
+	if d.tooManyNetworks != nil {
+		findings = append(findings, *d.tooManyNetworks)
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable))
-	if d.draining != nil { // It lasts, and to be told of it is a new configuration for a data server.
+	if d.draining != nil { // Before ConfigApplied: draining takes long, and changes the data servers' configuration.
 		findings = append(findings, *d.draining)
 	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerConfigApplied))
@@ -113,8 +113,8 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 	return conditions.False(conditionType, v1alpha1.ReasonServersNotReady, serving+": "+conditions.List(waiting, maxPaths))
 }
 
-// nearlyFull are the servers that soon refuse connections, with how many they take. How many are used is not
-// said: the message would change all the time.
+// nearlyFull lists the servers near their connection limit, with the limit. The number of connections is left out,
+// because the message would change all the time.
 func nearlyFull(servers []serverReport) (names []string) {
 	for _, s := range servers {
 		if c := s.status.Connections; c.Used != nil && v1alpha1.ManyConnections(*c.Used, c.Limit) {
@@ -124,8 +124,9 @@ func nearlyFull(servers []serverReport) (names []string) {
 	return names
 }
 
-// doorConnections is what to report of the front door's connections: not of every client that comes or goes.
-func doorConnections(earlier v1alpha1.FileServerConnections, use *doorUse) v1alpha1.FileServerConnections {
+// namespaceConnections returns the reported connections of the namespace servers, coarse enough that not every client
+// changes the status.
+func namespaceConnections(earlier v1alpha1.FileServerConnections, use *connectionUse) v1alpha1.FileServerConnections {
 	used := use.used
 	if earlier.Used != nil && earlier.Limit == use.limit {
 		used = v1alpha1.CoarseConnections(*earlier.Used, used, use.limit)
@@ -144,15 +145,15 @@ func namespaceCondition(o *observed) metav1.Condition {
 	if ready == 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonNamespaceServersNotReady, message)
 	}
-	if o.door == nil {
+	if o.connections == nil {
 		// An operator that has just started repeats a warning until it has asked, or each of its starts would be news.
 		if before := o.fileServer.Status.Conditions; conditions.Reason(before, conditionType) == v1alpha1.ReasonConnectionsNearLimit {
 			return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, conditions.Message(before, conditionType))
 		}
-	} else if len(o.door.full) > 0 {
+	} else if len(o.connections.full) > 0 {
 		return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, fmt.Sprintf(
 			"%s; more than 80 %% of the connections that there may be are used of %s: raise the memory limit in spec.namespaceServers.resources, or spec.namespaceServers.replicas",
-			message, conditions.List(o.door.full, maxPaths)))
+			message, conditions.List(o.connections.full, maxPaths)))
 	}
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 }

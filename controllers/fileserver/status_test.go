@@ -66,8 +66,8 @@ func TestServerState(t *testing.T) {
 		p.Spec.NodeName = ""
 		p.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available."}
 	}
-	stranger := dataServer(1, 1, true, "")
-	conditions.Set(&stranger.Status.Conditions, 1, noon,
+	unknown := dataServer(1, 1, true, "")
+	conditions.Set(&unknown.Status.Conditions, 1, noon,
 		conditions.True(v1alpha1.ConditionReady, internalv1.ReasonCertificateInvalid, "namespace servers can't make or remove directories here"))
 	tests := map[string]struct {
 		pod        *corev1.Pod
@@ -85,7 +85,7 @@ func TestServerState(t *testing.T) {
 		"crashes":                           {pod(corev1.PodRunning, false, waiting("CrashLoopBackOff", "back-off 10s")), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "CrashLoopBackOff"},
 		"starts":                            {pod(corev1.PodRunning, false), dataServer(1, 0, false, ""), v1alpha1.ServerStarting, "ganesha does not answer yet"},
 		"starts and says why it takes long": {pod(corev1.PodRunning, false), dataServer(1, 0, false, "volume 0 is read-only"), v1alpha1.ServerStarting, "volume 0 is read-only"},
-		"serves, and is known to no namespace server": {pod(corev1.PodRunning, false), stranger, v1alpha1.ServerUnavailable, "namespace servers can't make or remove directories here"},
+		"serves, and namespace servers can't authenticate it": {pod(corev1.PodRunning, false), unknown, v1alpha1.ServerUnavailable, "namespace servers can't make or remove directories here"},
 		"is stopped":                              {pod(corev1.PodRunning, true, deleted), dataServer(1, 1, true, ""), v1alpha1.ServerUnavailable, "its pod is being stopped"},
 		"says it serves, but its node is lost":    {pod(corev1.PodRunning, false), dataServer(1, 1, true, "serving"), v1alpha1.ServerUnavailable, "ganesha does not answer yet"},
 		"runs, and ganesha has lost its identity": {pod(corev1.PodRunning, true), dataServer(1, 1, false, "another server answers"), v1alpha1.ServerUnavailable, "another server answers"},
@@ -179,24 +179,24 @@ func TestReady(t *testing.T) {
 		}, nil, v1alpha1.ReasonReady, "everything"},
 		"no node at all":                 {func(_ *observed, d *decision) { d.eligible, d.input.Replicas = 0, 0 }, nil, v1alpha1.ReasonTooFewNodes, "no node is eligible"},
 		"one namespace server is enough": {func(o *observed, _ *decision) { o.namespacePods = o.namespacePods[:1] }, nil, v1alpha1.ReasonReady, "everything"},
-		"the front door is nearly full": {
+		"the namespace servers are nearly full": {
 			func(o *observed, _ *decision) {
-				o.door = &doorUse{used: 90, limit: 200, full: []string{"fs-namespace-a (100)"}}
+				o.connections = &connectionUse{used: 90, limit: 200, full: []string{"fs-namespace-a (100)"}}
 			}, nil,
 			v1alpha1.ReasonConnectionsNearLimit,
 			"2 of 2 namespace servers are ready; more than 80 % of the connections that there may be are used of fs-namespace-a (100): raise the memory",
 		},
-		"the front door was nearly full before the operator started": {
+		"the namespace servers were nearly full before the operator started": {
 			func(o *observed, _ *decision) {
 				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerNamespaceServersAvailable,
 					v1alpha1.ReasonConnectionsNearLimit, "as before"))
 			}, nil, v1alpha1.ReasonConnectionsNearLimit, "as before",
 		},
-		"the front door was nearly full once": {
+		"the namespace servers were nearly full once": {
 			func(o *observed, _ *decision) {
 				conditions.Set(&o.fileServer.Status.Conditions, 7, noon, conditions.True(v1alpha1.FileServerNamespaceServersAvailable,
 					v1alpha1.ReasonConnectionsNearLimit, "as before"))
-				o.door = &doorUse{used: 90, limit: 200}
+				o.connections = &connectionUse{used: 90, limit: 200}
 			}, nil, v1alpha1.ReasonReady, "everything",
 		},
 		"no namespace server": {

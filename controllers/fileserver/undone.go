@@ -49,7 +49,7 @@ func (o *observed) readUndone(ctx context.Context, c client.Client, in client.In
 	return nil
 }
 
-// isUndone: data is to be removed, and the data server has not said that it is.
+// isUndone reports whether data is to be removed and the data server has not confirmed the removal.
 func isUndone(export *internalv1.ShareExport) bool {
 	return export.DeletionTimestamp != nil && export.Spec.DataPolicy == internalv1.DataDelete &&
 		!conditions.IsTrue(export.Status.Conditions, internalv1.ExportRemoved)

@@ -37,7 +37,7 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 		pod  *corev1.Pod
 		want string
 	}{
-		"and the kubelet has said nothing yet": {
+		"and the kubelet has reported nothing yet": {
 			observed{nodes: node(corev1.ConditionTrue), storage: &volumes.Storage{}},
 			running(),
 			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network",

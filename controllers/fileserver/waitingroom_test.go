@@ -24,15 +24,15 @@ func TestClientsWaitWithTheNamespaceServersThatAreReadyOrAtLeastRun(t *testing.T
 		pods []corev1.Pod
 		want string
 	}{
-		"none":                               {nil, "[]"},
-		"two, sorted":                        {[]corev1.Pod{ready, pod(corev1.PodRunning, corev1.ConditionTrue, "10.0.0.1")}, "[10.0.0.1 10.0.0.9 fd00::9]"},
-		"one of them is not ready":           {[]corev1.Pod{ready, starting}, "[10.0.0.9 fd00::9]"},
-		"none of them is":                    {[]corev1.Pod{starting, going}, "[10.0.0.2]"},
-		"one has no address":                 {[]corev1.Pod{pod(corev1.PodPending, corev1.ConditionFalse), starting}, "[10.0.0.2]"},
-		"one has ended":                      {[]corev1.Pod{pod(corev1.PodFailed, corev1.ConditionFalse, "10.0.0.3")}, "[]"},
-		"one has what nobody can connect to": {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "node-a")}, "[]"},
-		"one has what the API does not take": {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "127.0.0.1", "fe80::1", "10.0.0.4")}, "[10.0.0.4]"},
-		"two have one address, for a moment": {[]corev1.Pod{ready, ready}, "[10.0.0.9 fd00::9]"},
+		"none":                                {nil, "[]"},
+		"two, sorted":                         {[]corev1.Pod{ready, pod(corev1.PodRunning, corev1.ConditionTrue, "10.0.0.1")}, "[10.0.0.1 10.0.0.9 fd00::9]"},
+		"one of them is not ready":            {[]corev1.Pod{ready, starting}, "[10.0.0.9 fd00::9]"},
+		"none of them is":                     {[]corev1.Pod{starting, going}, "[10.0.0.2]"},
+		"one has no address":                  {[]corev1.Pod{pod(corev1.PodPending, corev1.ConditionFalse), starting}, "[10.0.0.2]"},
+		"one has ended":                       {[]corev1.Pod{pod(corev1.PodFailed, corev1.ConditionFalse, "10.0.0.3")}, "[]"},
+		"one has a pod that is not reachable": {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "node-a")}, "[]"},
+		"one has what the API does not take":  {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "127.0.0.1", "fe80::1", "10.0.0.4")}, "[10.0.0.4]"},
+		"two have one address, for a moment":  {[]corev1.Pod{ready, ready}, "[10.0.0.9 fd00::9]"},
 	} {
 		if got := fmt.Sprint((&observed{namespacePods: tc.pods}).waitingRooms()); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

@@ -48,8 +48,8 @@ const (
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.doors = newNamespaceServers(mgr.GetClient(), clock.RealClock{})
-	if err := mgr.Add(r.doors); err != nil {
+	r.namespaceServers = newNamespaceServers(mgr.GetClient(), clock.RealClock{})
+	if err := mgr.Add(r.namespaceServers); err != nil {
 		return err
 	}
 	r.foreign = foreign.New(mgr, r.WatchNamespaces, backend.ForeignKinds()...)
@@ -81,7 +81,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareExport{}, delayed(byExport, directoryDelay), builder.WithPredicates(undoneChanged())).
 		Watches(&corev1.Node{}, delayed(r.every, nodeDelay), builder.WithPredicates(nodeChanged())).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.every), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Channel(r.doors.changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.namespaceServers.changed, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(watch.lost, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(r.foreign.Changed, handler.EnqueueRequestsFromMapFunc(r.inNamespace))).
 		WithOptions(controller.Options{
@@ -156,7 +156,7 @@ func delayed(requests handler.MapFunc, delay time.Duration) handler.EventHandler
 	}
 }
 
-// meantChanged lets pass what changes what an object is meant to be, by whom ever; its status is left out.
+// meantChanged passes changes of an object's desired state, made by any writer, and ignores its status.
 func meantChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
 		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

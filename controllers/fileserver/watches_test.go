@@ -16,7 +16,7 @@ import (
 func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Pod)
-		heard  bool
+		passed bool
 	}{
 		"a probe's time":      {func(p *corev1.Pod) { p.Status.Conditions[0].LastProbeTime = metav1.NewTime(time.Unix(1, 0)) }, false},
 		"another condition":   {func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }, false},
@@ -38,8 +38,8 @@ func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 			}
 			after := before.DeepCopy()
 			tc.change(after)
-			if heard := podChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
-				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			if passed := podChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); passed != tc.passed {
+				t.Errorf("passed: %v, want %v", passed, tc.passed)
 			}
 		})
 	}
@@ -48,7 +48,7 @@ func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 func TestAFileServerHearsWhatItReadsOfNodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Node)
-		heard  bool
+		passed bool
 	}{
 		"a heartbeat":                {func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(time.Unix(1, 0)) }, false},
 		"images":                     {func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{Names: []string{"x"}}} }, false},
@@ -67,17 +67,17 @@ func TestAFileServerHearsWhatItReadsOfNodes(t *testing.T) {
 			before.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 			after := before.DeepCopy()
 			tc.change(after)
-			if heard := nodeChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
-				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			if passed := nodeChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); passed != tc.passed {
+				t.Errorf("passed: %v, want %v", passed, tc.passed)
 			}
 		})
 	}
 }
 
-func TestStatusOfAStatefulSetWakesNobody(t *testing.T) {
+func TestStatusOfAStatefulSetCausesNoPass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*appsv1.StatefulSet)
-		heard  bool
+		passed bool
 	}{
 		"its status":        {func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }, false},
 		"its specification": {func(s *appsv1.StatefulSet) { s.Generation++ }, true},
@@ -89,8 +89,8 @@ func TestStatusOfAStatefulSetWakesNobody(t *testing.T) {
 			before := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "fs", Generation: 1}}
 			after := before.DeepCopy()
 			tc.change(after)
-			if heard := meantChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); heard != tc.heard {
-				t.Errorf("heard: %v, want %v", heard, tc.heard)
+			if passed := meantChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); passed != tc.passed {
+				t.Errorf("passed: %v, want %v", passed, tc.passed)
 			}
 		})
 	}

@@ -25,12 +25,12 @@ type Kind struct {
 	schema.GroupVersionKind
 	// Name is that of the only objects of the kind that are read; "" means all.
 	Name string
-	// Ignored are paths of fields that nobody reads and that change for ever: they are dropped, and their changes are not told of.
+	// Ignored are paths of fields that change often and are not needed. They are dropped, and their changes are not reported.
 	Ignored [][]string
 }
 
-// maxTold is how many changes may wait to be taken from Changed; more wait in the informer.
-const maxTold = 64
+// maxPending is the capacity of Changed. More changes wait in the informer.
+const maxPending = 64
 
 // Objects are objects of kinds that may not be installed.
 type Objects struct {
@@ -60,7 +60,7 @@ var (
 // New makes them for a manager, which runs their watches. namespaces are the Kubernetes namespaces to look into; none means all.
 func New(mgr ctrl.Manager, namespaces []string, kinds ...Kind) *Objects {
 	o := &Objects{
-		Changed: make(chan event.GenericEvent, maxTold), mgr: mgr, kinds: kinds,
+		Changed: make(chan event.GenericEvent, maxPending), mgr: mgr, kinds: kinds,
 		watching: map[schema.GroupVersionKind]watch{},
 	}
 	for _, namespace := range namespaces {
@@ -177,7 +177,7 @@ func (o *Objects) tell(object any) {
 	}
 }
 
-// slim drops what nobody reads.
+// slim drops fields that are not needed.
 func (k Kind) slim(object any) (any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		u.SetManagedFields(nil)

@@ -17,7 +17,7 @@ type Demand struct {
 	// Admitted: the limits have let it in, and Has is what it has. What was let in stays, whatever the limits are later.
 	Admitted bool
 	Has      Usage
-	// Wants is what it would have. Nobody asks it of others that are admitted: what they have counts.
+	// Wants is what the share requests. It is not used for other shares that are admitted: what they have counts.
 	Wants Usage
 }
 
@@ -37,7 +37,7 @@ type Grant struct {
 	Directories, AccessNetworks *Refusal
 }
 
-// Admit gives a share what there is room for beside others. A share that has what it wants needs nobody's leave. One that is not let in
+// Admit gives a share what there is room for beside others. A share that has what it requests needs no check. One that is not let in
 // comes after all that are, and after those that wait and are older; of these, one that does not fit takes no room from the others.
 func (c Caps) Admit(own Demand, others []Demand, retained Taken) Grant {
 	if !own.Needs() {

@@ -40,8 +40,8 @@ type Caps struct {
 	Total, PerNamespace Usage
 }
 
-// Of are the limits of a FileServer, which can have so many shares at the most, and whose data servers have so many exports of each. What is
-// unset is spelled out.
+// Of returns the limits of a FileServer, with defaults filled in. maxShares is the maximum number of shares,
+// exportsPerShare the number of exports of each share on a data server.
 func Of(fs *v1alpha1.FileServer, maxShares int, exportsPerShare int32) Caps {
 	total, per := fs.Spec.Limits.Total, fs.Spec.Limits.PerNamespace
 	return Caps{
@@ -121,7 +121,7 @@ func (t *Taken) Add(tenant string, u Usage) {
 	t.Total, t.ByTenant[tenant] = t.Total.Plus(u), t.ByTenant[tenant].Plus(u)
 }
 
-// Shares tells why a share of a tenant can't have so many beside what others have taken; nil: it can.
+// Shares returns why a share of a tenant exceeds the limit, given what other shares use; nil if it does not.
 func (c Caps) Shares(others *Taken, tenant string, wanted int) *Refusal {
 	return c.check(others, tenant, wanted, unitShares, "shares", func(u Usage) int { return u.Shares })
 }

@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	stepErr := r.do(ctx, benchmark.Next(o.state()), o)
 	after := job.DeepCopy()
 	after.Status = report(o, stepErr)
-	if isSaid(stepErr) {
+	if isReported(stepErr) {
 		stepErr = nil
 	}
 	statusErr := apply.Status(ctx, r.Client, &job, after)
@@ -97,14 +97,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// isSaid: the status tells the whole of an error, and trying again at once can't help.
-func isSaid(err error) bool {
+// isReported reports whether the status has the whole error, and an immediate retry can't help.
+func isReported(err error) bool {
 	var invalid *invalidSpec
 	var early *notYet
 	return errors.As(err, &invalid) || errors.As(err, &early)
 }
 
-// nextLook is how long nothing need be done unless an object changes; 0 means for ever.
+// nextLook is the time until the next pass if no object changes; 0 means none.
 func (o *observed) nextLook() time.Duration {
 	if expiry, ok := o.expiry(); ok {
 		return min(max(expiry.Sub(o.certain), time.Millisecond), time.Hour) // A clock may be put right meanwhile.

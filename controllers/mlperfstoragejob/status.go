@@ -18,7 +18,7 @@ import (
 func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 	state, facts := o.state(), o.facts()
 	status := *o.job.Status.DeepCopy()
-	if stepErr == nil || isSaid(stepErr) {
+	if stepErr == nil || isReported(stepErr) {
 		generation := o.job.Generation
 		status.ObservedGeneration = &generation
 	}

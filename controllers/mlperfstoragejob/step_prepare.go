@@ -47,7 +47,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
 	if err := r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkClaim(o.job))); err != nil {
 		return err
 	}
-	// Not through the applier, which reads what it writes: nobody but the pods needs to read this.
+	// Not through the applier, which reads what it writes: only the pods need to read this Secret.
 	token := desired.BenchmarkToken(o.job, rand.Text())
 	if err := r.Create(ctx, token, client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("making Secret %s: %w", token.Name, err)

@@ -77,8 +77,8 @@ var statuses = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue: "true", metav1.ConditionFalse: "false", metav1.ConditionUnknown: "unknown",
 }
 
-// object is what all kinds have. Of a condition's three statuses "true" is always told, the others while they are the present
-// one: 4,096 shares with three series for each condition would be more than the rest of the operator.
+// object adds what all kinds have. Of a condition's three statuses, "true" always has a series, the others only while
+// they apply: three series for each condition of 4,096 shares would be more than the rest of the operator's metrics.
 func (s *samples) object(kind string, o client.Object, conditions []metav1.Condition, observed *int64) {
 	namespace, name := o.GetNamespace(), o.GetName()
 	for _, condition := range conditions {

@@ -28,7 +28,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 var epoch = time.Unix(1_700_000_000, 0)
 

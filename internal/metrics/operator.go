@@ -52,7 +52,7 @@ var (
 		"Data servers that export a share, by state: serving, pending or removing.", LabelNamespace, "share", "state")
 
 	FileShareSnapshots = gauge(Operator, "howdah_file_share_snapshots",
-		"FileShareSnapshots of a share, by state: ready, pending, stalled (somebody has to do something) or removing.", LabelNamespace, "share", "state")
+		"FileShareSnapshots of a share, by state: ready, pending, stalled (the user must act) or removing.", LabelNamespace, "share", "state")
 	FileShareNewestSnapshot = gauge(Operator, "howdah_file_share_newest_snapshot_timestamp_seconds",
 		"The moment of the newest snapshot of a share that can be read, in seconds since 1970.", LabelNamespace, "share")
 

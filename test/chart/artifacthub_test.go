@@ -44,7 +44,7 @@ func TestArtifactHub(t *testing.T) {
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 		if group == "howdah.io" && !kinds[kind] {
-			t.Errorf("Artifact Hub is not told of %s", key)
+			t.Errorf("Artifact Hub lacks %s", key)
 		}
 	}
 	for _, example := range list("crdsExamples") {
@@ -60,7 +60,7 @@ func TestArtifactHub(t *testing.T) {
 	}
 	container := operator(t, all).Spec.Template.Spec.Containers[0]
 	if want := []string{container.Env[0].Value, container.Env[1].Value}; !slices.Equal(images, want) {
-		t.Errorf("Artifact Hub is told of images %v, not %v", images, want)
+		t.Errorf("Artifact Hub has images %v, want %v", images, want)
 	}
 	for _, change := range list("changes") {
 		if !slices.Contains([]any{"added", "changed", "deprecated", "removed", "fixed", "security"}, change["kind"]) {

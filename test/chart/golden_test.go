@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // What a user gets who sets nothing, and who sets everything; what is copied from generated files is left out.
 func TestGoldens(t *testing.T) {

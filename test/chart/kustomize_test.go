@@ -36,7 +36,7 @@ var differences = []difference{
 		},
 	},
 	{
-		"the release in selectors, and in the labels of pods", "two releases of one namespace are told apart by it, and kubectl apply has one only",
+		"the release in selectors, and in the labels of pods", "it distinguishes two releases in one namespace, and kubectl apply has one only",
 		func(chart, _ objects) bool {
 			return forEach(chart, func(o *unstructured.Unstructured) bool {
 				spec := o.Object["spec"]
@@ -45,7 +45,7 @@ var differences = []difference{
 		},
 	},
 	{
-		"the keep policy of CRDs", "helm uninstall removes what has it not; kubectl delete removes what it is told",
+		"the keep policy of CRDs", "helm uninstall removes objects without it; kubectl delete removes what it is given",
 		func(chart, _ objects) bool {
 			return forEach(chart, func(o *unstructured.Unstructured) bool {
 				annotations := o.GetAnnotations()

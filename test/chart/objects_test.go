@@ -72,7 +72,7 @@ func rulesOf(object *unstructured.Unstructured) []string {
 	return all
 }
 
-// Where an image comes from is said in one place, also for the pods that the operator makes and for helm test.
+// The source of images is set in one place, also for the pods that the operator makes and for helm test.
 func TestImages(t *testing.T) {
 	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for what, tc := range map[string]struct{ set, howdah, server string }{
@@ -145,7 +145,7 @@ func TestNamespacesThatAreWatched(t *testing.T) {
 		}
 	}
 	if args := operator(t, some).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--watch-namespaces=team-a,team-b") {
-		t.Errorf("the operator is told %v", args)
+		t.Errorf("the operator has arguments %v", args)
 	}
 	warning := as[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, some, "ValidatingAdmissionPolicyBinding howdah-unwatched").Spec
 	if !slices.Equal(warning.ValidationActions, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn}) ||

@@ -9,7 +9,7 @@ import (
 func TestBadValuesAreRefused(t *testing.T) {
 	for what, tc := range map[string]struct {
 		args []string
-		// want are parts of what is said.
+		// want are parts of the message.
 		want []string
 	}{
 		"an unknown value":                        {[]string{"--set", "replica=2"}, []string{"replica"}},
@@ -41,7 +41,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a pull secret that can't be one":         {[]string{"--set", "imagePullSecrets={My_Secret}"}, []string{`imagePullSecrets[0] is "My_Secret"`}},
 		"a label of the chart's":                  {[]string{"--set", `commonLabels.app\.kubernetes\.io/name=x`}, []string{`commonLabels has "app.kubernetes.io/name"`}},
 		"a label of the pods that is the chart's": {[]string{"--set", `podLabels.app\.kubernetes\.io/component=x`}, []string{"podLabels has"}},
-		"an account that nobody names":            {[]string{"--set", "serviceAccount.create=false"}, []string{"name the ServiceAccount that there is in serviceAccount.name"}},
+		"an account without a name":               {[]string{"--set", "serviceAccount.create=false"}, []string{"name the ServiceAccount that there is in serviceAccount.name"}},
 		"an account like that of servers":         {[]string{"--set", "serviceAccount.name=training-data"}, []string{"choose another", "training-data"}},
 		"a name that is too long":                 {[]string{"--set", "fullnameOverride=" + strings.Repeat("a", 51)}, []string{"fullnameOverride is", "at most 50"}},
 		"a namespace of the test without a share": {[]string{"--set", "test.share.namespace=team-a"}, []string{"name a FileShare of it in test.share.name"}},
@@ -71,7 +71,7 @@ func refused(t *testing.T, name string, args []string, want ...string) {
 			t.Errorf("%v is refused without %q: %v", args, part, err)
 		}
 	}
-	// Nobody should have to read one.
+	// Users should not have to read a regular expression.
 	if strings.Contains(err.Error(), "does not match pattern") {
 		t.Errorf("%v is refused with a regular expression: %v", args, err)
 	}

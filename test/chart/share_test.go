@@ -58,7 +58,7 @@ func TestHelmTestMountsTheShareThatIsNamed(t *testing.T) {
 		t.Errorf("it writes as %v", security)
 	}
 	if *testPod(t).Spec.SecurityContext.RunAsNonRoot {
-		t.Error("it can't be root, whom the root of a share belongs to by default")
+		t.Error("it can't be root, which owns the root of a share by default")
 	}
 }
 

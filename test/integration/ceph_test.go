@@ -147,7 +147,7 @@ var _ = Describe("A FileServer with its data in Ceph", func() {
 		Eventually(func() string {
 			return fileServerCondition(namespace, "training", v1alpha1.FileServerStorageAvailable).Message
 		}, timeout, "100ms").
-			Should(Equal("2 of 2 data servers use Ceph file system fs1; Ceph says: OSDs that are down: osd.1"))
+			Should(Equal("2 of 2 data servers use Ceph file system fs1; Ceph reports: OSDs that are down: osd.1"))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStorageDegraded)
 
 		say(conditions.False(internalv1.StorageHealthy, v1alpha1.ReasonStorageFailing, "no metadata server is active"))

@@ -129,7 +129,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		active, _, _ := unstructured.NestedInt64(exists(rookObject("CephFilesystem", "", "", nil), namespace, "fs1").Object, "spec", "metadataServer", "activeCount")
 		Expect(active).To(BeEquivalentTo(2), "it is the users' own")
 		Expect(admin.Delete(ctx, made)).To(Succeed())
-		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephFilesystem fs1 had the shares' data, and is no more"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephFilesystem fs1 had the shares' data and is missing"))
 		settled(namespace)
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(made), made))).To(BeTrue(), "it is not made again, empty")
 	})
@@ -186,7 +186,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		create(rookObject("CephCluster", namespace, "rook-ceph", map[string]any{}))
 		cephIs(namespace, healthOK, "00000000-0000-0000-0000-000000000001")
 		monitorsAre(namespace, "a=10.9.9.9:6789")
-		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephCluster rook-ceph is another Ceph cluster by now"))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("CephCluster rook-ceph is now another Ceph cluster"))
 		Consistently(monitorsOf(namespace), 2*time.Second, "200ms").Should(HaveEach([]string{"10.0.0.1:6789", "10.0.0.2:6789"}))
 		for _, server := range dataServersOf(namespace, "training") {
 			Expect(server.Spec.Ceph.FSID).To(Equal(rookFSID))

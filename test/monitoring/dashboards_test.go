@@ -93,7 +93,7 @@ func TestDashboardsShowMetricsThatThereAre(t *testing.T) {
 				mustBeKnown(t, where, target.Expr, known)
 				for _, used := range variableUsed.FindAllStringSubmatch(target.Expr, -1) {
 					if !slices.Contains(variables, used[1]) {
-						t.Errorf("%s: nobody sets $%s", where, used[1])
+						t.Errorf("%s: $%s is not set", where, used[1])
 					}
 				}
 			}

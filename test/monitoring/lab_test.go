@@ -21,8 +21,8 @@ import (
 const (
 	// envToken is a file with a token of an account that may read the operator's metrics (hack/test-prometheus.sh).
 	envToken = "HOWDAH_PROMETHEUS_TOKEN"
-	// labPatience is how long a lab may take to have data for everything: a benchmark has to end.
-	labPatience = 9 * time.Minute
+	// labTimeout is how long a lab may take to have data for all expressions; a benchmark must finish in it.
+	labTimeout = 9 * time.Minute
 )
 
 // discovered are the containers' ports of pods, with the labels that Prometheus' own discovery gives them.
@@ -84,7 +84,7 @@ func discover(t *testing.T, file string) {
 			case <-t.Context().Done():
 				return
 			case <-time.After(5 * time.Second):
-				_ = write() // What it lacks then is said by the expressions that have no data.
+				_ = write() // Expressions without data are reported later.
 			}
 		}
 	}()
@@ -132,7 +132,7 @@ func TestEveryExpressionHasDataInALab(t *testing.T) {
 	folder := t.TempDir()
 	discover(t, filepath.Join(folder, "targets.json"))
 	address := startPrometheus(t, folder, ofLab(t))
-	findData(t, address, missing, labPatience)
+	findData(t, address, missing, labTimeout)
 	if up, err := ask(t.Context(), address, `up{job=~"howdah.+"}`); err != nil || up < 5 {
 		t.Errorf("%d targets, want an operator, two namespace servers and data servers (%v)", up, err)
 	}

@@ -86,8 +86,8 @@ func TestAlertsFireAndStaySilent(t *testing.T) {
 	}
 	file := testFile{RuleFiles: []string{rulesPath}, EvaluationInterval: "1m"}
 	for _, alert := range alerts {
-		story, told := stories[alert.Alert]
-		if !told {
+		story, found := stories[alert.Alert]
+		if !found {
 			t.Errorf("no story makes %s fire", alert.Alert)
 			continue
 		}

@@ -32,8 +32,8 @@ var expositions = map[metrics.Process]string{
 	metrics.DataServer:      "testdata/data-server.prom",
 }
 
-// scrapePatience is how long Prometheus may take to have two samples of everything.
-const scrapePatience = 2 * time.Minute
+// scrapeTimeout is how long Prometheus may take to have two samples of everything.
+const scrapeTimeout = 2 * time.Minute
 
 func TestExpositionsAreWhatProcessesExpose(t *testing.T) {
 	for process, file := range expositions {
@@ -98,7 +98,7 @@ func startPrometheus(t *testing.T, folder, config string) string {
 		cancel()
 		_ = command.Wait() // It was interrupted.
 		if t.Failed() {
-			t.Logf("prometheus said:\n%s", &log)
+			t.Logf("prometheus wrote:\n%s", &log)
 		}
 	})
 	return address
@@ -163,22 +163,22 @@ func TestEveryExpressionHasData(t *testing.T) {
 		}
 		t.Skipf("%s names no folder with prometheus; hack/prometheus.sh fetches one", envPrometheus)
 	}
-	findData(t, startPrometheus(t, t.TempDir(), ofExpositions(t)), asked(t), scrapePatience)
+	findData(t, startPrometheus(t, t.TempDir(), ofExpositions(t)), asked(t), scrapeTimeout)
 }
 
 // findData waits until all expressions have data.
-func findData(t *testing.T, address string, missing map[string]string, patience time.Duration) {
+func findData(t *testing.T, address string, missing map[string]string, timeout time.Duration) {
 	t.Helper()
-	all, began, said := len(missing), time.Now(), time.Now()
-	for time.Since(began) < patience && len(missing) > 0 {
+	all, began, reported := len(missing), time.Now(), time.Now()
+	for time.Since(began) < timeout && len(missing) > 0 {
 		time.Sleep(time.Second)
 		for what, expr := range missing {
 			if series, err := ask(t.Context(), address, expr); err == nil && series > 0 {
 				delete(missing, what)
 			}
 		}
-		if time.Since(said) > 10*time.Second {
-			said = time.Now()
+		if time.Since(reported) > 10*time.Second {
+			reported = time.Now()
 			t.Logf("%.0f s: %d of %d expressions have data", time.Since(began).Seconds(), all-len(missing), all)
 		}
 	}

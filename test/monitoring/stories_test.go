@@ -30,7 +30,7 @@ func grows(name, labels string, by float64) series {
 	return series{fmt.Sprintf("%s{%s}", name, labels), fmt.Sprintf("0+%gx180", by)}
 }
 
-// condition is that of an object, which has the status for so many minutes of every twenty; 20: always.
+// condition is that of an object, which has the status for that number of minutes of every twenty; 20: always.
 func condition(kind, namespace, name, of, status string, minutes int) series {
 	var values []string
 	for range 9 {
@@ -49,7 +49,7 @@ func ofCondition(kind, namespace, name, of, status string) map[string]string {
 	return map[string]string{"kind": kind, "namespace": namespace, "name": name, "type": of, "status": status}
 }
 
-// lost is a data server as a keeper sees it that has no operator, or an operator that it told.
+// lost is a data server as the leader sees it, with or without an operator that has the report.
 func reachable(value float64) series {
 	return is("howdah_namespace_data_server_reachable", inDataServer, value)
 }
@@ -104,7 +104,7 @@ var stories = map[string]story{
 	},
 	"HowdahObjectStalled": {
 		fires: []series{condition("FileShare", "team-a", "data", "Stalled", "true", 20)}, at: "16m", labels: ofCondition("FileShare", "team-a", "data", "Stalled", "true"),
-		// A job that missed its limit is stalled for ever, and told by another alert.
+		// A job that missed its limit stays stalled, and another alert reports it.
 		silent: []series{condition("FileShare", "team-a", "data", "Stalled", "true", 10), condition("MLPerfStorageJob", "team-a", "run", "Stalled", "true", 20)},
 	},
 	"HowdahDeletionStuck": {

@@ -9,7 +9,7 @@ refuse() {
 
 waited=0
 until [ -e "$STATE/deepest" ]; do
-  [ "$waited" -lt 200 ] || refuse "the container that writes said nothing for $waited s; howdah-test-$POD_UID may be left in the share"
+  [ "$waited" -lt 200 ] || refuse "the container that writes has sent nothing for $waited s; howdah-test-$POD_UID may be left in the share"
   sleep 1
   waited=$((waited + 1))
 done

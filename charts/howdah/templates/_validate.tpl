@@ -1,6 +1,6 @@
 {{- /*
 What the schema can't say in words: each problem is a sentence with the value's name and what would be good. All of them
-are collected, so that nobody has to find them one after the other.
+are collected and reported together.
 */ -}}
 {{- define "howdah.problems" -}}
 {{- $v := .Values -}}

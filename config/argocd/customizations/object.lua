@@ -1,5 +1,5 @@
--- What Argo CD shows of Howdah's objects, by their conditions: Stalled (somebody has to do something) is Degraded,
--- Reconciling (nobody has to) is Progressing, and a pause that was asked for is Suspended.
+-- The health of Howdah's objects in Argo CD, by their conditions: Stalled (the user must act) is Degraded, Reconciling
+-- (the user need not act) is Progressing, and Paused is Suspended.
 local function health(status, condition, message)
   if condition ~= nil and condition.message ~= nil then
     message = condition.message

@@ -45,7 +45,7 @@ func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract
 		if err != nil {
 			return nil, err
 		}
-		verdict := rook.Judge(seen.FileServer, objects, told(seen))
+		verdict := rook.Judge(seen.FileServer, objects, knownCluster(seen))
 		s.rook = &verdict
 	}
 	return s, nil
@@ -54,7 +54,7 @@ func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract
 // ExportsPerShare is one: a share is one directory in Ceph.
 func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 
-// MakesShares is so with a steward; else whoever runs the Ceph makes directory, user and key of each share, and the Secret's entry.
+// MakesShares: without a steward, the Ceph administrator makes the directory, user and key of each share, and the Secret's entry.
 func (b Backend) MakesShares(fs *v1alpha1.FileServer) bool { return b.HasSteward(fs) }
 
 // HasSteward is so with a credential to make places with, which with Rook there always is.
@@ -62,7 +62,7 @@ func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
 	return isRook(fs) || fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
 }
 
-// EnforcesSizes is so with a steward, whose account may set quotas. Where somebody else makes the shares' directories none of Howdah's may.
+// EnforcesSizes: a steward's account may set quotas. Without a steward, no account of Howdah's may.
 func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 	external := fs.Spec.Storage.Ceph.External
 	if b.HasSteward(fs) {
@@ -145,7 +145,7 @@ func serversAt(fs *v1alpha1.FileServer, at place) contract.ServerStorage {
 			if at.credential != "" {
 				identity := v1alpha1.StorageIdentity(fs)
 				described.WithRecoveryUser(ceph.RecoveryUser(identity, ordinal)).WithStewardName(fs.Name)
-				if identity != string(fs.UID) { // It is the scope otherwise, and to be told so would be a new configuration.
+				if identity != string(fs.UID) { // Unset means the scope, which is the UID. Setting it would be a new configuration.
 					described.WithIdentity(identity)
 				}
 			}

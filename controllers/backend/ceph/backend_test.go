@@ -30,8 +30,8 @@ func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
 		want          metav1.ConditionStatus
 		reason, words string
 	}{
-		"nobody has said anything": {nil, no, v1alpha1.ReasonProgressing, "2 of 2 data servers have not used Ceph file system fs1 yet: training-0, training-1"},
-		"all use it":               {[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 1, yes, "Ready", "")}, yes, v1alpha1.ReasonReady, "2 of 2 data servers use Ceph file system fs1"},
+		"no server has reported": {nil, no, v1alpha1.ReasonProgressing, "2 of 2 data servers have not used Ceph file system fs1 yet: training-0, training-1"},
+		"all use it":             {[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 1, yes, "Ready", "")}, yes, v1alpha1.ReasonReady, "2 of 2 data servers use Ceph file system fs1"},
 		"one can't": {
 			[]internalv1.DataServer{server("training-0", 1, yes, "Ready", ""), server("training-1", 0, no, v1alpha1.ReasonCephUnusable, "there is no Secret")},
 			no, v1alpha1.ReasonCephUnusable, "1 of 2 data servers can't use Ceph file system fs1 (training-1): there is no Secret",
@@ -84,13 +84,13 @@ func TestTheConditionSaysHowCephIs(t *testing.T) {
 		reason, words string
 	}{
 		"well":               {[]internalv1.DataServer{healthy("training-0", "Ready", ""), healthy("training-1", "Ready", "")}, yes, v1alpha1.ReasonReady, "2 of 2 data servers use Ceph file system fs1"},
-		"an OSD is down":     {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), healthy("training-1", degraded, "osd.1")}, yes, degraded, "2 of 2 data servers use Ceph file system fs1; Ceph says: osd.1"},
-		"one has heard it":   {[]internalv1.DataServer{healthy("training-0", "Ready", ""), healthy("training-1", degraded, "osd.1")}, yes, degraded, "Ceph says to training-1: osd.1"},
+		"an OSD is down":     {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), healthy("training-1", degraded, "osd.1")}, yes, degraded, "2 of 2 data servers use Ceph file system fs1; Ceph reports: osd.1"},
+		"one has heard it":   {[]internalv1.DataServer{healthy("training-0", "Ready", ""), healthy("training-1", degraded, "osd.1")}, yes, degraded, "Ceph reports to training-1: osd.1"},
 		"full":               {[]internalv1.DataServer{healthy("training-0", failing, "full"), healthy("training-1", failing, "full")}, no, failing, "Ceph file system fs1 is failing: full"},
 		"one is cut off":     {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), healthy("training-1", failing, "no monitor answers")}, no, failing, "Ceph file system fs1 is failing to training-1: no monitor answers"},
 		"one is away":        {[]internalv1.DataServer{healthy("training-0", "Ready", ""), away}, yes, v1alpha1.ReasonReady, "2 of 2"},
 		"one restarts":       {[]internalv1.DataServer{healthy("training-0", "Ready", ""), restarts}, yes, v1alpha1.ReasonReady, "2 of 2"},
-		"one says something": {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), server("training-1", 1, yes, "Ready", "")}, yes, degraded, "Ceph says: osd.1"},
+		"one says something": {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), server("training-1", 1, yes, "Ready", "")}, yes, degraded, "Ceph reports: osd.1"},
 	} {
 		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 		for _, one := range tc.servers {
@@ -120,7 +120,7 @@ func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
 	s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 	names := []string{"training-1", "training-0"}
 	if got := s.Capacity(names); got.TotalBytes != nil {
-		t.Errorf("nobody has measured it, and it is %d", *got.TotalBytes)
+		t.Errorf("the capacity is %d without a report", *got.TotalBytes)
 	}
 	for i, name := range names {
 		one := server(name, 1, metav1.ConditionTrue, "Ready", "")
@@ -150,6 +150,6 @@ func TestSizesAreKeptWhereHowdahMakesTheShares(t *testing.T) {
 	}
 	enforces, why = Backend{}.EnforcesSizes(builders.FileServer("ml", "training").Ceph().Build())
 	if enforces || !strings.Contains(why, "ceph fs subvolume resize fs1") || !strings.Contains(why, "provisioningSecretRef") {
-		t.Errorf("with directories that somebody else made: %v, %q", enforces, why)
+		t.Errorf("with directories that were made in advance: %v, %q", enforces, why)
 	}
 }

@@ -14,38 +14,39 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// heard is what data servers say of the Ceph cluster's health.
-type heard struct {
+// healthReport is what data servers report about the health of the Ceph cluster.
+type healthReport struct {
 	reason  string
 	words   string
 	servers []string
 }
 
-// health is the worst that data servers say of the cluster, nil if they say nothing, or that it is well. Of one that is away the last
-// word is old, and does not count. Ceph says the same to all; where they differ one of them can't reach it, or has heard it first.
-func (s *Storage) health(replicas int32) *heard {
-	var all []*heard
+// health returns the worst report of the data servers about the cluster; nil if there is none or the cluster is healthy.
+// Reports of data servers that are not available are old and do not count. Ceph reports the same to all servers; if the
+// reports differ, a server can't reach Ceph or has received the change first.
+func (s *Storage) health(replicas int32) *healthReport {
+	var all []*healthReport
 	live := 0
 	for ordinal := range replicas {
 		server := s.DataServers[naming.DataServer(s.FileServer.Name, ordinal)]
-		said := meta.FindStatusCondition(server.Status.Conditions, internalv1.StorageHealthy)
-		if said == nil || server.Status.Unreachable.SeenBy != "" || !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) {
+		reported := meta.FindStatusCondition(server.Status.Conditions, internalv1.StorageHealthy)
+		if reported == nil || server.Status.Unreachable.SeenBy != "" || !conditions.IsTrue(server.Status.Conditions, v1alpha1.ConditionReady) {
 			continue
 		}
 		live++
-		if said.Reason == v1alpha1.ReasonReady {
+		if reported.Reason == v1alpha1.ReasonReady {
 			continue
 		}
-		at := slices.IndexFunc(all, func(t *heard) bool { return t.reason == said.Reason && t.words == said.Message })
+		at := slices.IndexFunc(all, func(t *healthReport) bool { return t.reason == reported.Reason && t.words == reported.Message })
 		if at < 0 {
-			at, all = len(all), append(all, &heard{reason: said.Reason, words: said.Message})
+			at, all = len(all), append(all, &healthReport{reason: reported.Reason, words: reported.Message})
 		}
 		all[at].servers = append(all[at].servers, server.Name)
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	worst := slices.MinFunc(all, func(a, b *heard) int {
+	worst := slices.MinFunc(all, func(a, b *healthReport) int {
 		if (a.reason == v1alpha1.ReasonStorageFailing) != (b.reason == v1alpha1.ReasonStorageFailing) {
 			if a.reason == v1alpha1.ReasonStorageFailing {
 				return -1
@@ -63,8 +64,8 @@ func (s *Storage) health(replicas int32) *heard {
 	return worst
 }
 
-// condition says it.
-func (t *heard) condition(fileSystem, used string) metav1.Condition {
+// condition returns the condition StorageAvailable for the report.
+func (t *healthReport) condition(fileSystem, used string) metav1.Condition {
 	by := ""
 	if len(t.servers) > 0 {
 		by = " to " + conditions.List(t.servers, maxNamed)
@@ -72,5 +73,5 @@ func (t *heard) condition(fileSystem, used string) metav1.Condition {
 	if t.reason == v1alpha1.ReasonStorageFailing {
 		return conditions.False(v1alpha1.FileServerStorageAvailable, t.reason, fmt.Sprintf("Ceph file system %s is failing%s: %s", fileSystem, by, t.words))
 	}
-	return conditions.True(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonStorageDegraded, fmt.Sprintf("%s; Ceph says%s: %s", used, by, t.words))
+	return conditions.True(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonStorageDegraded, fmt.Sprintf("%s; Ceph reports%s: %s", used, by, t.words))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// lookAgain is how soon kinds that can't be watched, because they are missing or may not be read, are looked for again.
+// lookAgain is the interval for reading kinds that can't be watched because they are not installed or not readable.
 const lookAgain = 15 * time.Second
 
 var monitorsKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -47,8 +47,8 @@ func ForeignKinds() []foreign.Kind {
 
 func isRook(fs *v1alpha1.FileServer) bool { return fs.Spec.Storage.Ceph.Rook.ClusterRef.Name != "" }
 
-// told is what the FileServer's servers have been told of their cluster: handles and data are there, whatever Rook's objects say later.
-func told(seen contract.Seen) rook.Place {
+// knownCluster is the cluster that the FileServer's servers already use. File handles and data depend on it, so later changes of Rook's objects don't replace it.
+func knownCluster(seen contract.Seen) rook.Place {
 	if seen.Steward != nil {
 		return rook.Place{Monitors: seen.Steward.Spec.Ceph.Monitors, FSID: seen.Steward.Spec.Ceph.FSID}
 	}
@@ -112,7 +112,7 @@ func into[T any](target **T) func(*unstructured.Unstructured) error {
 	}
 }
 
-// decideRook asks Rook for what is Howdah's own, and has data servers and a steward as with an account that somebody gave.
+// decideRook requests an account and a subvolume group from Rook. Data servers and steward use them as they use a given account.
 func (s *Storage) decideRook() contract.Decision {
 	fs, spec := s.FileServer, s.FileServer.Spec.Storage.Ceph.Rook
 	d := contract.Decision{Servers: contract.ServerStorage{Missing: true, LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds}}

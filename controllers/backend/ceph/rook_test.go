@@ -22,13 +22,13 @@ import (
 
 const fsid = "6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
 
-// said are objects by kind and name, or the error that there is instead.
-type said struct {
+// fixtures are objects by kind and name, or the error that there is instead.
+type fixtures struct {
 	objects map[string]map[string]any
 	err     error
 }
 
-func (s said) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (s fixtures) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	if object := s.objects[kind.Kind+" "+key.Name]; object != nil && s.err == nil {
 		return &unstructured.Unstructured{Object: object}, nil
 	}
@@ -54,7 +54,7 @@ func ofRook() *v1alpha1.FileServer {
 	return fs
 }
 
-func observed(t *testing.T, from said, seen contract.Seen) *Storage {
+func observed(t *testing.T, from fixtures, seen contract.Seen) *Storage {
 	t.Helper()
 	storage, err := Backend{}.Observe(context.Background(), contract.Readers{Foreign: from}, seen)
 	if err != nil {
@@ -64,13 +64,13 @@ func observed(t *testing.T, from said, seen contract.Seen) *Storage {
 }
 
 func TestRookIsAskedForAnAccountAndAGroupAndNothingElse(t *testing.T) {
-	d := observed(t, said{objects: rookIsWell()}, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	d := observed(t, fixtures{objects: rookIsWell()}, contract.Seen{FileServer: ofRook()}).Decide(nil)
 	if len(d.Owned) != 1 || len(d.Unowned) != 1 || !d.Servers.Missing || d.Again == 0 {
 		t.Errorf("it is not made yet: %+v", d)
 	}
 	made := rookIsWell()
 	made["CephFilesystemSubVolumeGroup howdah-uid"], made["CephClient howdah.uid"] = phase("Ready"), phase("Ready")
-	d = observed(t, said{objects: made}, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	d = observed(t, fixtures{objects: made}, contract.Seen{FileServer: ofRook()}).Decide(nil)
 	if len(d.Owned) != 1 || len(d.Unowned) != 1 || d.Servers.Missing || d.Again != 0 {
 		t.Errorf("it is made: %+v", d)
 	}
@@ -85,7 +85,7 @@ func TestRookIsAskedForAnAccountAndAGroupAndNothingElse(t *testing.T) {
 }
 
 func TestWithoutRookNothingIsMadeAndWhatThereIsStays(t *testing.T) {
-	gone := said{err: foreign.ErrNotInstalled}
+	gone := fixtures{err: foreign.ErrNotInstalled}
 	d := observed(t, gone, contract.Seen{FileServer: ofRook()}).Decide(nil)
 	if !d.Servers.Missing || d.Servers.Describe != nil || d.Servers.Steward != nil || d.Owned != nil || d.Unowned != nil || d.Again == 0 {
 		t.Errorf("%+v", d)
@@ -120,17 +120,17 @@ func TestTheConditionPutsRookFirst(t *testing.T) {
 	ill := asked()
 	ill["CephCluster rook-ceph"] = map[string]any{"status": map[string]any{"phase": "Ready", "ceph": map[string]any{"health": "HEALTH_ERR", "fsid": fsid}}}
 	for name, tc := range map[string]struct {
-		from    said
+		from    fixtures
 		servers map[string]internalv1.DataServer
 		steward *internalv1.Steward
 		want    string
 	}{
-		"all is well":                       {said{objects: asked()}, serving(), works, "True Ready 1 of 1 data servers use Ceph file system fs1"},
-		"Rook has still to make them":       {said{objects: rookIsWell()}, nil, fails, "False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-uid"},
-		"the same, and all serve":           {said{objects: rookIsWell()}, serving(), works, "True Ready 1 of 1 data servers use"},
-		"Ceph is ill, and nothing serves":   {said{objects: ill}, nil, fails, "False RookNotReady CephCluster rook-ceph is HEALTH_ERR"},
-		"Ceph is ill, and all serve":        {said{objects: ill}, serving(), works, "True RookNotReady 1 of 1 data servers use Ceph file system fs1; CephCluster rook-ceph is HEALTH_ERR"},
-		"Rook is well, and the steward not": {said{objects: asked()}, nil, fails, "False CephUnusable the steward can't work: there is no Secret"},
+		"all is well":                       {fixtures{objects: asked()}, serving(), works, "True Ready 1 of 1 data servers use Ceph file system fs1"},
+		"Rook has still to make them":       {fixtures{objects: rookIsWell()}, nil, fails, "False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-uid"},
+		"the same, and all serve":           {fixtures{objects: rookIsWell()}, serving(), works, "True Ready 1 of 1 data servers use"},
+		"Ceph is ill, and nothing serves":   {fixtures{objects: ill}, nil, fails, "False RookNotReady CephCluster rook-ceph is HEALTH_ERR"},
+		"Ceph is ill, and all serve":        {fixtures{objects: ill}, serving(), works, "True RookNotReady 1 of 1 data servers use Ceph file system fs1; CephCluster rook-ceph is HEALTH_ERR"},
+		"Rook is well, and the steward not": {fixtures{objects: asked()}, nil, fails, "False CephUnusable the steward can't work: there is no Secret"},
 	} {
 		s := observed(t, tc.from, contract.Seen{FileServer: ofRook(), DataServers: tc.servers, Steward: tc.steward})
 		c := s.Condition(1, contract.Decision{})

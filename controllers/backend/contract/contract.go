@@ -1,7 +1,8 @@
-// Package contract is what the operator asks of a storage back end: what data servers' pods are given, whether the storage is there,
-// how much of it there is, and where directories may go. controllers/backend says which back end a FileServer has.
+// Package contract has the interfaces between the operator and a storage back end: what data servers' pods get, whether
+// the storage is available, its capacity, and where directories may be placed. controllers/backend selects the back end
+// of a FileServer.
 //
-// It must not import a back end, nor a controller.
+// It must not import a back end or a controller.
 package contract
 
 import (
@@ -25,23 +26,24 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// Backend is a kind of storage. It holds nothing.
+// Backend is a kind of storage. It has no state.
 type Backend interface {
-	// Observe reads what a FileServer's storage is made of, beside what is seen already.
+	// Observe reads what a FileServer's storage consists of, in addition to what was already read.
 	Observe(ctx context.Context, from Readers, seen Seen) (Storage, error)
-	// ExportsPerShare is how many exports a data server has of each share: Export_Ids are limited.
+	// ExportsPerShare is the number of exports of each share on a data server. Export_Ids are limited.
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
-	// MakesShares tells whether a new share needs nobody to make a place for it first.
+	// MakesShares reports whether Howdah itself makes a new share's directory in the storage.
 	MakesShares(fs *v1alpha1.FileServer) bool
-	// HasSteward tells whether a steward makes the place of each share, which then has a ShareStorage.
+	// HasSteward reports whether a steward makes the directory of each share, which then has a ShareStorage.
 	HasSteward(fs *v1alpha1.FileServer) bool
-	// EnforcesSizes tells whether a share can be kept to a size (spec.quota), and if not why, with what to do about it.
+	// EnforcesSizes reports whether the storage can enforce spec.quota of a share. If not, the text says why and what
+	// to do.
 	EnforcesSizes(fs *v1alpha1.FileServer) (bool, string)
-	// SnapshotRefusal is why shares of a FileServer can have no snapshots, and what to do instead; "" if they can.
+	// SnapshotRefusal is why shares of a FileServer can't have snapshots, and what to do instead; "" if they can.
 	SnapshotRefusal(fs *v1alpha1.FileServer) string
-	// IsShared: every data server has the same storage, so what one of them has all have, and each can have any directory.
+	// IsShared reports whether all data servers use the same storage, so that each can serve every directory.
 	IsShared() bool
-	// Slots are the places of a data server that new directories may go to.
+	// Slots are the places of a data server for new directories.
 	Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 }
 
@@ -70,20 +72,20 @@ type Seen struct {
 	Steward *internalv1.Steward
 }
 
-// Storage is the storage of one FileServer as it was observed. It decides and reports; it neither reads nor writes.
+// Storage is the observed storage of one FileServer. It decides and reports; it neither reads nor writes.
 type Storage interface {
 	// Decide is what the data servers get. Labels are those of the FileServer's data servers.
 	Decide(labels map[string]string) Decision
-	// Condition tells whether the storage of so many data servers is there (StorageAvailable).
+	// Condition returns the condition StorageAvailable for the given number of data servers.
 	Condition(replicas int32, decided Decision) metav1.Condition
-	// Capacity sums up the storage of the data servers of these names; empty if none has reported.
+	// Capacity returns the total capacity of the data servers with these names; empty if none has reported.
 	Capacity(servers []string) v1alpha1.FileServerCapacity
-	// IsPinned: what a data server needs is on one node alone, so that it can't start on another.
+	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another.
 	IsPinned(server string) bool
 	// Claims are those that hold the data of one data server, sorted, by data servers, those that are no more included; empty where
 	// storage is not a server's own.
 	Claims() map[string][]string
-	// Remains tells what a deleted FileServer leaves behind; "" if nothing.
+	// Remains describes what a deleted FileServer leaves behind; "" if nothing.
 	Remains() string
 }
 
@@ -93,9 +95,10 @@ type Decision struct {
 	Servers ServerStorage
 	// Unowned are objects to apply that the FileServer does not own, Owned those that it does. They are not pruned.
 	Unowned, Owned []runtime.ApplyConfiguration
-	// Again is when to look at the storage again though nothing tells of a change; 0: something will.
+	// Again is when to observe the storage again; 0: only when an object changes.
 	Again time.Duration
-	// Fault is the condition StorageAvailable if storage is at fault, by the specification or the cluster; else nil.
+	// Fault is the condition StorageAvailable if the specification or the cluster has an error in the storage; else
+	// nil.
 	Fault *metav1.Condition
 }
 
@@ -132,7 +135,7 @@ type Steward struct {
 	Describe func(spec *internalv1ac.StewardSpecApplyConfiguration)
 }
 
-// Refusal is what a data server says of storage that it refuses or can't use, "" if there is none.
+// Refusal returns the message of a data server that refuses its storage or can't use it; "" if there is none.
 func Refusal(server *internalv1.DataServer) string {
 	for _, c := range server.Status.Conditions {
 		if c.Type == v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue && (c.Reason == v1alpha1.ReasonVolumeRefused || c.Reason == v1alpha1.ReasonCephUnusable) {
@@ -142,14 +145,14 @@ func Refusal(server *internalv1.DataServer) string {
 	return ""
 }
 
-// Refusing are the data servers that refuse their storage or can't use it, and the words of the first of them. They stand for all: what is
-// wrong with one is mostly wrong with each.
+// Refusing returns the data servers that refuse their storage or can't use it, and the message of the first. The causes
+// are mostly the same for all.
 func (s Seen) Refusing(replicas int32) (servers []string, words string) {
 	for ordinal := range replicas {
 		name := naming.DataServer(s.FileServer.Name, ordinal)
 		server := s.DataServers[name]
-		if said := Refusal(&server); said != "" {
-			servers, words = append(servers, name), cmp.Or(words, said)
+		if refusal := Refusal(&server); refusal != "" {
+			servers, words = append(servers, name), cmp.Or(words, refusal)
 		}
 	}
 	return servers, words

@@ -22,8 +22,8 @@ func Client(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Uns
 	return object("CephClient", ceph.Account(v1alpha1.StorageIdentity(fs)), fs.Namespace, labels, map[string]any{"caps": caps})
 }
 
-// Group is the subvolume group of a FileServer. It stays when the FileServer goes: Rook would not remove one with directories in it, and
-// would try for ever. Pinning is named, because Rook spreads groups over the ranks where it is not, and there quotas overshoot.
+// Group is the subvolume group of a FileServer. It stays when the FileServer is deleted: Rook can't remove a group with directories,
+// and would retry without end. Pinning is set, because without it Rook distributes groups over the ranks, where quotas overshoot.
 func Group(fs *v1alpha1.FileServer, labels map[string]string) *unstructured.Unstructured {
 	name := ceph.Group(v1alpha1.StorageIdentity(fs))
 	return object("CephFilesystemSubVolumeGroup", name, fs.Namespace, labels, map[string]any{
@@ -39,7 +39,7 @@ func FileSystem(fs *v1alpha1.FileServer, labels map[string]string) *unstructured
 	pool := func() map[string]any {
 		return map[string]any{
 			"failureDomain": cmp.Or(spec.CreateFileSystem.FailureDomain, "host"),
-			// Rook refuses a pool without a second copy unless it is said to be meant.
+			// Rook refuses a pool with one copy unless requireSafeReplicaSize is false.
 			"replicated": map[string]any{"size": int64(spec.CreateFileSystem.ReplicatedSize), "requireSafeReplicaSize": spec.CreateFileSystem.ReplicatedSize > 1},
 		}
 	}

@@ -24,23 +24,23 @@ func (p Place) IsKnown() bool { return p.FSID != "" && len(p.Monitors) > 0 }
 
 // Verdict is what follows from Rook's objects.
 type Verdict struct {
-	// Place is what data servers and the steward are told; not known until all is there that they need, and kept from then on.
+	// Place is the cluster for data servers and the steward. It is unknown until everything that they need exists, and does not change after that.
 	Place Place
 	// MayAsk: Rook can make the account and the group now.
 	MayAsk bool
 	// Create: the file system is to be made.
 	Create bool
-	// Fault is what is not as it should be, with the next step; "" if nothing. It is Transient if Rook is at work, and time will tell.
+	// Fault is the error and what to do; "" if there is none. It is Transient if Rook is still working.
 	Fault     string
 	Transient bool
 }
 
-// Judge says what follows for a FileServer from Rook's objects. told is what its data servers have been told before.
-func Judge(fs *v1alpha1.FileServer, objects Objects, told Place) Verdict {
-	j := &judge{fs: fs, spec: fs.Spec.Storage.Ceph.Rook, objects: objects, told: told}
+// Judge returns what follows for a FileServer from Rook's objects. known is the cluster that its data servers already use.
+func Judge(fs *v1alpha1.FileServer, objects Objects, known Place) Verdict {
+	j := &judge{fs: fs, spec: fs.Spec.Storage.Ceph.Rook, objects: objects, known: known}
 	fault, transient, mayAsk := j.fault()
 	v := Verdict{Place: j.place(), Fault: fault, Transient: transient, MayAsk: mayAsk, Create: j.create}
-	if !told.IsKnown() && fault != "" {
+	if !known.IsKnown() && fault != "" {
 		// Pods could only wait; and a Secret that comes after its pod is there a minute or two later, when the kubelet looks again.
 		v.Place = Place{}
 	}
@@ -51,7 +51,7 @@ type judge struct {
 	fs      *v1alpha1.FileServer
 	spec    v1alpha1.RookCeph
 	objects Objects
-	told    Place
+	known   Place
 	// create is decided on the way.
 	create bool
 }
@@ -60,21 +60,21 @@ type judge struct {
 func (j *judge) place() Place {
 	cluster := j.objects.Cluster
 	if cluster == nil || cluster.Status.Ceph.FSID == "" || j.isAnother() {
-		return j.told
+		return j.known
 	}
 	monitors, err := parseMonitors(j.objects.Monitors)
 	if err != nil {
-		monitors = j.told.Monitors
+		monitors = j.known.Monitors
 	}
 	return Place{monitors, cluster.Status.Ceph.FSID}
 }
 
 func (j *judge) isAnother() bool {
 	cluster := j.objects.Cluster
-	return cluster != nil && j.told.FSID != "" && cluster.Status.Ceph.FSID != "" && cluster.Status.Ceph.FSID != j.told.FSID
+	return cluster != nil && j.known.FSID != "" && cluster.Status.Ceph.FSID != "" && cluster.Status.Ceph.FSID != j.known.FSID
 }
 
-// fault is the first thing that is amiss, in the order in which one needs the other.
+// fault returns the first error, in the order of dependencies.
 func (j *judge) fault() (fault string, transient, mayAsk bool) {
 	for _, step := range []func() (string, bool){j.ofRook, j.ofCluster, j.ofHealth, j.ofMonitors, j.ofFileSystem} {
 		if fault, transient := step(); fault != "" {
@@ -85,7 +85,7 @@ func (j *judge) fault() (fault string, transient, mayAsk bool) {
 		"Rook removes it only when there are no subvolumes in it; what is served goes on. Delete the FileServer's shares, or leave it so"); fault != "" {
 		return fault, transient, true
 	}
-	advice := "a steward that is started anew has no account until Rook has removed it, and it is made again"
+	advice := "a steward that restarts has no account until Rook has removed and created it again"
 	fault, transient = j.ofMade("CephClient", ceph.Account(v1alpha1.StorageIdentity(j.fs)), j.objects.Client, advice)
 	return fault, transient, true
 }
@@ -105,13 +105,13 @@ func (j *judge) ofCluster() (string, bool) {
 	cluster, name := j.objects.Cluster, j.spec.ClusterRef.Name
 	switch {
 	case cluster == nil:
-		return fmt.Sprintf("there is no CephCluster %s in Kubernetes namespace %s: a FileServer with storage.ceph.rook is in that of its CephCluster (kubectl get cephclusters --all-namespaces)",
+		return fmt.Sprintf("there is no CephCluster %s in Kubernetes namespace %s: a FileServer with storage.ceph.rook must be in the namespace of its CephCluster (kubectl get cephclusters --all-namespaces)",
 			name, j.fs.Namespace), false
 	case cluster.Metadata.isDeleted():
 		return fmt.Sprintf("CephCluster %s is being deleted, and with it all that the shares have", name), false
 	case j.isAnother():
-		return fmt.Sprintf("CephCluster %s is another Ceph cluster by now: its fsid is %s, and the shares are in %s; data servers go on with the former monitors (%s). Bring that cluster back, or delete the FileServer",
-			name, cluster.Status.Ceph.FSID, j.told.FSID, strings.Join(j.told.Monitors, ", ")), false
+		return fmt.Sprintf("CephCluster %s is now another Ceph cluster: its fsid is %s, but the shares are in %s; data servers keep using the previous monitors (%s). Bring that cluster back, or delete the FileServer",
+			name, cluster.Status.Ceph.FSID, j.known.FSID, strings.Join(j.known.Monitors, ", ")), false
 	case cluster.Status.Ceph.Health == "" || cluster.Status.Ceph.FSID == "":
 		state := "has no status yet"
 		if cluster.Status.Phase != "" {
@@ -139,7 +139,7 @@ func (j *judge) ofHealth() (string, bool) {
 	if len(checks) > 0 {
 		why = " (" + strings.Join(checks, "; ") + ")"
 	}
-	return fmt.Sprintf("CephCluster %s is %s%s, and Rook changes nothing in it until it is better: mend Ceph first (ceph health detail in Rook's toolbox)", j.spec.ClusterRef.Name, status.Health, why), false
+	return fmt.Sprintf("CephCluster %s is %s%s, and Rook changes nothing in it until it is healthy: repair Ceph first (ceph health detail in Rook's toolbox)", j.spec.ClusterRef.Name, status.Health, why), false
 }
 
 func (j *judge) ofMonitors() (string, bool) {
@@ -158,11 +158,11 @@ func (j *judge) ofFileSystem() (string, bool) {
 	switch {
 	case j.objects.Cluster.Spec.External.Enable:
 		return "", false
-	case fileSystem == nil && asked && !j.told.IsKnown():
+	case fileSystem == nil && asked && !j.known.IsKnown():
 		j.create = true
 		return fmt.Sprintf("waiting for Rook to make CephFilesystem %s", name), true
 	case fileSystem == nil && asked:
-		return fmt.Sprintf("CephFilesystem %s had the shares' data, and is no more in Kubernetes namespace %s: it is not made again, empty. If its data is still in Ceph (preserveFilesystemOnDelete), make the object again as it was",
+		return fmt.Sprintf("CephFilesystem %s had the shares' data and is missing in Kubernetes namespace %s. It is not created again, because it would be empty. If its data is still in Ceph (preserveFilesystemOnDelete), create the object again as it was",
 			name, j.fs.Namespace), false
 	case fileSystem == nil:
 		return fmt.Sprintf("there is no CephFilesystem %s in Kubernetes namespace %s: make one (docs/operate/ceph.md#a-ceph-of-rooks has an example), or make the FileServer again with the name of one that there is (kubectl -n %s get cephfilesystems)",

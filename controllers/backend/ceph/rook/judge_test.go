@@ -49,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 	before := Place{Monitors: []string{"10.0.0.9:6789"}, FSID: fsid}
 	for name, tc := range map[string]struct {
 		change func(*Objects)
-		told   Place
+		known  Place
 		// words are in the fault; "" if there must be none.
 		words     string
 		transient bool
@@ -60,45 +60,45 @@ func TestVerdicts(t *testing.T) {
 		"a warning is no fault":           {change: func(o *Objects) { o.Cluster = cluster("Ready", "HEALTH_WARN") }, mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"Rook's operator has just begun":  {change: func(o *Objects) { o.Cluster = cluster("Progressing", "HEALTH_OK") }, mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"no Rook":                         {change: func(o *Objects) { *o = Objects{NotInstalled: "CephCluster"} }, words: "Rook is not installed: the API server knows no CephCluster.ceph.rook.io"},
-		"Rook removed under what runs":    {change: func(o *Objects) { *o = Objects{NotInstalled: "CephCluster"} }, told: before, words: "Rook is not installed", monitors: "10.0.0.9:6789"},
+		"Rook removed under what runs":    {change: func(o *Objects) { *o = Objects{NotInstalled: "CephCluster"} }, known: before, words: "Rook is not installed", monitors: "10.0.0.9:6789"},
 		"no right to read":                {change: func(o *Objects) { *o = Objects{Forbidden: "CephCluster"} }, words: "the operator may not read CephCluster: install Howdah with rook.enabled=true"},
 		"no CephCluster":                  {change: func(o *Objects) { o.Cluster = nil }, words: "there is no CephCluster rook-ceph in Kubernetes namespace ml"},
-		"no CephCluster any more":         {change: func(o *Objects) { o.Cluster = nil }, told: before, words: "there is no CephCluster", monitors: "10.0.0.9:6789"},
-		"a CephCluster that goes":         {change: func(o *Objects) { o.Cluster.Metadata = deleted() }, told: before, words: "CephCluster rook-ceph is being deleted", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		"no CephCluster any more":         {change: func(o *Objects) { o.Cluster = nil }, known: before, words: "there is no CephCluster", monitors: "10.0.0.9:6789"},
+		"a CephCluster that goes":         {change: func(o *Objects) { o.Cluster.Metadata = deleted() }, known: before, words: "CephCluster rook-ceph is being deleted", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"a CephCluster that has no state": {change: func(o *Objects) { o.Cluster = &Cluster{} }, words: "CephCluster rook-ceph, which has no status yet", transient: true},
 		"a CephCluster that comes": {change: func(o *Objects) {
 			o.Cluster = cluster("Progressing", "")
 			o.Cluster.Status.Message = "Configuring Ceph Mons"
 		}, words: "is Progressing: Configuring Ceph Mons", transient: true},
 		"a CephCluster that can't":  {change: func(o *Objects) { o.Cluster = cluster("Failure", "") }, words: "which is Failure"},
-		"another cluster by now":    {change: func(o *Objects) { o.Cluster.Status.Ceph.FSID = another }, told: before, words: "another Ceph cluster by now: its fsid is " + another + ", and the shares are in " + fsid, monitors: "10.0.0.9:6789"},
+		"another cluster by now":    {change: func(o *Objects) { o.Cluster.Status.Ceph.FSID = another }, known: before, words: "now another Ceph cluster: its fsid is " + another + ", but the shares are in " + fsid, monitors: "10.0.0.9:6789"},
 		"HEALTH_ERR from the start": {change: func(o *Objects) { o.Cluster.Status.Ceph.Health = "HEALTH_ERR" }, words: "CephCluster rook-ceph is HEALTH_ERR, and Rook changes nothing"},
 		"HEALTH_ERR later, monitors move": {change: func(o *Objects) {
 			o.Cluster.Status.Ceph.Health = "HEALTH_ERR"
 			o.Cluster.Status.Ceph.Details = map[string]HealthDetail{"OSD_FULL": {"HEALTH_ERR", "1 full osd(s)"}, "OSD_DOWN": {"HEALTH_WARN", "1 osds down"}}
-		}, told: before, words: "HEALTH_ERR (OSD_FULL: 1 full osd(s)), and", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		}, known: before, words: "HEALTH_ERR (OSD_FULL: 1 full osd(s)), and", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"no monitors yet":          {change: func(o *Objects) { o.Monitors = nil }, words: "waiting for Rook to write ConfigMap rook-ceph-mon-endpoints", transient: true},
-		"monitors that are none":   {change: func(o *Objects) { o.Monitors["data"] = "a=mon.example:6789,b=10.0.0.1" }, told: before, words: "names no monitor with an IP address", monitors: "10.0.0.9:6789"},
+		"monitors that are none":   {change: func(o *Objects) { o.Monitors["data"] = "a=mon.example:6789,b=10.0.0.1" }, known: before, words: "names no monitor with an IP address", monitors: "10.0.0.9:6789"},
 		"no file system":           {change: func(o *Objects) { o.FileSystem = nil }, words: "there is no CephFilesystem fs1 in Kubernetes namespace ml: make one"},
 		"a file system that comes": {change: func(o *Objects) { o.FileSystem = resource("Progressing") }, words: "waiting for Rook to make CephFilesystem fs1 (kubectl -n ml describe cephfilesystem fs1)", transient: true},
-		"a file system that fails": {change: func(o *Objects) { o.FileSystem = resource("Failure") }, told: before, words: "Rook can't make CephFilesystem fs1", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
-		"a file system that goes":  {change: func(o *Objects) { o.FileSystem.Metadata = deleted() }, told: before, words: "CephFilesystem fs1 is being deleted", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		"a file system that fails": {change: func(o *Objects) { o.FileSystem = resource("Failure") }, known: before, words: "Rook can't make CephFilesystem fs1", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		"a file system that goes":  {change: func(o *Objects) { o.FileSystem.Metadata = deleted() }, known: before, words: "CephFilesystem fs1 is being deleted", monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"an external cluster":      {change: func(o *Objects) { o.Cluster, o.FileSystem = external(), nil }, mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"an external cluster without the admin's key": {
 			change: func(o *Objects) { o.Cluster, o.FileSystem, o.Client = external(), nil, resource("Failure") },
 			words:  "needs the admin's key", mayAsk: true,
 		},
 		"the group is asked for":   {change: func(o *Objects) { o.Group, o.Client = nil, nil }, words: "waiting for Rook to make CephFilesystemSubVolumeGroup howdah-uid-of-training", transient: true, mayAsk: true},
-		"the group is deleted":     {change: func(o *Objects) { o.Group.Metadata = deleted() }, told: before, words: "CephFilesystemSubVolumeGroup howdah-uid-of-training is being deleted: Rook removes it only when", mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		"the group is deleted":     {change: func(o *Objects) { o.Group.Metadata = deleted() }, known: before, words: "CephFilesystemSubVolumeGroup howdah-uid-of-training is being deleted: Rook removes it only when", mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 		"the group fails":          {change: func(o *Objects) { o.Group = resource("Failure") }, words: "kubectl -n ml describe cephfilesystemsubvolumegroup howdah-uid-of-training", mayAsk: true},
 		"the account is asked for": {change: func(o *Objects) { o.Client = resource("Progressing") }, words: "waiting for Rook to make CephClient howdah.uid-of-training", transient: true, mayAsk: true},
-		"the account is deleted":   {change: func(o *Objects) { o.Client.Metadata = deleted() }, told: before, words: "CephClient howdah.uid-of-training is being deleted", mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
+		"the account is deleted":   {change: func(o *Objects) { o.Client.Metadata = deleted() }, known: before, words: "CephClient howdah.uid-of-training is being deleted", mayAsk: true, monitors: "10.0.0.1:6789 10.0.0.2:6789"},
 	} {
 		fs := builders.FileServer("ml", "training").Rook().Build()
 		fs.UID = "uid-of-training"
 		objects := whole()
 		tc.change(&objects)
-		v := Judge(fs, objects, tc.told)
+		v := Judge(fs, objects, tc.known)
 		if (tc.words == "") != (v.Fault == "") || !strings.Contains(v.Fault, tc.words) || v.Transient != tc.transient || v.MayAsk != tc.mayAsk {
 			t.Errorf("%s: transient %v, may ask %v, %q", name, v.Transient, v.MayAsk, v.Fault)
 		}
@@ -119,7 +119,7 @@ func TestAFileSystemIsMadeOnceAndNeverAgain(t *testing.T) {
 	if v := Judge(fs, whole(), Place{}); v.Create || !v.MayAsk {
 		t.Errorf("there is one: %+v", v)
 	}
-	if v := Judge(fs, missing, Place{Monitors: []string{"10.0.0.1:6789"}, FSID: fsid}); v.Create || !strings.Contains(v.Fault, "had the shares' data, and is no more") {
+	if v := Judge(fs, missing, Place{Monitors: []string{"10.0.0.1:6789"}, FSID: fsid}); v.Create || !strings.Contains(v.Fault, "had the shares' data and is missing") {
 		t.Errorf("there was one: %+v", v)
 	}
 	ill := missing

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxMonitors is how many addresses data servers are told of. One is enough for a start.
+// maxMonitors is the maximum number of monitor addresses for data servers. One is enough to start.
 const maxMonitors = 16
 
 // parseMonitors reads MonitorsConfigMap: "a=10.1.2.3:6789,b=[fd00::1]:3300" under data, and under outOfQuorum the names of those that Rook
