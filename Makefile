@@ -134,7 +134,7 @@ test-rook: packages ##+ The real operator of Rook 1.18.9, built of ROOK_SOURCE, 
 	HOWDAH_E2E_CEPH=yes hack/e2e.sh bash -c 'hack/rook.sh "$(ROOK_SOURCE)" && go test -v -count=1 -timeout 0 ./test/ceph -ginkgo.v -ginkgo.no-color -ginkgo.label-filter=rook'
 
 .PHONY: test-ceph-failures
-test-ceph-failures: packages ##+ A FileServer whose Ceph fails, under load: OSD, MDS, mon, node, full, network (HOWDAH_E2E_CUT=330s)
+test-ceph-failures: packages ##+ OSD, MDS, mon, node, space or network of a Ceph fails under load (HOWDAH_E2E_CUT=330s)
 	HOWDAH_E2E_LABELS=failures hack/test.sh ceph
 
 .PHONY: test-arm64
