@@ -114,7 +114,7 @@ test-plugin: packages kubectl-howdah ##+ kubectl howdah in a terminal on a lab; 
 	PATH="$(CURDIR)/bin:$$PATH" HOWDAH_PLUGIN_OUTPUT=$(CURDIR)/.test-results/plugin hack/e2e.sh go test -v -count=1 -timeout 0 ./test/plugin -ginkgo.no-color
 
 .PHONY: test-lost-node
-test-lost-node: packages ##+ Nodes of a lab lose their power: what is told of it within 10 s, and that all comes back
+test-lost-node: packages ##+ Nodes of a lab lose their power: the loss is reported within 10 s, and everything recovers
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
 .PHONY: test-install
@@ -159,7 +159,7 @@ test-storage: packages ##+ Kubernetes' own storage tests on a StorageClass of Ho
 
 .PHONY: test-crash
 test-crash: packages ##+ Random schedules of cut calls and kills (HOWDAH_CRASH_SEEDS, HOWDAH_CRASH_LIVES)
-	@# How many: 50,000 of directories and 3,000 of whole shares, unless told; or 7-7 for one with its trail.
+	@# By default 50,000 of directories and 3,000 of whole shares; 7-7 runs one and prints its steps.
 	HOWDAH_CRASH_SEEDS=$${HOWDAH_CRASH_SEEDS:-50000} go test -count=1 -timeout=30m ./internal/namespace/crash
 	HOWDAH_CRASH_LIVES=$${HOWDAH_CRASH_LIVES:-3000} go test -count=1 -timeout=60m -run 'TestNoScheduleOfDeletions|TestADeletionThatIsCut' ./internal/dataserver/exporter
 

@@ -53,7 +53,7 @@ template='{{range .items}}{{$o := .}}{{with .status}}
 say "4. What happens (a line whenever a condition or the progress changes)"
 job=$(kubectl get -f "$samples/mlperfstoragejob.yaml" -o jsonpath='{.metadata.name}')
 declare -A seen
-said=$SECONDS
+reported=$SECONDS
 succeeded=Unknown
 while [ "$succeeded" = Unknown ]; do
   if [ $((SECONDS - applied)) -gt "$limit" ]; then
@@ -68,13 +68,13 @@ while [ "$succeeded" = Unknown ]; do
     fi
     if [ "${seen[$object $what]:-}" != "$value" ]; then
       seen[$object $what]=$value
-      said=$SECONDS
+      reported=$SECONDS
       latest="$object $what: $value"
       printf '%5d s  %-26s %-20s %.140s\n' $((SECONDS - applied)) "$object" "$what" "$value"
     fi
   done < <(kubectl get -f "$samples" -o go-template="$template" 2>/dev/null)
-  if [ $((SECONDS - said)) -ge 10 ]; then
-    said=$SECONDS
+  if [ $((SECONDS - reported)) -ge 10 ]; then
+    reported=$SECONDS
     printf '%5d s  still %.160s\n' $((SECONDS - applied)) "${latest:-nothing to see}"
   fi
   sleep 1

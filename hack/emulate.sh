@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command while this machine's kernel starts programs for another processor by Debian's QEMU, in containers and chroots, too.
-# What is changed for that on the machine (binfmt_misc) is as before afterwards; if somebody else has set it up, it is left alone.
+# It sets up binfmt_misc on the machine and restores it at the end. A setup that is there already is left alone.
 #
 #   hack/emulate.sh arm64 COMMAND…
 #

@@ -1,9 +1,9 @@
-# Sourced by scripts whose commands are silent for long: nobody should have to wonder whether something still works.
+# Sourced by scripts whose commands print nothing for long, so that users see that they still run.
 # shellcheck shell=bash
 
-# remind WHAT COMMAND...: runs the command, and says every 10 seconds on standard error what it is and for how long already.
+# remind WHAT COMMAND...: runs the command, and reports every 10 seconds on standard error what runs and for how long.
 remind() {
-  local what=$1 started=$SECONDS owner=$$ teller status=0
+  local what=$1 started=$SECONDS owner=$$ reporter status=0
   shift
   # It holds no pipe or lock of the caller's (9 is the one that these scripts use), and ends with the script, however that ends.
   (
@@ -12,9 +12,9 @@ remind() {
       echo "... $what: $((SECONDS - started)) s" >&2
     done
   ) >/dev/null &
-  teller=$!
+  reporter=$!
   "$@" || status=$?
-  kill "$teller" 2>/dev/null || true
-  wait "$teller" 2>/dev/null || true
+  kill "$reporter" 2>/dev/null || true
+  wait "$reporter" 2>/dev/null || true
   return "$status"
 }

@@ -68,7 +68,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/howdah-release.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 go -C hack/release build -o "$work/release" .
 
-# pack ARCHIVE FOLDER...: the folders of $work, with nothing of when, where and by whom in the archive.
+# pack ARCHIVE FOLDER...: the folders of $work, without times, places and users in the archive.
 pack() {
   local archive=$1
   shift

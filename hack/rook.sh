@@ -5,7 +5,7 @@
 #   hack/rook.sh SOURCE      SOURCE is a directory with the source of Rook 1.18.9
 #
 # The source can't be had from the Go module proxy as a whole (its module pkg/apis is refused there), so no other test uses this, and
-# nobody needs it to build Howdah. Building takes 10 to 20 minutes the first time, on two cores. There is no image of Rook's: the program is copied into a pod of the
+# it is not needed to build Howdah. Building takes 10 to 20 minutes the first time, on two cores. There is no image of Rook's: the program is copied into a pod of the
 # Ceph image, which has all commands that it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -36,7 +36,7 @@ spec:
   path: /leaving
 END
 kubectl delete fileshare leaving --wait=false
-# One that makes directories, for what is said of mkdir.
+# A client that makes directories, for the metrics of mkdir.
 kubectl apply -f - <<END
 apiVersion: v1
 kind: Pod

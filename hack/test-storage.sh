@@ -29,7 +29,7 @@ go -C hack/storagesuite build -ldflags='-s -w' -o "$cache/image/agnhost" ./agnho
 cp hack/storagesuite/Dockerfile "$cache/image"
 # The lab asks Git what an image is made of.
 git init --quiet "$cache/image"
-# No image comes from a registry: the suite is told of one that does not exist, and the nodes have its images before.
+# No image comes from a registry: the suite gets one that does not exist, and the nodes get its images before.
 printf 'promoterE2eRegistry: howdah.test/e2e\n' >"$cache/repositories.yaml"
 export KUBE_TEST_REPO_LIST=$cache/repositories.yaml
 load=()

@@ -60,18 +60,18 @@ func spec(ctx context.Context, o options, name string, do runner, output io.Writ
 
 // monitorsOf are the addresses of the monitors, by Ceph's second protocol where they speak it.
 func monitorsOf(dump string) ([]string, error) {
-	var told struct {
+	var answer struct {
 		Mons []struct {
 			Addresses struct {
 				Vector []struct{ Type, Addr string } `json:"addrvec"`
 			} `json:"public_addrs"`
 		} `json:"mons"`
 	}
-	if err := json.Unmarshal([]byte(dump), &told); err != nil {
+	if err := json.Unmarshal([]byte(dump), &answer); err != nil {
 		return nil, fmt.Errorf("ceph mon dump: %w", err)
 	}
 	var monitors []string
-	for _, mon := range told.Mons {
+	for _, mon := range answer.Mons {
 		best := ""
 		for _, address := range mon.Addresses.Vector {
 			if best == "" || address.Type == "v2" {

@@ -85,7 +85,7 @@ func TestWhatIsDone(t *testing.T) {
 	}
 }
 
-func TestFaultsAreTold(t *testing.T) {
+func TestFaultsAreErrors(t *testing.T) {
 	o := options{namespace: "ml"}
 	for name, tc := range map[string]struct {
 		arguments []string

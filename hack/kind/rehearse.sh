@@ -34,7 +34,7 @@ chmod +x "$scratch/bin/sudo"
 export PATH=$scratch/bin:$PATH HOWDAH_REHEARSAL=$scratch HOWDAH_REHEARSAL_LAB=$PWD/hack/lab/lab HOWDAH_REHEARSAL_LAB_NAME=$lab
 export KUBECONFIG=$scratch/kubeconfig KIND_EXPERIMENTAL_PROVIDER=docker
 
-echo "kind reads its configuration, and plans nodes that nobody makes" >&2
+echo "kind reads its configuration and plans nodes; none are made" >&2
 sed 's/role: worker/role: wroker/' hack/kind/kind-config.yaml >"$scratch/bad.yaml"
 if output=$(kind create cluster --name "$cluster" --config "$scratch/bad.yaml" 2>&1); then fail "kind takes a spoilt configuration"; fi
 grep -q wroker <<<"$output" || fail "kind refuses a spoilt configuration for another reason: $output"

@@ -31,7 +31,7 @@ func openLocked(name string, work func(*lab.Lab) error) error {
 		return err
 	}
 	defer lock.Release()
-	// Only now is the state nobody else's.
+	// Only with the lock is the state this process's own.
 	if l, err = lab.Open(name, say); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func writeProvenance(out io.Writer, version, commit, key string, files []string,
 	definition.ExternalParameters = map[string]string{"version": version}
 	definition.InternalParameters = map[string]string{"go": goVersion(), "SOURCE_DATE_EPOCH": fmt.Sprint(at.Unix())}
 	definition.ResolvedDependencies = []resource{{URI: "git+https://github.com/howdah/howdah", Digest: map[string]string{"gitCommit": commit}}}
-	// Nobody vouches for the machine: whoever runs the script is the builder. So it claims no level of SLSA's beyond 1.
+	// The builder is whoever runs the script, on a machine without attestation. So this claims no SLSA level above 1.
 	s.Predicate.RunDetails.Builder = map[string]string{"id": "https://github.com/howdah/howdah/hack/release.sh"}
 	s.Predicate.RunDetails.Metadata = map[string]string{"startedOn": at.Format(time.RFC3339)}
 	payload, err := json.MarshalIndent(s, "", " ")

@@ -22,6 +22,6 @@ func TestRulesArePartedByResource(t *testing.T) {
 		t.Errorf("with a namespace: %v", namespaced)
 	}
 	if _, _, err := split([]rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}); err == nil {
-		t.Error("a rule that is lost is not said")
+		t.Error("a lost rule is not reported")
 	}
 }

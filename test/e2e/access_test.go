@@ -25,11 +25,11 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// nobodyUser is the user of a pod that may do nothing.
-const nobodyUser = int64(1000)
+// unprivilegedUser is the user of a pod without rights.
+const unprivilegedUser = int64(1000)
 
 var _ = Describe("A share without access rules", Label("access"), func() {
-	It("lets no pod in that speaks NFS by itself, at the front door or at a data server", func(ctx SpecContext) {
+	It("lets no pod in that speaks NFS by itself, at a namespace server or at a data server", func(ctx SpecContext) {
 		everybody := newShare("everybody", "/everybody", 1, "d")
 		everybody.Spec.Access = []v1alpha1.AccessRule{{Clients: []string{"0.0.0.0/0", "::/0"}}}
 		everybody.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
@@ -41,7 +41,7 @@ var _ = Describe("A share without access rules", Label("access"), func() {
 		Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, everybody.Name) }).Should(Succeed())
 
 		By("a pod of user 1000 without capabilities, with a client of NFS")
-		pod := strangerPod("stranger")
+		pod := unprivilegedPod("unprivileged")
 		Expect(c.Create(ctx, pod)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, pod)).To(Succeed()) }, NodeTimeout(bound(time.Minute)))
 		Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
@@ -126,10 +126,10 @@ var _ = Describe("A share without access rules", Label("access"), func() {
 	}, SpecTimeout(bound(time.Minute)))
 })
 
-// strangerPod may do nothing, and has nothing mounted.
-func strangerPod(name string) *corev1.Pod {
+// unprivilegedPod has no capabilities and no mounts.
+func unprivilegedPod(name string) *corev1.Pod {
 	pod := tenantPod(c.Namespace, name, "none")
-	pod.Spec.SecurityContext.RunAsUser = new(nobodyUser)
+	pod.Spec.SecurityContext.RunAsUser = new(unprivilegedUser)
 	pod.Spec.Volumes, pod.Spec.Containers[0].VolumeMounts = nil, nil
 	return pod
 }

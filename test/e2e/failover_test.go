@@ -69,8 +69,8 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 		Eventually(ctx, namespaceServersReady).Should(Succeed())
 		Eventually(ctx, dataServersRest).Should(Succeed())
 		before := dataServersToldOf(ctx)
-		for i, victim := range namespacePods(ctx) {
-			_, err := c.Kubectl(ctx, "delete", "pod", victim.Name, "--grace-period=0", "--force", "--wait=false")
+		for i, target := range namespacePods(ctx) {
+			_, err := c.Kubectl(ctx, "delete", "pod", target.Name, "--grace-period=0", "--force", "--wait=false")
 			Expect(err).NotTo(HaveOccurred())
 			name := fmt.Sprintf("newcomer-%d", i)
 			start := time.Now()
@@ -146,25 +146,25 @@ func dataServersRest(ctx context.Context) error {
 // each ganesha has reloaded, and how often its container was started again, which is where a log begins.
 func dataServersToldOf(ctx context.Context) map[string]int64 {
 	GinkgoHelper()
-	told := map[string]int64{}
+	counts := map[string]int64{}
 	exports := &internalv1.ShareExportList{}
 	Expect(c.List(ctx, exports, client.InNamespace(c.Namespace))).To(Succeed())
 	for _, export := range exports.Items {
-		told["ShareExport "+export.Name] = export.Generation
+		counts["ShareExport "+export.Name] = export.Generation
 	}
 	servers := &internalv1.DataServerList{}
 	Expect(c.List(ctx, servers, client.InNamespace(c.Namespace))).To(Succeed())
 	for _, server := range servers.Items {
-		told["DataServer "+server.Name] = server.Generation
+		counts["DataServer "+server.Name] = server.Generation
 		log, err := c.Kubectl(ctx, "logs", server.Name, "--tail=-1")
 		Expect(err).NotTo(HaveOccurred())
 		pod := &corev1.Pod{}
 		Expect(c.Get(ctx, server.Name, pod)).To(Succeed())
 		for _, status := range pod.Status.ContainerStatuses {
-			told["restarts of "+server.Name] += int64(status.RestartCount)
+			counts["restarts of "+server.Name] += int64(status.RestartCount)
 		}
-		told["reloads of "+server.Name] = int64(strings.Count(log, "Reread exports complete"))
+		counts["reloads of "+server.Name] = int64(strings.Count(log, "Reread exports complete"))
 	}
-	Expect(len(told)).To(BeNumerically(">", 2*serverCount))
-	return told
+	Expect(len(counts)).To(BeNumerically(">", 2*serverCount))
+	return counts
 }

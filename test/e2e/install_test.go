@@ -140,7 +140,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		_, values = installedRelease(ctx)
 		for _, namespace := range []string{operator, c.Namespace} {
 			_, err := c.Kubectl(ctx, "create", "secret", "docker-registry", pulled, "-n", namespace,
-				"--docker-server=registry.invalid", "--docker-username=nobody", "--docker-password=none")
+				"--docker-server=registry.invalid", "--docker-username=none", "--docker-password=none")
 			Expect(err).NotTo(HaveOccurred())
 		}
 		DeferCleanup(func(ctx SpecContext) {
@@ -235,7 +235,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		Expect(shell(ctx, clientA, "ls /share")).NotTo(ContainSubstring("howdah-test"))
 	}, SpecTimeout(bound(5*time.Minute)))
 
-	It("has lost nothing that the client was told is done", func(ctx SpecContext) {
+	It("has lost nothing that the client got confirmed", func(ctx SpecContext) {
 		shell(ctx, clientA, "touch /tmp/stop")
 		var err error
 		Eventually(ctx, load).WithTimeout(bound(time.Minute)).Should(Receive(&err))
@@ -251,7 +251,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		shell(ctx, clientB, "cat > /tmp/audit.pl <<'EOF'\n%s\nEOF", at(auditScript))
 		wrong, err := c.ShellInput(ctx, clientB, "perl /tmp/audit.pl", strings.NewReader(ledger))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(wrong).To(BeEmpty(), "what was told is done, as another client sees it")
+		Expect(wrong).To(BeEmpty(), "confirmed changes, as another client sees them")
 		there := names(ledger, "FDW")
 		slices.Sort(there)
 		Expect(strings.Fields(shell(ctx, clientB, "ls %s", installs))).To(ConsistOf(slices.Compact(there)))

@@ -26,7 +26,7 @@ const (
 	newcomer = "newcomer"
 )
 
-// steady is a client that has a file open and a directory as its working directory, uses both, and does what it is told besides, until it is told
+// steady is a client that has a file open and a directory as its working directory, uses both, and runs commands besides, until it gets the order to stop
 // to stop. It writes the longest time of a loop, the number of errors, and the loops.
 const steady = `rm -f /tmp/stop /tmp/errors; cd /locked/a || exit 1
 	exec 3>>open || exit 1
@@ -41,7 +41,7 @@ const steady = `rm -f /tmp/stop /tmp/errors; cd /locked/a || exit 1
 
 // makes is a mkdir for each loop. A namespace server that is replaced after it made the directory, or was still waiting for its data server, can't
 // answer; the client asks another one then, which finds the name (docs/design/2026-11-22-cut-changes.md). Nothing else may go wrong.
-const makes = `{ mkdir /locked/made-$loops 2>/tmp/said || { cat /tmp/said >&2; grep -q "'/locked/made-$loops': File exists$" /tmp/said; }; }`
+const makes = `{ mkdir /locked/made-$loops 2>/tmp/output || { cat /tmp/output >&2; grep -q "'/locked/made-$loops': File exists$" /tmp/output; }; }`
 
 // watched runs steady in a client while something is done, and reports the longest stall.
 func watched(ctx context.Context, what, besides string, do func()) {
@@ -201,14 +201,14 @@ var _ = Describe("Keys of servers", Label("keys"), Ordered, func() {
 		Expect(shell(ctx, veteran, "cat /locked/a/first /locked/b/first")).To(Equal("a\nb\n"))
 	}, SpecTimeout(bound(8*time.Minute)))
 
-	It("are made again when somebody deletes their Secret, and all servers know each other then; mkdir only waits", func(ctx SpecContext) {
+	It("are made again when their Secret is deleted, and all servers accept each other then; mkdir only waits", func(ctx SpecContext) {
 		object := &v1alpha1.FileServer{}
 		Expect(c.Get(ctx, locked, object)).To(Succeed())
 		name := func(lost int32) string {
 			return naming.Certificates(locked, string(object.UID), object.Spec.KeyGeneration, lost)
 		}
 		watched(ctx, "certificates lost", makes, func() {
-			// Nobody tells the operator: it looks, and the servers that run have what they started with.
+			// The operator notices by itself; running servers keep what they started with.
 			_, err := c.Kubectl(ctx, "delete", "secret", name(0))
 			Expect(err).NotTo(HaveOccurred())
 			replaced(ctx, mounts(name(1)))

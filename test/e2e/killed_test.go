@@ -32,8 +32,8 @@ const (
 	killFor  = 90 * time.Second
 	phoenix  = "phoenix"
 	operator = "howdah-system"
-	// kindsOfVictims are namespace servers, instance managers, ganeshas and the operator.
-	kindsOfVictims = 4
+	// kindsOfTargets counts namespace servers, supervisors, ganeshas and the operator.
+	kindsOfTargets = 4
 )
 
 // killer is a pod that may kill any process of its node: from within its own container a first process can't be killed.
@@ -54,8 +54,8 @@ const kill = `for p in /proc/[0-9]*; do
 		[ "$(cat $p/comm 2>/dev/null)" = %[2]s ] && [ "$(cat $p/root/etc/hostname 2>/dev/null)" = %[1]s ] && kill -KILL ${p#/proc/} && echo killed
 	done; true`
 
-// victims are all processes of the FileServer and of the operator: pods, and the program in them.
-func victims(ctx context.Context) (pods []corev1.Pod, programs []string) {
+// targets are all processes of the FileServer and of the operator: pods, and the program in them.
+func targets(ctx context.Context) (pods []corev1.Pod, programs []string) {
 	GinkgoHelper()
 	all := func(namespace string, labels map[string]string, names ...string) {
 		list := &corev1.PodList{}
@@ -79,8 +79,8 @@ func victims(ctx context.Context) (pods []corev1.Pod, programs []string) {
 func killAll(ctx context.Context, until time.Time) map[string]int {
 	GinkgoHelper()
 	count, turns := map[string]int{}, map[string]int{}
-	for time.Now().Before(until) || len(count) < kindsOfVictims && time.Now().Before(until.Add(bound(killFor))) {
-		pods, programs := victims(ctx)
+	for time.Now().Before(until) || len(count) < kindsOfTargets && time.Now().Before(until.Add(bound(killFor))) {
+		pods, programs := targets(ctx)
 		order := rand.Perm(len(pods))
 		if len(order) == 0 {
 			time.Sleep(time.Second)
@@ -159,7 +159,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 		}
 	}, NodeTimeout(bound(2*time.Minute)))
 
-	It("lose nothing that a client was told is done, and neither a share that is deleted and made again", func(ctx SpecContext) {
+	It("lose nothing that a client got confirmed, nor a share that is deleted and made again", func(ctx SpecContext) {
 		until := time.Now().Add(killFor)
 		outputs, ledgers := map[string]string{}, map[string]string{}
 		var mutex sync.Mutex
@@ -203,7 +203,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			ledgers[pod] = shell(ctx, pod, "cat /tmp/ledger")
 		}
 		AddReportEntry("kills", fmt.Sprintf("%v in %s; %d lives of a share", killed, killFor, lives), ReportEntryVisibilityAlways)
-		Expect(killed).To(HaveLen(kindsOfVictims), "of each kind of process one at least")
+		Expect(killed).To(HaveLen(kindsOfTargets), "of each kind of process one at least")
 		Expect(lives).To(BeNumerically(">=", 2))
 
 		By("reading with each client what the other wrote, and finding nothing else")
@@ -212,7 +212,7 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 			shell(ctx, other, "cat > /tmp/audit.pl <<'EOF'\n%s\nEOF", auditScript)
 			wrong, err := c.ShellInput(ctx, other, "perl /tmp/audit.pl", strings.NewReader(ledgers[pod]))
 			Expect(err).NotTo(HaveOccurred())
-			Expect(wrong).To(BeEmpty(), "what %s was told is done, as %s sees it", pod, other)
+			Expect(wrong).To(BeEmpty(), "changes confirmed to %s, as %s sees them", pod, other)
 			there = append(there, names(ledgers[pod], "FDWL")...)
 		}
 		slices.Sort(there)

@@ -62,7 +62,7 @@ var _ = Describe("ShareDirectories that are lost", Label("lost"), func() {
 		Expect(c.WaitGone(ctx, lost)).To(Succeed())
 	}, SpecTimeout(bound(4*time.Minute)))
 
-	It("do not have a Single share placed anew while the data server that has its data is away", Label(volumesHaveOwner), func(ctx SpecContext) {
+	It("do not place a Single share again while the data server that has its data is away", Label(volumesHaveOwner), func(ctx SpecContext) {
 		single := newShare("kept", "/kept", 1)
 		single.Spec.Depth, single.Spec.Layout = 0, v1alpha1.LayoutSingle
 		Expect(c.Create(ctx, single.DeepCopy())).To(Succeed())
@@ -90,7 +90,7 @@ var _ = Describe("ShareDirectories that are lost", Label("lost"), func() {
 
 		By("making the share again")
 		Expect(c.Create(ctx, single.DeepCopy())).To(Succeed())
-		said := func() (string, error) {
+		inventoried := func() (string, error) {
 			object := &v1alpha1.FileShare{}
 			err := c.Get(ctx, "kept", object)
 			condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.FileShareInventoried)
@@ -99,7 +99,7 @@ var _ = Describe("ShareDirectories that are lost", Label("lost"), func() {
 			}
 			return fmt.Sprintf("%s: %s", condition.Status, condition.Message), nil
 		}
-		Eventually(ctx, said).Should(SatisfyAll(HavePrefix("False: "), ContainSubstring("waiting for "+server+" (")))
+		Eventually(ctx, inventoried).Should(SatisfyAll(HavePrefix("False: "), ContainSubstring("waiting for "+server+" (")))
 		Consistently(ctx, func() (map[string]string, error) { return owners(ctx, "kept") }, "5s").Should(BeEmpty(), "placed while %s may have the data", server)
 
 		By("seeing the data server again")

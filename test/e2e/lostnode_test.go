@@ -159,10 +159,10 @@ func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 			if err := c.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 				return err
 			}
-			told := func(e corev1.Event) bool {
+			reports := func(e corev1.Event) bool {
 				return e.Reason == reason && strings.Contains(e.Message, "node "+l.node) && silentSince(e.Message).After(began.Add(-2*time.Second))
 			}
-			if !slices.ContainsFunc(list.Items, told) {
+			if !slices.ContainsFunc(list.Items, reports) {
 				return fmt.Errorf("no event %s names node %s", reason, l.node)
 			}
 			return nil
@@ -175,7 +175,7 @@ func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 				return err
 			}
 			if object.Status.Unreachable.SeenBy == "" {
-				return fmt.Errorf("%s is not said to be unreachable", l.server)
+				return fmt.Errorf("%s is not reported unreachable", l.server)
 			}
 			return nil
 		},
@@ -219,7 +219,7 @@ func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 	}
 }
 
-// silentSince is the time in a message, to the second: an event of an earlier loss of the node is none of this one.
+// silentSince is the time in a message, to the second: an event of an earlier loss of the node does not count.
 func silentSince(message string) time.Time {
 	_, text, _ := strings.Cut(message, "since ")
 	since, err := time.Parse(time.RFC3339, text[:min(len(text), len("2006-01-02T15:04:05Z"))])
@@ -243,8 +243,8 @@ func tells(conditions []metav1.Condition, reason string, words ...string) error 
 	return nil
 }
 
-// saidByServers are the places that need no operator to tell of a loss.
-var saidByServers = []string{"DataServer status.unreachable", "metric of the keeper"}
+// reportedByServers are the places where a loss shows without an operator.
+var reportedByServers = []string{"DataServer status.unreachable", "metric of the keeper"}
 
 // expectSeen waits until every place tells of the loss, and holds each to its goal.
 func (l loss) expectSeen(ctx context.Context, began time.Time, what string, operatorLost bool) {
@@ -267,7 +267,7 @@ func (l loss) expectSeen(ctx context.Context, began time.Time, what string, oper
 	}).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
 	for place := range places {
 		goal := lostGoal
-		if operatorLost && !slices.Contains(saidByServers, place) {
+		if operatorLost && !slices.Contains(reportedByServers, place) {
 			goal = operatorGoal
 		}
 		expectWithin(fmt.Sprintf("%s: off to %s", what, place), took[place], goal)

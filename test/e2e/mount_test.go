@@ -49,6 +49,6 @@ var _ = Describe("A pod that mounts a share", Label("smoke"), func() {
 			Expect(points).To(HaveKey(shareMount + "/train/" + directory))
 		}
 		Expect(len(servers)).To(BeNumerically(">=", serverCount), "addresses of data servers in %v", mounts)
-		Expect(servers).NotTo(HaveKey(namespaceServers(ctx)), "no data goes through the front door")
+		Expect(servers).NotTo(HaveKey(namespaceServers(ctx)), "no data goes through namespace servers")
 	}, SpecTimeout(bound(time.Minute)))
 })

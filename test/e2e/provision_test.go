@@ -147,7 +147,7 @@ var _ = Describe("A claim of a StorageClass", Label("provision"), Ordered, func(
 		Expect(c.Client.Delete(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: naming.ProvisionedVolume(string(claim.UID))}})).To(Succeed())
 	}, SpecTimeout(bound(3*time.Minute)))
 
-	It("is told what is wrong with it", Label(volumesHaveSizes), func(ctx SpecContext) {
+	It("gets an event with what is wrong with it", Label(volumesHaveSizes), func(ctx SpecContext) {
 		class := newStorageClass(ctx, user.Namespace+"-strict", corev1.PersistentVolumeReclaimDelete, "size", "Required")
 		claim := newStorageClaim(ctx, user.Namespace, "strict", class, "1Gi")
 		Eventually(ctx, func(ctx context.Context) (string, error) {

@@ -91,7 +91,7 @@ var _ = Describe("A tenant", Label("tenants"), func() {
 	}, SpecTimeout(bound(4*time.Minute)))
 })
 
-// allow lets the suite's FileServer serve shares of a tenant's namespace, or of nobody but its own.
+// allow lets the suite's FileServer serve shares of a tenant's namespace, or only of its own.
 func allow(ctx context.Context, tenant *cluster.Cluster) {
 	GinkgoHelper()
 	before := &v1alpha1.FileServer{}

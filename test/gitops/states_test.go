@@ -112,8 +112,8 @@ var kinds = map[string]string{
 	"FileShareSnapshotSchedule": v1alpha1.ConditionReady, "MLPerfStorageJob": v1alpha1.JobSucceeded,
 }
 
-// Every reason, as the operator writes it, on every kind, whatever was there before: what is True is done, what needs
-// somebody has failed, all else is on its way.
+// Every reason, as the operator writes it, on every kind, after every earlier state: True is done, a reason that needs an action of a user
+// is Degraded, everything else is Progressing.
 func TestEveryReason(t *testing.T) {
 	one := int64(1)
 	for kind, summary := range kinds {
@@ -156,18 +156,18 @@ func conditionStatus(holds bool) metav1.ConditionStatus {
 func TestWhatIsSaidIsTheConditionsMessage(t *testing.T) {
 	one := int64(1)
 	for reason, want := range map[string]Health{
-		v1alpha1.ReasonNameTaken:       {Degraded, "NameTaken: Service x is somebody's"},
-		v1alpha1.ReasonServersNotReady: {Progressing, "ServersNotReady: Service x is somebody's"},
+		v1alpha1.ReasonNameTaken:       {Degraded, "NameTaken: Service x belongs to another owner"},
+		v1alpha1.ReasonServersNotReady: {Progressing, "ServersNotReady: Service x belongs to another owner"},
 	} {
 		var list []metav1.Condition
-		conditions.SetSummary(&list, 1, noon, conditions.False(v1alpha1.ConditionReady, reason, "Service x is somebody's"))
+		conditions.SetSummary(&list, 1, noon, conditions.False(v1alpha1.ConditionReady, reason, "Service x belongs to another owner"))
 		if got, err := scripts(t).Judge(ofKind(t, "FileServer", list, 1, &one)); err != nil || got != want {
 			t.Errorf("%v (%v), want %v", got, err, want)
 		}
 	}
 }
 
-// As the API server gives an object that nobody has looked at: with the default of its status. kstatus takes one
+// As the API server returns an object that no controller has seen: with the default of its status. kstatus takes one
 // without any status for Current, and who waits for it would not wait.
 func TestNobodyHasLookedYet(t *testing.T) {
 	none := int64(0)
@@ -216,8 +216,8 @@ func TestInternalKinds(t *testing.T) {
 	}{
 		"a data server that serves":       {&internalv1.DataServer{Status: internalv1.DataServerStatus{Conditions: condition("Ready", true), ObservedGeneration: &one}}, "DataServer", Healthy},
 		"one that does not serve yet":     {&internalv1.DataServer{Status: internalv1.DataServerStatus{Conditions: condition("Ready", false)}}, "DataServer", Progressing},
-		"one that nobody has heard of":    {&internalv1.DataServer{}, "DataServer", Progressing},
-		"one that answers nobody":         {&internalv1.DataServer{Status: internalv1.DataServerStatus{Conditions: condition("Ready", true), ObservedGeneration: &one, Unreachable: internalv1.Unreachable{SinceTime: &since, SeenBy: "x"}}}, "DataServer", Degraded},
+		"one without a report":            {&internalv1.DataServer{}, "DataServer", Progressing},
+		"one that does not answer":        {&internalv1.DataServer{Status: internalv1.DataServerStatus{Conditions: condition("Ready", true), ObservedGeneration: &one, Unreachable: internalv1.Unreachable{SinceTime: &since, SeenBy: "x"}}}, "DataServer", Degraded},
 		"an export that is served":        {&internalv1.ShareExport{Status: internalv1.ShareExportStatus{Conditions: condition(internalv1.ExportServing, true), ObservedGeneration: &one}}, "ShareExport", Healthy},
 		"an export that is not served":    {&internalv1.ShareExport{Status: internalv1.ShareExportStatus{Conditions: condition(internalv1.ExportServing, false)}}, "ShareExport", Progressing},
 		"a snapshot":                      {&internalv1.ShareSnapshot{Status: internalv1.ShareSnapshotStatus{Conditions: condition("Ready", true)}}, "ShareSnapshot", Healthy},

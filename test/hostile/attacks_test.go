@@ -114,7 +114,7 @@ func suffer(t *testing.T, a attack, from string) {
 	watched.end()
 	now, most, err := w.server.Memory()
 	if err != nil {
-		now, most = 0, 0 // What ended it is said below.
+		now, most = 0, 0 // What ended it is reported below.
 	}
 	t.Logf("FIGURE %s, by %s: longest stall %s in %d calls, %d errors, memory %d MiB, at most %d MiB, then %d MiB%s",
 		a.name, who(from), watched.longest.Round(time.Millisecond), watched.calls, len(watched.errors), start>>20, most>>20, now>>20, note)

@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// connections opens so many, does something on each, holds them until the context ends, and tells how many were kept.
+// connections opens a number of connections, does something on each, holds them until the context ends, and returns how many were kept.
 func connections(ctx context.Context, n int, from string, first []byte) (string, error) {
 	var mutex sync.Mutex
 	var held []*wire
@@ -240,7 +240,7 @@ func bigRecords(ctx context.Context, _ *world, from string) (string, error) {
 	return fmt.Sprintf("%d MiB were taken (%v)", (taken[0]+taken[1]+taken[2]+taken[3])>>20, last), nil
 }
 
-// pour writes zeros until so many were taken, the context ends or the server does not take more.
+// pour writes zeros until a number of them was taken, the context ends or the server does not take more.
 func pour(ctx context.Context, w *wire, most int64) (written int64, err error) {
 	block := make([]byte, 1<<20)
 	for written < most && ctx.Err() == nil {

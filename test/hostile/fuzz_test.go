@@ -86,7 +86,7 @@ func run(t *testing.T, seed uint64, stepsOfLane int) int64 {
 	took := time.Since(began)
 	now, _, err := w.server.Memory()
 	if err != nil {
-		now = 0 // It has ended, which is said below.
+		now = 0 // It has ended, which is reported below.
 	}
 	var silent []string
 	for _, l := range lanes {

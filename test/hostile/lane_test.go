@@ -138,7 +138,7 @@ func (l *lane) drop(s *session) {
 	l.sessions = slices.DeleteFunc(l.sessions, func(other *session) bool { return other == s })
 }
 
-// exchange is a call whose answer is waited for; errors but silence mean that the connection is gone.
+// exchange sends a call and waits for its answer. An error other than silence means that the connection is gone.
 func (l *lane) exchange(s *session, slot uint32, record []byte) (reply, error) {
 	l.sent = record
 	if err := s.SetWriteDeadline(time.Now().Add(answersOfFuzz)); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // An operator that looks after one namespace, with the rights that the chart gives it and no other: it works there, a share that names a
-// FileServer elsewhere says so, and who applies something elsewhere is warned, because nobody else could tell him.
+// FileServer elsewhere says so, and the API server warns users who apply something elsewhere.
 func TestAnOperatorOfOneNamespace(t *testing.T) {
 	c := start(t)
 	for _, name := range []string{"howdah-system", "team-a", "storage"} {
@@ -43,11 +43,11 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 		manifest []byte
 		warned   bool
 	}{
-		"a FileServer where nobody looks": {server("storage"), true},
-		"a share where nobody looks":      {share("storage", "lost", "{name: fs}"), true},
-		"a FileServer":                    {server("team-a"), false},
-		"a share of it":                   {share("team-a", "near", "{name: fs}"), false},
-		"a share of one elsewhere":        {share("team-a", "far", "{name: fs, namespace: storage}"), false},
+		"a FileServer in an unwatched namespace": {server("storage"), true},
+		"a share in an unwatched namespace":      {share("storage", "lost", "{name: fs}"), true},
+		"a FileServer":                           {server("team-a"), false},
+		"a share of it":                          {share("team-a", "near", "{name: fs}"), false},
+		"a share of one elsewhere":               {share("team-a", "far", "{name: fs, namespace: storage}"), false},
 	} {
 		// The API server knows a policy some moments after it was made.
 		var output string
@@ -80,12 +80,12 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 	expect("far", "NamespaceNotWatched", `does not look after namespace "storage", where FileServer "fs" is to be`)
 	expect("near", "ExportsPending", "fs-0")
 	if got := kubectl("-n", "team-a", "get", "fileshare", "far", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].status}`); got != "True" {
-		t.Errorf("a share that waits for somebody is not Stalled: %q", got)
+		t.Errorf("a share that needs an action is not Stalled: %q", got)
 	}
 	if got := kubectl("-n", "storage", "get", "fileserver", "fs", "-o", "jsonpath={.status}"); got != `{"observedGeneration":0}` {
-		t.Errorf("somebody looks after namespace storage: %s", got)
+		t.Errorf("an operator wrote the status in namespace storage: %s", got)
 	}
-	// It is nobody's while it waits.
+	// No server has it while it waits, so it can be deleted.
 	kubectl("-n", "team-a", "delete", "fileshare", "far", "--timeout=60s")
 }
 
@@ -125,7 +125,7 @@ func runOperator(t *testing.T, c cluster, token, namespaces string) {
 		_ = operator.Wait()
 		for line := range strings.Lines(log.String()) {
 			if strings.Contains(line, "is forbidden") || t.Failed() && !strings.Contains(line, "EventSource") {
-				t.Errorf("the operator said: %s", line)
+				t.Errorf("the operator logged: %s", line)
 			}
 		}
 	})

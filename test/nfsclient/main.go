@@ -40,7 +40,7 @@ func look(address, path string, dial func(ctx context.Context, network, to strin
 		return "unreachable: " + err.Error()
 	}
 	defer func() { _ = c.Close(ctx) }()
-	root := nfs.Credentials{} // Whom else would an attacker say that he is?
+	root := nfs.Credentials{} // An attacker would claim to be root.
 	entries, err := c.ReadDir(ctx, root, path)
 	var status *nfs.StatusError
 	switch {

@@ -47,7 +47,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&s.rounds, "rounds", 10, "how often one event is measured")
 	flag.DurationVar(&s.idle, "idle", time.Minute, "how long nothing is done")
 	var m many
-	flag.IntVar(&m.long, "many-shares", 0, "give one FileServer so many shares with the longest access lists, and measure that instead")
+	flag.IntVar(&m.long, "many-shares", 0, "number of shares with the longest access lists for one FileServer; measures that instead")
 	flag.IntVar(&m.limit, "limit", 4096, "how many shares a FileServer can have: with --many-shares, others are added up to it, and one more")
 	flag.IntVar(&m.deleted, "deleted", 300, "how many of many shares are deleted at once")
 	profiles := flag.String("profiles", "", "folder for CPU profiles of the API server during each step; empty means none")

@@ -298,13 +298,13 @@ func (s *sight) areGone(names []string) bool {
 
 // until waits for something that the watch sees, and tells now and then how far it is.
 func (s *sight) until(ctx context.Context, what string, is func() bool) error {
-	told := time.Now()
-	for began := told; !is(); {
+	reported := time.Now()
+	for began := reported; !is(); {
 		if time.Since(began) > manyAllowance {
 			return fmt.Errorf("it did not come to pass in %s that %s: %d shares are Ready", manyAllowance, what, s.ready())
 		}
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
+		if time.Since(reported) > 10*time.Second {
+			reported = time.Now()
 			fmt.Printf("  %d shares are Ready\n", s.ready())
 		}
 		if err := wait(ctx, 100*time.Millisecond); err != nil {

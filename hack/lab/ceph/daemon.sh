@@ -12,7 +12,7 @@ mon)
   if [ ! -e "$data/made" ]; then
     rm -rf "$data/mon"
     monmaptool --create --clobber --fsid "$(ceph-conf --lookup fsid)" --addv a "[v2:$address:3300,v1:$address:6789]" /tmp/monmap
-    # All accounts of the daemons are in the keyring: nobody has to ask for a key.
+    # The keyring has all accounts of the daemons.
     ceph-mon --mkfs -i a --monmap /tmp/monmap --keyring /etc/ceph/mon.keyring
     touch "$data/made"
   fi

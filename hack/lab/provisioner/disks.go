@@ -30,7 +30,7 @@ func (d disks) image(volume string) string {
 	return filepath.Join(d.images, filepath.Base(volume)+imageSuffix)
 }
 
-// ensure makes a volume of so many bytes and mounts it; what is there already stays as it is.
+// ensure makes a volume of a size in bytes and mounts it. An existing volume is not changed.
 func (d disks) ensure(volume string, size int64) error {
 	if _, err := os.Stat(d.image(volume)); errors.Is(err, fs.ErrNotExist) {
 		if err := d.format(volume, size); err != nil {

@@ -16,7 +16,7 @@ type Tally struct {
 	Failed  int     `json:"failed"`
 	Skipped int     `json:"skipped"`
 	Seconds float64 `json:"seconds"`
-	// Failures says of each failure where it was and what it said, for the end of a long log.
+	// Failures has the place and message of each failure, for the end of a long log.
 	Failures []string `json:"failures,omitempty"`
 }
 
@@ -41,13 +41,13 @@ type watcher struct {
 	format testjson.EventFormatter
 	suites map[string]Tally // Ginkgo suites by suiteKey
 	ended  map[string]bool  // packages
-	told   *progress
+	shown  *progress
 }
 
 func suiteKey(pkg, test string) string { return pkg + " " + test }
 
 func (w *watcher) Event(event testjson.TestEvent, execution *testjson.Execution) error {
-	w.told.hear(event)
+	w.shown.hear(event)
 	switch {
 	case event.Action == testjson.ActionBuild:
 		_, err := fmt.Fprint(w.show, event.Output)
@@ -72,13 +72,13 @@ func count(events io.Reader, show io.Writer, stream bool) (Tally, error) {
 }
 
 // countWith tells how far it is beside.
-func countWith(told *progress, events io.Reader, show io.Writer, stream bool) (Tally, error) {
+func countWith(shown *progress, events io.Reader, show io.Writer, stream bool) (Tally, error) {
 	format := "pkgname-and-test-fails"
 	if stream {
 		format = "standard-verbose"
 	}
 	w := &watcher{
-		show: show, told: told, suites: map[string]Tally{}, ended: map[string]bool{},
+		show: show, shown: shown, suites: map[string]Tally{}, ended: map[string]bool{},
 		format: testjson.NewEventFormatter(show, format, testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"}),
 	}
 	execution, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: events, Handler: w})

@@ -96,7 +96,7 @@ func TestFailuresAreRepeated(t *testing.T) {
 			lines(output("A", "    a_test.go:7: got 1\n"), end("fail", "A"), end("pass", "B"), end("fail", "")),
 			[]string{"FAILED p A", "    a_test.go:7: got 1"},
 		},
-		"what the compiler said": {
+		"messages of the compiler": {
 			lines(`{"Action":"build-output","ImportPath":"p","Output":"# p\n"}`, `{"Action":"build-output","ImportPath":"p","Output":"a.go:1: undefined: x\n"}`,
 				`{"Action":"build-fail","ImportPath":"p"}`, output("", "FAIL\tp [build failed]\n"), end("fail", "")),
 			[]string{"FAILED p outside its tests", "a.go:1: undefined: x", "FAIL\tp [build failed]"},

@@ -15,7 +15,7 @@ const (
 // ginkgoFailure is the line above what a spec of Ginkgo says of its failure.
 var ginkgoFailure = regexp.MustCompile(`^\s*\[(FAILED|TIMEDOUT|PANICKED|INTERRUPTED|ABORTED)\] `)
 
-// describeFailure is the name of a failed test and what it said of it: the first
+// describeFailure is the name of a failed test and its message: the first
 // failures of a Ginkgo suite, or else the last lines of the output.
 func describeFailure(pkg, test string, output []string) []string {
 	var lines []string
@@ -35,7 +35,7 @@ func describeFailure(pkg, test string, output []string) []string {
 		}
 		found = true
 		end := min(i+failureLines, len(lines))
-		// A line of dashes ends what is said of a spec.
+		// A line of dashes ends the output of a spec.
 		if rule := slices.IndexFunc(lines[i:end], func(line string) bool { return strings.HasPrefix(line, "-----") }); rule > 0 {
 			end = i + rule
 		}

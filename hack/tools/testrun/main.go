@@ -34,11 +34,11 @@ func main() {
 
 func runStage(stage, into string, stream bool) (failed bool, err error) {
 	start := time.Now()
-	told := &progress{}
+	shown := &progress{}
 	if !stream { // What is streamed tells by itself.
-		defer told.remind(os.Stderr, stage, remindEvery)()
+		defer shown.remind(os.Stderr, stage, remindEvery)()
 	}
-	t, err := countWith(told, os.Stdin, os.Stdout, stream)
+	t, err := countWith(shown, os.Stdin, os.Stdout, stream)
 	t.Stage, t.Seconds = stage, time.Since(start).Seconds()
 	if err != nil || t.Passed+t.Failed == 0 {
 		t.Failed++ // what ran no test has not passed

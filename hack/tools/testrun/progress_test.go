@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestProgressIsTold(t *testing.T) {
+func TestProgressIsReported(t *testing.T) {
 	p := &progress{}
 	if got := p.String(); got != "compiling, no test has begun yet" {
 		t.Error(got)

@@ -1,4 +1,4 @@
-# Makes, renames and removes directories and files until /tmp/stop is there, and keeps in /tmp/ledger what it was told of each: what is there in
+# Makes, renames and removes directories and files until /tmp/stop is there, and keeps in /tmp/ledger the answer to each: what is there in
 # the end, F with its text or D if empty, or G if it was removed; W and L are names that two clients want, won and lost. An answer that says
 # that the work is done already (a server was killed after it did it, and the kernel asked again) is doubtful, and counts as done.
 # Prints the longest time of one operation in ms, the number of operations, of doubtful answers and of errors; errors are in /tmp/errors.

@@ -48,8 +48,8 @@ func forArch(name, arch string) string {
 // as well. They are part of the Go image alone, not of what is built with it.
 var goSettings = []string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE"}
 
-// clearLeftovers removes what builds left that were killed: working containers in buildah's store, which nobody
-// else uses while the cache's lock is held, and their folders.
+// clearLeftovers removes working containers and their folders that killed builds left in buildah's store. The lock of the cache keeps others
+// from using the store.
 func (c *Cache) clearLeftovers() error {
 	if !sys.Exists(c.Path("buildah")) {
 		return nil

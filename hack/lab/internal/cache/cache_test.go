@@ -20,8 +20,8 @@ func TestFindMirror(t *testing.T) {
 				"Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm\n",
 			"http://mirror.example/debian",
 		},
-		"somebody's packages": {"deb https://packages.example/apt tool-bookworm main\nURIs: https://x.example\nSuites: nodistro", ""},
-		"source only":         {"deb-src http://mirror.example/debian bookworm main", ""},
+		"packages of a third party": {"deb https://packages.example/apt tool-bookworm main\nURIs: https://x.example\nSuites: nodistro", ""},
+		"source only":               {"deb-src http://mirror.example/debian bookworm main", ""},
 	}
 	for name, test := range tests {
 		if got := findMirror(test.text); got != test.want {

@@ -52,7 +52,7 @@ func (c *Cache) InstallPackages() error {
 }
 
 func aptGet(args ...string) error {
-	// Somebody else's apt, or another lab command's, may be at work.
+	// Another apt, or another lab command, may be running.
 	cmd := exec.Command("apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	_, err := sys.Capture(cmd)
@@ -76,7 +76,7 @@ func Mirror() (string, error) {
 }
 
 // findMirror reads either form of a sources file. A mirror of Debian proper is
-// told from one of security updates, or of somebody's packages, by its suites.
+// distinguished from security updates and third-party packages by its suites.
 func findMirror(text string) string {
 	var uri string
 	for _, line := range strings.Split(text, "\n") {

@@ -116,10 +116,10 @@ func (c *Cache) inKernelTree(tree string, args ...string) error {
 // setting is a line of a kernel's configuration, in either of its forms.
 var setting = regexp.MustCompile(`^(?:(CONFIG_\w+)=.*|# (CONFIG_\w+) is not set)$`)
 
-// checkSettings finds wishes that the kernel's configuration did not take: it
+// checkSettings finds requested settings that the kernel's configuration did not take: it
 // drops without a word what depends on something that is off, or was renamed.
 func checkSettings(wanted, got string) error {
-	wishes, err := os.ReadFile(wanted)
+	requested, err := os.ReadFile(wanted)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func checkSettings(wanted, got string) error {
 		}
 	}
 	var lost []string
-	for line := range strings.Lines(string(wishes)) {
+	for line := range strings.Lines(string(requested)) {
 		line = strings.TrimSpace(line)
 		match := setting.FindStringSubmatch(line)
 		if match == nil {

@@ -14,8 +14,8 @@ import (
 
 func TestALongStepSaysHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		c := &Cache{Dir: t.TempDir(), Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		var lines []string
+		c := &Cache{Dir: t.TempDir(), Say: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
 		err := c.ensure(product{name: "kernel", stamp: "1", make: func() error {
 			time.Sleep(15 * time.Second)
 			c.pace.hear("CC init/main.o")
@@ -34,8 +34,8 @@ func TestALongStepSaysHowFarItIs(t *testing.T) {
 			"still making kernel after 30s: 1 of at most 1893 packages, now " + strings.Repeat("x", 80) + "...",
 			"made kernel in 35s",
 		}
-		if err != nil || !reflect.DeepEqual(said, want) {
-			t.Errorf("%v, said %q", err, said)
+		if err != nil || !reflect.DeepEqual(lines, want) {
+			t.Errorf("%v, lines %q", err, lines)
 		}
 	})
 }

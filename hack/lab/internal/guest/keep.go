@@ -47,7 +47,7 @@ func Keep() error {
 	return agent.Serve(listener, config.Token)
 }
 
-// keepService runs a command for ever; its log is a file that the host sees too.
+// keepService runs a command and restarts it whenever it ends; its log is a file that the host sees too.
 func keepService(name string, args []string) {
 	path := filepath.Join(Share, "logs", name+".log")
 	for {

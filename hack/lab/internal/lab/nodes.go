@@ -62,7 +62,7 @@ func (l *Lab) fillShare(node plan.Node, share string) error {
 		return err
 	}
 	// The program of a node that was started stays as it was, even when the tool is
-	// built anew, because building replaces the file.
+	// rebuilt, because building replaces the file.
 	if err := sys.LinkOrCopy(self, share+"/bin/guest"); err != nil {
 		return err
 	}

@@ -149,11 +149,11 @@ func (l *Lab) waitReady(plane *control.Plane) error {
 	want := l.rec.Settings.Nodes
 	var state string
 	var nodesReady bool
-	said := time.Now()
+	reported := time.Now()
 	for end := time.Now().Add(readyLimit); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
-		if time.Since(said) >= remindEvery && state != "" {
+		if time.Since(reported) >= remindEvery && state != "" {
 			l.Say("waiting: %s", state)
-			said = time.Now()
+			reported = time.Now()
 		}
 		nodes, err := client.ReadyNodes()
 		if err != nil {

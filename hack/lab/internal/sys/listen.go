@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// listener hears what commands write, while they write it.
+// listener gets the lines that commands write, while they write them.
 var listener atomic.Pointer[func(line string)]
 
-// Listen has every line told that commands write from now on, for whoever says how far they are. The
+// Listen passes on every line that commands write from now on, for progress reports. The
 // function may be called from several goroutines; nil ends it.
 func Listen(hear func(line string)) {
 	if hear == nil {

@@ -34,7 +34,7 @@ type Table struct {
 	Dir      string
 }
 
-// pidFile is what the file of a daemon holds. It names a process for good: a number alone may be somebody else's by now.
+// pidFile is what the file of a daemon holds. It identifies a process for good: the number alone may have been reused.
 type pidFile struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"startTime"`
@@ -58,7 +58,7 @@ func (t Table) Start(d Daemon) error {
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, d.Files
 	// A session of its own: the daemon survives the terminal and the command, and
-	// whatever it forks can be told by its session.
+	// whatever it forks can be recognized by its session.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	start := cmd.Start
 	if d.NetNS != "" {
@@ -160,7 +160,7 @@ func killUntilGone(find func() []int) error {
 }
 
 // session lists the members of the session of a file. When its leader has gone,
-// the number may have become a stranger's, so members then need the mark too.
+// the number may have been reused, so members then need the mark, too.
 func (t Table) session(f pidFile, leaderSeen bool) []int {
 	var found []int
 	for _, pid := range allPIDs() {

@@ -23,7 +23,7 @@ func Output(name string, args ...string) (string, error) {
 }
 
 // Capture runs cmd and returns its standard output; the error of a failure
-// carries the end of everything the command said.
+// has the end of the output of the command.
 func Capture(cmd *exec.Cmd) (string, error) {
 	var out, all bytes.Buffer
 	heard := &lines{}

@@ -44,30 +44,30 @@ func TestDaemon(t *testing.T) {
 }
 
 // A number that belongs to another process by now must not be touched.
-func TestStopSparesStrangers(t *testing.T) {
+func TestStopSparesOtherProcesses(t *testing.T) {
 	dir := t.TempDir()
 	table := Table{Instance: "test", Dir: dir}
 	other := Table{Instance: "other", Dir: t.TempDir()}
-	daemon := Daemon{Name: "stranger", Path: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(dir, "log")}
+	daemon := Daemon{Name: "other", Path: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(dir, "log")}
 	if err := other.Start(daemon); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = other.Stop("stranger", 0) }()
-	data, err := os.ReadFile(other.path("stranger"))
+	defer func() { _ = other.Stop("other", 0) }()
+	data, err := os.ReadFile(other.path("other"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	stale := append([]byte(`{"startTime":1,`), data[len(`{`):]...)
 	// The later of two equal keys wins, so put the wrong time last.
 	stale = append(stale[:len(stale)-1], []byte(`,"startTime":1}`)...)
-	if err := os.WriteFile(table.path("stranger"), stale, 0o644); err != nil {
+	if err := os.WriteFile(table.path("other"), stale, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Stop("stranger", 0); err != nil {
+	if err := table.Stop("other", 0); err != nil {
 		t.Fatal(err)
 	}
-	if !other.Alive("stranger") {
-		t.Error("a stranger was stopped")
+	if !other.Alive("other") {
+		t.Error("another process was stopped")
 	}
 }
 
