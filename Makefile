@@ -86,8 +86,8 @@ verify: packages ## Regenerate and fail if that changed a file; lint; chart; she
 ##@ Test it
 
 .PHONY: test
-test: packages ## Every test: unit, golden, fuzz seeds, envtest, and end to end on a lab of its own
-	hack/test.sh unit integration e2e
+test: packages ## Every test: unit, golden, fuzz seeds, races, envtest, and end to end on a lab of its own
+	hack/test.sh unit race integration e2e
 
 .PHONY: test-unit
 test-unit: ## What needs nothing but Go
@@ -106,8 +106,8 @@ test-kernels: packages ##+ Everyday commands on NFS clients of four kernels (HOW
 	hack/test-kernels.sh
 
 .PHONY: test-race
-test-race: packages ##+ Namespace servers, NFS and the load engine under the race detector (needs gcc)
-	KUBEBUILDER_ASSETS=$$(hack/lab/lab assets) CGO_ENABLED=1 go test -race ./internal/nfs4/... ./internal/namespace/... ./internal/benchmark/... ./internal/ganesha/... ./internal/placement
+test-race: packages ##+ The packages with goroutines, under the race detector (needs gcc)
+	hack/test.sh race
 
 .PHONY: test-plugin
 test-plugin: packages kubectl-howdah ##+ kubectl howdah in a terminal on a lab; its output is kept in .test-results/plugin

@@ -5,6 +5,7 @@ set -euo pipefail
 
 packages=(
   ca-certificates curl git make        # building
+  g++ libc6-dev                        # the race detector, and tests of our C++
   buildah mmdebstrap                   # images, and the nodes' root file system
   iproute2 iptables kmod procps psmisc # networks of the lab
   e2fsprogs util-linux                 # disks of the nodes

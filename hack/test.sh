@@ -5,6 +5,7 @@
 #   hack/test.sh unit integration e2e
 #
 #   unit         everything that needs nothing but Go: units, goldens, fuzz seeds, also of hack/lab and hack/tools
+#   race         the packages with goroutines, under the race detector (needs gcc)
 #   integration  suites on envtest: a real API server and etcd; rules and dashboards with promtool
 #   e2e          suites on a cluster: a lab is made for them (hack/e2e.sh), or KUBECONFIG with HOWDAH_E2E_CLUSTER=yes.
 #                HOWDAH_E2E_BACKEND=ceph has the FileServers of the suites in a Ceph, which the lab gets, instead of on volumes
@@ -60,6 +61,15 @@ unit() {
   run 1 hack-tools -- go -C hack/tools test -json ./testrun
 }
 
+# race runs what has goroutines, of the unit tests. Fewer random schedules than there: the detector makes each several times as slow, and
+# looks for unsynchronized access, which a few show.
+race() {
+  local with=(env CGO_ENABLED=1 "HOWDAH_CRASH_SEEDS=${HOWDAH_CRASH_SEEDS:-100}" "HOWDAH_CRASH_LIVES=${HOWDAH_CRASH_LIVES:-5}")
+  # shellcheck disable=SC2046 # package paths have no spaces
+  run 1 race -- "${with[@]}" go test -race -json -timeout 30m $(unit_packages |
+    grep -E '/(controllers|internal/(benchmark|ceph/client|child|dataserver|namespace|nfs4|plugin|publichttp|steward))(/|$)')
+}
+
 integration() {
   # A long line of coloured dots is cut by go test in the middle of a colour.
   export GINKGO_NO_COLOR=true
@@ -102,7 +112,7 @@ processes() {
 
 for stage in "$@"; do
   case $stage in
-    unit | integration | e2e | ceph | processes) "$stage" ;;
+    unit | race | integration | e2e | ceph | processes) "$stage" ;;
     *) echo "unknown stage $stage" >&2; exit 2 ;;
   esac
 done

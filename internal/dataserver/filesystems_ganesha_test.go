@@ -3,6 +3,7 @@ package dataserver
 import (
 	"bytes"
 	"context"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -144,7 +145,7 @@ func stealFrom(t *testing.T, name, path string, leaked []byte) (thefts []theft) 
 	t.Helper()
 	ganeshaOf[name] = unsignedGanesha
 	defer delete(ganeshaOf, name)
-	proberOf[name] = trusting{server.NewNFSProber("training-0", server.OwnAddress())}
+	proberOf[name] = func(own netip.Addr) server.Prober { return trusting{server.NewNFSProber("training-0", own)} }
 	defer delete(proberOf, name)
 	s := boot(t, name, 1)
 	defer s.stop()

@@ -88,8 +88,12 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 		t.Fatal(err)
 	}
 	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
+	var through server.Prober
+	if made := proberOf[name]; made != nil {
+		through = made(options.own)
+	}
 	dataServer.process, err = newProcess(options, parts{
-		reporter: dataServer.status, desired: dataServer.desired, isDeleted: func() bool { return false }, prober: proberOf[name],
+		reporter: dataServer.status, desired: dataServer.desired, isDeleted: func() bool { return false }, prober: through,
 		storage: func(dataServer *internalv1.DataServer) backend.Backend {
 			if storage != nil {
 				return storage
@@ -143,7 +147,7 @@ var ganeshaOf = map[string]string{}
 var gatewaysOf = map[string][]netip.Addr{}
 
 // proberOf are the probers of data servers that boot must not give one that speaks NFS.
-var proberOf = map[string]server.Prober{}
+var proberOf = map[string]func(own netip.Addr) server.Prober{}
 
 // beforeOf are called before each change of a data server's volumes.
 var beforeOf = map[string]func(change string){}

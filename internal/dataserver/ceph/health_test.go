@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 
 // sick is a Ceph cluster with a health, or that can't be reached.
 type sick struct {
+	mutex  sync.Mutex
 	health string
 	err    error
 	// connections counts those that were made and not closed, made all.
@@ -26,6 +28,8 @@ type sick struct {
 }
 
 func (s *sick) connect(context.Context) (asked, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -34,9 +38,22 @@ func (s *sick) connect(context.Context) (asked, error) {
 	return s, nil
 }
 
-func (s *sick) Close() { s.connections-- }
+func (s *sick) Close() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.connections--
+}
+
+// set changes what it answers from now on.
+func (s *sick) set(health string, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.health, s.err = health, err
+}
 
 func (s *sick) Command(_ context.Context, command ceph.Command) (string, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if s.err != nil {
 		return "", s.err
 	}
@@ -47,6 +64,8 @@ func (s *sick) Command(_ context.Context, command ceph.Command) (string, error) 
 }
 
 func (s *sick) Watchers(context.Context, client.Place, string) (found []ceph.Watcher, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	for _, address := range s.watch {
 		found = append(found, ceph.Watcher{Address: address})
 	}
@@ -66,8 +85,8 @@ func (l *link) Command(ctx context.Context, command ceph.Command) (string, error
 	return l.sick.Command(ctx, command)
 }
 
-// A connection that was made with a key that is replaced since is no word about Ceph.
-func TestAConnectionWithAnOldKeyIsMadeAnew(t *testing.T) {
+// A connection whose key was replaced says nothing about the health of Ceph.
+func TestAConnectionWithAnOldKeyIsReplaced(t *testing.T) {
 	cluster := &sick{health: well}
 	watch := &healthWatch{
 		connect: func(ctx context.Context) (asked, error) {
@@ -83,7 +102,7 @@ func TestAConnectionWithAnOldKeyIsMadeAnew(t *testing.T) {
 		}
 	}
 	look("at first", backend.Health{})
-	cluster.made++ // Somebody gives the user another key.
+	cluster.made++ // The user gets another key.
 	look("after a new key", backend.Health{})
 	if cluster.connections != 1 {
 		t.Errorf("%d connections are open", cluster.connections)
@@ -96,36 +115,49 @@ const (
 	poolFull = `{"checks":{"POOL_FULL":{"severity":"HEALTH_WARN","summary":{"message":""},"detail":[{"message":"pool 'd' is full (no space)"}]}}}`
 )
 
-func TestHealthIsToldWhenItIsAnother(t *testing.T) {
+func TestHealthIsReportedWhenItChanges(t *testing.T) {
 	timeout := &client.Error{Code: syscall.ETIMEDOUT, Words: "health: Connection timed out"}
 	synctest.Test(t, func(t *testing.T) {
 		ceph := &sick{err: timeout}
 		watch := &healthWatch{connect: ceph.connect, monitors: func() string { return "10.0.0.1:3300" }, fileSystem: "fs1", recoveryPool: "howdah"}
-		var told []backend.Health
+		var mutex sync.Mutex
+		var reported []backend.Health
 		refuse := false
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			watch.run(ctx, func(health backend.Health) error {
+				mutex.Lock()
+				defer mutex.Unlock()
 				if refuse {
 					return errors.New("the API server is away")
 				}
-				told = append(told, health)
+				reported = append(reported, health)
 				return nil
 			})
 		}()
+		set := func(refused bool) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			refuse, reported = refused, nil
+		}
 		after := func(health string, err error, want ...string) {
 			t.Helper()
-			ceph.health, ceph.err, told = health, err, nil
+			ceph.set(health, err)
+			mutex.Lock()
+			reported = nil
+			mutex.Unlock()
 			time.Sleep(3 * healthEvery)
 			synctest.Wait()
-			var said []string
-			for _, h := range told {
-				said = append(said, strings.SplitN(h.Failing+"/"+h.Degraded, ";", 2)[0])
+			mutex.Lock()
+			defer mutex.Unlock()
+			var got []string
+			for _, h := range reported {
+				got = append(got, strings.SplitN(h.Failing+"/"+h.Degraded, ";", 2)[0])
 			}
-			if !slices.Equal(said, want) {
-				t.Errorf("%s, %v: told %q, want %q", health, err, said, want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %v: reported %q, want %q", health, err, got, want)
 			}
 		}
 		after("", timeout) // Never reached: Claim says so.
@@ -136,9 +168,9 @@ func TestHealthIsToldWhenItIsAnother(t *testing.T) {
 		after("", timeout, "no monitor answers at 10.0.0.1:3300, and clients wait: is a majority of the monitors running, and does the network let the data servers' pods reach them?/")
 		after("", &client.Error{Code: syscall.EACCES, Words: "no"}) // Not known, so nothing changes.
 		after("", client.ErrGone)
-		refuse = true
+		set(true)
 		after(well, nil)
-		refuse = false
+		set(false)
 		after(well, nil, "/")
 		cancel()
 		<-ended

@@ -82,14 +82,17 @@ func TestNoScheduleLeavesDataThatCanNotBeReached(t *testing.T) {
 			end := w.begin()
 			// Now and then the keeper's check of what there is falls into it.
 			time.Sleep([]time.Duration{20 * time.Second, 10*time.Minute - 10*time.Millisecond}[random.IntN(2)])
+			var delays []time.Duration // Drawn before calls are cut, which draws from the same source.
+			for range asked {
+				delays = append(delays, time.Duration(random.IntN(20))*time.Millisecond)
+			}
 			w.mu.Lock()
 			w.cutting, w.trail = cutting, nil
 			w.mu.Unlock()
 			var clients sync.WaitGroup
 			for i, r := range asked {
-				delay := time.Duration(random.IntN(20)) * time.Millisecond
 				clients.Go(func() {
-					time.Sleep(delay)
+					time.Sleep(delays[i])
 					w.doThrough(i, r)
 				})
 			}
