@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # The part of run.sh that is in the namespaces.
-#   inside.sh SCRATCH CEPH-ROOT SERVER-ROOT [flags of the test program]
+#   inside.sh SCRATCH CEPH-ROOT SERVER-ROOT TEXT COUNT TESTS… [flags of the test programs]
 set -euo pipefail
-scratch=$1 ceph=$2 server=$3
-shift 3
+scratch=$1 ceph=$2 server=$3 text=$4 count=$5
+shift 5
+tests=("${@:1:count}")
+shift "$count"
 scripts=$PWD/hack/lab/ceph
 monitor=10.77.0.1
 mount --make-rprivate /
 ip link set lo up
-# 10.99.0.1 and 10.99.0.2 are clients of the tests.
-for address in "$monitor" 10.99.0.1 10.99.0.2; do ip address add "$address/32" dev lo; done
+# All but the monitor's are addresses of clients (internal/ganesha/realtest).
+for address in "$monitor" 10.99.0.1 10.99.0.2 10.99.0.3 10.98.0.1 10.97.0.1; do ip address add "$address/32" dev lo; done
 # As container runtimes have it.
 echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start
 export CEPH_MON_SERVICE_HOST=$monitor POD_IP=$monitor OSDS=3 NAMESPACE=none
@@ -75,19 +77,41 @@ if ! wait "$making"; then
   exit 1
 fi
 
+# Another client of the file system, which tests see and change files with. The size of a directory is not that of its files, which changes later.
+mounted=/run/cephfs
+root fuse "$ceph"
+mkdir "$scratch/fuse/root$mounted"
+chroot "$scratch/fuse/root" ceph-fuse --id admin --client_fs fs1 --client_dirsize_rbytes=false "$mounted" >"$scratch/fuse.log" 2>&1 || { cat "$scratch/fuse.log" >&2; exit 1; }
+
 root server "$server"
-mkdir -p "$scratch/server/root/volumes" "$scratch/server/root/run/ganesha" "$scratch/server/root/var/lib/nfs/ganesha"
+mkdir -p "$scratch/server/root/volumes" "$scratch/server/root/run/ganesha" "$scratch/server/root/var/lib/nfs/ganesha" "$scratch/server/root$mounted"
+# As the pod of a data server in Ceph has it: a user that is not root, without any capability.
+user=65532
+chown -R "$user:$user" "$scratch/server/root/volumes" "$scratch/server/root/run" "$scratch/server/root/var/lib/nfs/ganesha"
+mount --bind "$scratch/fuse/root$mounted" "$scratch/server/root$mounted"
 hostname training-0
 failed=0
-# As the pod of a data server in Ceph has it: a user that is not root, without any capability.
-chown -R 65532:65532 "$scratch/server/root/volumes" "$scratch/server/root/run" "$scratch/server/root/var/lib/nfs/ganesha"
-bare=(setpriv --reuid 65532 --regid 65532 --clear-groups --no-new-privs --bounding-set -all --inh-caps -all)
-for package in internal/ceph/client internal/dataserver; do
+export HOWDAH_CEPH_MONITOR=$monitor:3300 HOWDAH_CEPH_BINARY=/usr/libexec/howdah-ceph HOWDAH_CEPH_CONFIG=/etc/ceph/ceph.conf
+export HOWDAH_CEPH_MOUNTED=$mounted HOWDAH_GANESHA_USER=$user
+
+# as_json PACKAGE: figures are seen at once, the rest is for a program.
+as_json() {
+  tee >(grep --line-buffered -o 'FIGURE.*' >&2) | go tool test2json -t -p "github.com/howdah/howdah/$1"
+}
+
+for entry in "${tests[@]}"; do
+  package=${entry%%=*}
   name=$(basename "$package").test
   cp "$scratch/$name" "$scratch/server/root/run/$name"
-  # -test.v=test2json is what go test itself says, and lets the converter tell tests from what they print.
-  HOWDAH_CEPH_MONITOR=$monitor:3300 HOWDAH_CEPH_BINARY=/usr/libexec/howdah-ceph HOWDAH_CEPH_CONFIG=/etc/ceph/ceph.conf \
-    chroot "$scratch/server/root" "${bare[@]}" "/run/$name" -test.v=test2json -test.count=1 -test.run='Real.*Cluster' "$@" 2>&1 |
-    tee >(grep --line-buffered -o 'FIGURE.*' >&2) | go tool test2json -t -p "github.com/howdah/howdah/$package" || failed=1
+  # Tests that start ganesha as that user are root, which sees all files.
+  as=()
+  [ "$package" = test/hostile ] || as=(setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs --bounding-set -all --inh-caps -all)
+  run=(chroot "$scratch/server/root" "${as[@]}" "/run/$name" -test.count=1 -test.timeout=0 "-test.run=${entry#*=}" "$@")
+  if [ "$text" = yes ]; then
+    "${run[@]}" -test.v || failed=1
+  else
+    # -test.v=test2json is what go test itself says, and lets the converter tell tests from what they print.
+    "${run[@]}" -test.v=test2json 2>&1 | as_json "$package" || failed=1
+  fi
 done
 exit "$failed"

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/howdah/howdah/internal/ganesha/realtest"
 )
 
 const (
@@ -45,7 +43,7 @@ func lanesOf(seed uint64) []role {
 
 // TestFuzz sends random sequences. A seed always gives the same decisions; what several connections do at once depends on the moment.
 func TestFuzz(t *testing.T) {
-	if !realtest.Inside(t) {
+	if !isInside(t) {
 		return
 	}
 	minutes, _ := strconv.ParseFloat(os.Getenv(envMinutes), 64) // Unset is 0.
@@ -67,14 +65,16 @@ func TestFuzz(t *testing.T) {
 
 // run is one seed on a server of its own. It returns the number of steps.
 func run(t *testing.T, seed uint64, stepsOfLane int) int64 {
+	began := time.Now()
 	w := begin(t)
-	before := w.checksum(share)
+	starting := time.Since(began)
+	before := w.contents(share)
 	watched := w.watching()
 	lanes := make([]*lane, 0, 4)
 	changes := false
 	var all sync.WaitGroup
 	var steps atomic.Int64
-	began := time.Now()
+	began = time.Now()
 	for i, r := range lanesOf(seed) {
 		changes = changes || r.changes
 		l := newLane(w, r, seed, uint64(i))
@@ -104,8 +104,16 @@ func run(t *testing.T, seed uint64, stepsOfLane int) int64 {
 		}
 	}
 	watched.unharmed(t, answersWithin)
-	if !changes && w.checksum(share) != before {
-		t.Errorf("seed %d changed the share", seed)
+	if !changes {
+		w.unchanged(share, before)
+	}
+	began = time.Now()
+	w.server.Stop()
+	t.Logf("FIGURE started in %s, stopped in %s: %s", starting.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), w.server.HowEnded())
+	atStop, err := w.server.Findings()
+	must(t, err)
+	if atStop != findings {
+		t.Logf("FIGURE at the stop: sanitizers: %s", atStop[len(findings):])
 	}
 	return steps.Load()
 }

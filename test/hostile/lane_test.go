@@ -204,7 +204,7 @@ func (l *lane) stateID() nfsv4.Stateid4 {
 func choose[T any](l *lane, from ...T) T { return from[l.random.IntN(len(from))] }
 
 func (l *lane) someHandle() []byte {
-	handle := slices.Clone(l.handles[choose(l, "share", "share/dir", "share/dir/file", "share/dir/file", "share/dir/link", "share/dir/fifo", "elsewhere/dir", "elsewhere/dir/file")])
+	handle := slices.Clone(l.handles[choose(l, l.paths...)])
 	switch l.random.IntN(20) {
 	case 0:
 		handle[l.random.IntN(len(handle))] ^= 1 << l.random.IntN(8)
@@ -224,7 +224,7 @@ func (l *lane) someOperation(s *session) operation {
 	all := generatedOnce(code)
 	with := values{
 		stateID: l.stateID(), session: s.id, client: s.clientID, handle: l.someHandle(), attributes: choose(l, modeAttr, allAttrs, nfsv4.Fattr4{}, l.someAttributes()),
-		name: choose(l, "file", "made", "link", "fifo", "dir", "sub", "..", ".", "", "a\x00b", "user.x"), other: choose(l, "made", "file", "sub", "other"),
+		name: choose(l, l.names...), other: choose(l, "made", "file", "sub", "other"),
 		bytes: choose(l, nil, []byte("1234"), []byte("12345678"), longBytes),
 	}
 	if l.random.IntN(2) == 0 {
@@ -326,7 +326,7 @@ func (l *lane) disk(*session) error {
 	if !l.role.changes {
 		return nil
 	}
-	path := filepath.Join(volume, share, "dir", "file")
+	path := filepath.Join(l.storage.path(share), "dir", "file")
 	return choose(l,
 		func() error { return os.Truncate(path, int64(l.random.IntN(100000))) },
 		func() error { return os.Chmod(path, 0o666) },

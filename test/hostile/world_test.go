@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,28 +23,41 @@ const (
 	readWrite, readOnly, guest = realtest.Address1, realtest.Address2, realtest.Address3
 	unlisted, bystander        = realtest.Address4, realtest.Address5
 
-	volume = "/volumes/hostile/0"
 	// share has the files that are attacked, elsewhere is the guest's, quiet is the bystander's alone.
 	share, elsewhere, quiet = "share", "elsewhere", "quiet"
 )
 
-// world is a running ganesha with a volume.
+var shares = []string{share, elsewhere, quiet}
+
+// world is a running ganesha with its files.
 type world struct {
 	t       testing.TB
 	server  *realtest.Server
+	storage storage
+	// handles are those at the paths that clients know.
 	handles map[string][]byte
+	// paths are those of handles that the fuzzer chooses from, names those of files. What is in them twice is chosen as often.
+	paths, names []string
 }
 
-// begin makes the volume's files and starts a ganesha.
+// knownPaths are those of every storage.
+var knownPaths = []string{
+	"share", "share/dir", "share/dir/file", "share/dir/file", "share/dir/link", "share/dir/fifo", "elsewhere/dir", "elsewhere/dir/file",
+}
+
+// begin makes the files of shares and starts a ganesha.
 func begin(t testing.TB) *world {
 	t.Helper()
-	must(t, os.RemoveAll(volume))
-	for _, name := range []string{share, elsewhere, quiet} {
-		for _, directory := range []string{name, name + "/dir", name + "/dir/sub"} {
-			must(t, os.MkdirAll(filepath.Join(volume, directory), 0o777))
-			must(t, os.Chmod(filepath.Join(volume, directory), 0o777)) // Whatever the umask.
+	stored, err := files()
+	must(t, err)
+	must(t, stored.clear(t.Context()))
+	for _, name := range shares {
+		top := stored.path(name)
+		base := filepath.Join(top, "dir")
+		for _, directory := range []string{top, base, filepath.Join(base, "sub")} {
+			must(t, os.MkdirAll(directory, 0o777))
+			must(t, os.Chmod(directory, 0o777)) // Whatever the umask.
 		}
-		base := filepath.Join(volume, name, "dir")
 		must(t, os.WriteFile(base+"/file", []byte(strings.Repeat("what is there stays. ", 3000)), 0o666))
 		must(t, os.Chmod(base+"/file", 0o666))
 		must(t, os.WriteFile(base+"/secret", []byte("root's"), 0o600))
@@ -51,23 +65,32 @@ func begin(t testing.TB) *world {
 		must(t, syscall.Mkfifo(base+"/fifo", 0o666))
 		must(t, os.Chmod(base+"/fifo", 0o666))
 	}
-	must(t, os.MkdirAll(volume+"/.howdah/recovery", 0o700))
 	export := func(id uint16, name string, clients ...ganesha.Client) ganesha.Export {
-		return ganesha.Export{ID: id, Path: volume + "/" + name, Pseudo: "/" + name, Clients: clients}
+		return ganesha.Export{ID: id, Path: name, Pseudo: "/" + name, Clients: clients}
 	}
-	w := &world{t: t, handles: map[string][]byte{}}
-	w.server = realtest.Start(t, ganesha.Config{
-		RecoveryRoot: volume + "/.howdah/recovery",
+	w := &world{
+		t: t, storage: stored, handles: map[string][]byte{}, paths: slices.Clone(knownPaths),
+		names: []string{"file", "made", "link", "fifo", "dir", "sub", "..", ".", "", "a\x00b", "user.x"},
+	}
+	snapshot, err := stored.snapshot(t.Context())
+	must(t, err)
+	if snapshot != "" {
+		w.paths = append(w.paths, "share/.snap", "share/dir/.snap", "share/dir/.snap/"+snapshot, "share/.snap/"+snapshot+"/dir/file", "share/.snap/"+snapshot+"/dir/fifo")
+		w.names = append(w.names, ".snap", snapshot)
+	}
+	config := ganesha.Config{
 		Exports: []ganesha.Export{
 			export(1, share, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite),
 				realtest.Client(ganesha.ReadOnly, ganesha.SquashNone, readOnly)),
 			export(2, elsewhere, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)),
 			export(3, quiet, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, bystander)),
 		},
-	})
+	}
+	stored.complete(&config)
+	w.server = realtest.Start(t, config)
 	s, err := login(readWrite, 1, 0, "the one who looks up")
 	must(t, err)
-	for _, path := range []string{"share", "share/dir", "share/dir/file", "share/dir/link", "share/dir/fifo", "elsewhere/dir", "elsewhere/dir/file"} {
+	for _, path := range w.paths {
 		w.handles[path], err = s.handle(strings.Split(path, "/")...)
 		must(t, err)
 	}
@@ -82,11 +105,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// checksum is of all that clients can see of a share on the disk, but for times of access.
-func (w *world) checksum(name string) string {
+// contents are all that clients can see of a share on the disk, but for times of access: a line for each file.
+func (w *world) contents(name string) string {
 	w.t.Helper()
-	sum := sha256.New()
-	must(w.t, filepath.WalkDir(filepath.Join(volume, name), func(path string, entry fs.DirEntry, err error) error {
+	var lines strings.Builder
+	must(w.t, filepath.WalkDir(w.storage.path(name), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -95,20 +118,29 @@ func (w *world) checksum(name string) string {
 			return err
 		}
 		stat := info.Sys().(*syscall.Stat_t)
-		fmt.Fprintln(sum, path, info.Mode(), info.Size(), stat.Uid, stat.Gid, stat.Nlink, stat.Blocks, stat.Mtim, stat.Ctim)
+		fmt.Fprint(&lines, path, " ", info.Mode(), info.Size(), stat.Uid, stat.Gid, stat.Nlink, stat.Blocks, stat.Mtim, stat.Ctim)
 		if info.Mode().IsRegular() {
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			_, _ = sum.Write(content)
+			fmt.Fprintf(&lines, " %x", sha256.Sum256(content))
 		}
 		if names, err := listXattrs(path); err == nil {
-			fmt.Fprintf(sum, "%q\n", names)
+			fmt.Fprintf(&lines, " %q", names)
 		}
+		fmt.Fprintln(&lines)
 		return nil
 	}))
-	return fmt.Sprintf("%x", sum.Sum(nil))
+	return lines.String()
+}
+
+// unchanged fails if the contents of a share are others than they were.
+func (w *world) unchanged(name, before string) {
+	w.t.Helper()
+	if now := w.contents(name); now != before {
+		w.t.Errorf("the share has changed, from\n%sto\n%s", before, now)
+	}
 }
 
 func listXattrs(path string) (string, error) {

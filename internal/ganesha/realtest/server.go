@@ -29,6 +29,8 @@ const (
 	lineInitialized = "NFS SERVER INITIALIZED"
 	handleKey       = "/run/handle-key"
 	sanitizerLog    = "/run/sanitizer"
+	// envUser is the ID of the user that ganesha runs as; unset is the test's own. hack/ceph-processes sets it.
+	envUser = "HOWDAH_GANESHA_USER"
 )
 
 // Server is a ganesha without an instance manager, as the instance manager starts it.
@@ -66,7 +68,7 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	}
 	file := filepath.Join(serverpod.RunDir, "ganesha.conf")
 	for name, content := range map[string]string{file: text, handleKey: "sixteen bytes..."} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		if err := WriteFile(name, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,8 +80,13 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 		// Of a build with sanitizers; others don't know them. Leaks are not looked for: that needs ptrace.
 		"ASAN_OPTIONS=detect_leaks=0:halt_on_error=0:exitcode=99:log_path=" + sanitizerLog,
 		"UBSAN_OPTIONS=print_stacktrace=1:log_path=" + sanitizerLog,
+		// The dlopen of AddressSanitizer does not look where ganesha is linked to look.
+		"LD_LIBRARY_PATH=/usr/lib/ganesha",
 	}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if id, is := user(); is {
+		s.command.SysProcAttr.Credential = &syscall.Credential{Uid: id, Gid: id}
+	}
 	output, err := s.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +123,23 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 		t.Fatalf("ganesha does not serve after %s:\n%s", startsWithin, s.Log())
 	}
 	return s
+}
+
+// user is the ID of the user and group that ganesha runs as, if it is not the test's own.
+func user() (id uint32, is bool) {
+	number, err := strconv.ParseUint(os.Getenv(envUser), 10, 32)
+	return uint32(number), err == nil
+}
+
+// WriteFile writes a file that only ganesha's user may read.
+func WriteFile(name string, content []byte) error {
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		return err
+	}
+	if id, is := user(); is {
+		return os.Chown(name, int(id), int(id))
+	}
+	return nil
 }
 
 // PID is that of the process.
