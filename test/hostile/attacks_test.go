@@ -71,6 +71,7 @@ var attacks = []attack{
 	{"EXCHANGE_ID has another client's owner", unshared, anothersOwner, true, 0},
 	{"sessions and client IDs are guessed", unshared, guess, true, 0},
 	{"CREATE_SESSION is sent again with an IRD", unshared, sessionAgain, true, 0},
+	{"files are called as the directory of snapshots is", []string{readWrite}, snapshotNames, false, holdLasts},
 	{"a read-only client changes data", []string{readOnly}, readOnlyChanges, true, 0},
 	// Beside NFS.
 	{"metrics are asked for and not read", unshared, silentMetrics, true, 0},
