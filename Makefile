@@ -53,8 +53,8 @@ bench-hostile: ##+ What hostile clients can do to others: the longest stall and 
 	hack/bench-hostile.sh
 
 .PHONY: fuzz-ganesha
-fuzz-ganesha: ##+ Random NFS calls for a ganesha with sanitizers: MINUTES=60, SEED=… to begin at a known one
-	hack/fuzz-ganesha.sh $(or $(MINUTES),60) $(SEED)
+fuzz-ganesha: ##+ Random NFS calls for a ganesha with sanitizers: MINUTES=60, SEED=…, BACKEND=volumes|ceph
+	BACKEND=$(BACKEND) hack/fuzz-ganesha.sh $(or $(MINUTES),60) $(SEED)
 
 ##@ Change it
 
@@ -126,7 +126,7 @@ test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-t
 	hack/test.sh ceph
 
 .PHONY: test-ceph-processes
-test-ceph-processes: packages ##+ A data server's tests that need a real Ceph and no cluster; how soon it is back after a kill
+test-ceph-processes: packages ##+ A data server's tests and hostile clients on a real Ceph without a cluster; how soon it is back after a kill
 	hack/test.sh processes
 
 .PHONY: test-rook

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -163,40 +161,6 @@ func readAgain(ctx context.Context, w *world, from string) (string, error) {
 		}
 		return nil
 	}), nil
-}
-
-// snapshotNames makes everything that an operation can make by the name .snap, which each directory in Ceph has: what is made could not be
-// removed. On a volume it is a name as any other.
-func snapshotNames(_ context.Context, w *world, from string) (string, error) {
-	s, err := holding(w, from, "names", 2)
-	if err != nil {
-		return "", err
-	}
-	defer s.leave()
-	tried := 0
-	for _, code := range []nfsv4.NfsOpnum4{nfsv4.OP_CREATE, nfsv4.OP_OPEN, nfsv4.OP_LINK, nfsv4.OP_RENAME} {
-		for _, shape := range generated(uint32(code)) {
-			for _, name := range []string{".snap", "link"} { // RENAME has two names.
-				op := encode(uint32(code), shape, values{client: s.clientID, name: name, other: ".snap", attributes: modeAttr, bytes: []byte("12345678")})
-				for _, saved := range []string{"share/dir/file", "share/dir"} {
-					if _, err := s.run(0, putFH(w.handles[saved]), &nfsv4.NfsArgop4_OP_SAVEFH{}, putFH(w.handles["share/dir"]), raw(op)); err != nil {
-						return "", err
-					}
-					tried++
-				}
-			}
-		}
-	}
-	entries, err := os.ReadDir(filepath.Join(w.storage.path(share), "dir"))
-	if err != nil {
-		return "", err
-	}
-	for _, entry := range entries {
-		if _, isCeph := w.storage.(*inCeph); isCeph && entry.Name() == ".snap" {
-			return "", fmt.Errorf("%s is made: %s", entry.Name(), entry.Type())
-		}
-	}
-	return fmt.Sprintf("%d tried", tried), nil
 }
 
 // expireWhileLocking has a client begin again, which takes all its state away, while LOCKs of its former self are under way.

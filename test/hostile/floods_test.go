@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -90,33 +88,6 @@ func comeAndGo(ctx context.Context, _ *world, from string) (string, error) {
 	return fmt.Sprintf("%d connections (%v)", begun, last), nil
 }
 
-// fifo: opening it waits for a process that writes.
-func fifo(_ context.Context, w *world, from string) (string, error) {
-	answered, last := times(50, func(i int) error {
-		s, err := login(from, 2, 1000, fmt.Sprint("fifo ", i))
-		if err != nil {
-			return err
-		}
-		defer s.leave()
-		for code := uint32(opGetXattr); code <= opRemoveXattr; code++ {
-			if _, err := s.run(0, putFH(w.handles["share/dir/fifo"]), raw(extended(code, values{name: "a"}))); err != nil {
-				return err
-			}
-		}
-		for _, shape := range generated(uint32(nfsv4.OP_OPEN)) {
-			op := encode(uint32(nfsv4.OP_OPEN), shape, values{client: s.clientID, name: "fifo", attributes: modeAttr, bytes: []byte("12345678")})
-			if _, err := s.run(0, putFH(w.handles["share/dir/fifo"]), raw(op)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if answered == 0 {
-		return "", fmt.Errorf("calls about a FIFO are not answered: %w", last)
-	}
-	return fmt.Sprintf("%d of 50 clients had all answers (%v)", answered, last), nil
-}
-
 func silentCallbacks(ctx context.Context, _ *world, from string) (string, error) {
 	return again(ctx, func() error {
 		worked, last := times(64, func(i int) error {
@@ -138,150 +109,6 @@ func silentCallbacks(ctx context.Context, _ *world, from string) (string, error)
 		}
 		return nil
 	}), nil
-}
-
-// sparse: walks of holes, and writes at the far end, must not take the time that the length suggests.
-func sparse(ctx context.Context, w *world, from string) (string, error) {
-	path := filepath.Join(w.storage.path(share), "dir", "sparse")
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		return "", err
-	}
-	size, err := longest(path)
-	if err != nil {
-		return "", err
-	}
-	s, err := login(from, 2, 0, "sparse")
-	if err != nil {
-		return "", err
-	}
-	defer s.leave()
-	handle, err := s.handle(share, "dir", "sparse")
-	if err != nil {
-		return "", err
-	}
-	opened, err := s.openFile("sparse", handle, nfsv4.OPEN4_SHARE_ACCESS_BOTH)
-	if err != nil {
-		return "", err
-	}
-	note := again(ctx, func() error {
-		for _, offset := range []uint64{0, 4096, uint64(size) - 1, uint64(size), 1 << 63, 1<<64 - 1} {
-			for _, op := range []operation{
-				&nfsv4.NfsArgop4_OP_SEEK{Opseek: nfsv4.Seek4args{SaStateid: opened, SaOffset: offset, SaWhat: nfsv4.NFS4_CONTENT_DATA}},
-				&nfsv4.NfsArgop4_OP_SEEK{Opseek: nfsv4.Seek4args{SaStateid: opened, SaOffset: offset, SaWhat: nfsv4.NFS4_CONTENT_HOLE}},
-				&nfsv4.NfsArgop4_OP_READ_PLUS{OpreadPlus: nfsv4.ReadPlus4args{RpaStateid: opened, RpaOffset: offset, RpaCount: 1 << 20}},
-				&nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: opened, Offset: offset, Count: 1<<32 - 1}},
-				&nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Stateid: opened, Offset: offset, Data: []byte("far")}},
-				&nfsv4.NfsArgop4_OP_COMMIT{Opcommit: nfsv4.Commit4args{Offset: offset, Count: 1<<32 - 1}},
-				&nfsv4.NfsArgop4_OP_DEALLOCATE{Opdeallocate: nfsv4.Deallocate4args{DaStateid: opened, DaOffset: offset, DaLength: 1<<64 - 1 - offset}},
-			} {
-				if _, err := s.run(0, putFH(handle), op); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	return fmt.Sprintf("%d GiB; %s", size>>30, note), os.Remove(path)
-}
-
-// longHoles makes holes in a small file, most of them where it has ended. Each must be answered as soon as any other call.
-func longHoles(ctx context.Context, w *world, from string) (string, error) {
-	var mutex sync.Mutex
-	var slowest time.Duration
-	answered, last := times(20, func(i int) error {
-		s, err := holding(w, from, fmt.Sprint("holes ", i), 2)
-		if err != nil {
-			return err
-		}
-		defer s.leave()
-		for _, length := range []uint64{1 << 36, 1 << 40, 1 << 45, 1 << 50, 1<<62 - 1, 1 << 62, 1<<63 - 1 - 4096, 1<<63 - 1} {
-			for _, offset := range []uint64{0, 4096, 1 << 40} {
-				if ctx.Err() != nil {
-					return nil
-				}
-				began := time.Now()
-				_, err := s.run(0, putFH(s.file), &nfsv4.NfsArgop4_OP_DEALLOCATE{Opdeallocate: nfsv4.Deallocate4args{DaStateid: s.opened, DaOffset: offset, DaLength: length}})
-				if err != nil {
-					return fmt.Errorf("%d bytes from %d: %w", length, offset, err)
-				}
-				mutex.Lock()
-				slowest = max(slowest, time.Since(began))
-				mutex.Unlock()
-			}
-		}
-		return nil
-	})
-	note := fmt.Sprintf("%d of 20 clients were answered, the slowest after %s", answered, slowest.Round(time.Millisecond))
-	if errors.Is(last, errSilent) || slowest > looseStall {
-		return note, fmt.Errorf("a hole took %s (%w)", slowest, last)
-	}
-	return note, nil
-}
-
-// longFiles asks for room behind the largest size that the file system has.
-func longFiles(_ context.Context, w *world, from string) (string, error) {
-	path := filepath.Join(w.storage.path(share), "dir", "file")
-	s, err := holding(w, from, "long", 2)
-	if err != nil {
-		return "", err
-	}
-	defer s.leave()
-	refused := 0
-	for _, length := range []uint64{1 << 41, 1 << 45, 1 << 50, 1<<62 - 1, 1 << 62, 1<<63 - 1} {
-		if os.Truncate(path, int64(length)) == nil {
-			if err := os.Truncate(path, 4096); err != nil {
-				return "", err
-			}
-			continue // The file system has such files.
-		}
-		answer, err := s.run(0, putFH(s.file), &nfsv4.NfsArgop4_OP_ALLOCATE{Opallocate: nfsv4.Allocate4args{AaStateid: s.opened, AaLength: length}})
-		if err != nil {
-			return "", err
-		}
-		if answer.status == nfsv4.NFS4_OK {
-			return "", fmt.Errorf("ALLOCATE made %d bytes, which the file system refuses", length)
-		}
-		refused++
-	}
-	return fmt.Sprintf("%d were refused", refused), nil
-}
-
-// longest makes a file as long as the file system takes.
-func longest(path string) (size int64, err error) {
-	// The largest file of ext4 has 16 TiB, that of CephFS less than 1 TiB; other file systems take 8 EiB.
-	for _, size = range []int64{1<<63 - 1, 1 << 62, 1 << 50, 1 << 43, 1<<40 - 4096} {
-		if err = os.Truncate(path, size); err == nil {
-			break
-		}
-	}
-	return size, err
-}
-
-// wholeHoles makes holes of a whole file that is as long as files can be. Some clients may be told to come later; others must be served.
-func wholeHoles(_ context.Context, w *world, from string) (string, error) {
-	size, err := longest(filepath.Join(w.storage.path(share), "dir", "file"))
-	if err != nil {
-		return "", err
-	}
-	var mutex sync.Mutex
-	answers := map[string]int{}
-	worked, last := times(50, func(i int) error {
-		s, err := holding(w, from, fmt.Sprint("whole ", i), 2)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = s.Close() }() // It may be busy.
-		answer, err := s.run(0, putFH(s.file), &nfsv4.NfsArgop4_OP_DEALLOCATE{Opdeallocate: nfsv4.Deallocate4args{DaStateid: s.opened, DaLength: uint64(size)}})
-		mutex.Lock()
-		defer mutex.Unlock()
-		if errors.Is(err, errSilent) {
-			answers["none"]++
-			return nil
-		}
-		answers[nfsv4.Nfsstat4_name[answer.status]]++
-		return err
-	})
-	return fmt.Sprintf("%d of 50 clients, %d GiB, answers %v (%v)", worked, size>>30, answers, last), nil
 }
 
 // unread asks for megabytes on many connections and reads none of them.

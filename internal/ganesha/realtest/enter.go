@@ -121,7 +121,7 @@ func enter() error {
 			return fmt.Errorf("%s: %w: %s", command, err, output)
 		}
 	}
-	// As container runtimes have it: who has no capability can take a reserved port in a network of his own.
+	// As container runtimes have it: a process without capabilities can use a reserved port in its own network namespace.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o600); err != nil {
 		return err
 	}
