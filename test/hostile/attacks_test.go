@@ -58,6 +58,8 @@ var attacks = []attack{
 	{"200 calls read attributes of a FIFO", []string{readWrite}, fifo, false, 0},
 	{"sessions are destroyed whose callbacks have no answer", unshared, silentCallbacks, true, 0},
 	{"a file of 8 EiB is walked", []string{readWrite}, sparse, false, 0},
+	{"a directory with many entries is walked", []string{readWrite}, manyEntries, false, holdLasts},
+	{"device nodes are opened", []string{readOnly, readWrite}, devices, false, 0},
 	{"holes are longer than files can be", []string{readWrite}, longHoles, false, holdLasts},
 	{"holes are as long as the longest file", []string{readWrite}, wholeHoles, false, holdLasts},
 	{"a file is made longer than files can be", []string{readWrite}, longFiles, false, 0},

@@ -1,16 +1,22 @@
 package hostile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 )
+
+// envEntries is how many entries the largest directory gets: 3000000 takes minutes.
+const envEntries = "HOWDAH_HOSTILE_ENTRIES"
 
 // fifo: opening it waits for a process that writes.
 func fifo(_ context.Context, w *world, from string) (string, error) {
@@ -37,6 +43,105 @@ func fifo(_ context.Context, w *world, from string) (string, error) {
 		return "", fmt.Errorf("calls about a FIFO are not answered: %w", last)
 	}
 	return fmt.Sprintf("%d of 50 clients had all answers (%v)", answered, last), nil
+}
+
+// devices tries to open a device node, and to read and write it without opening it. Its driver must not be reached.
+func devices(ctx context.Context, w *world, from string) (string, error) {
+	var fault error
+	note := again(ctx, func() error {
+		s, err := login(from, 2, 0, "devices")
+		if err != nil {
+			return err
+		}
+		defer s.leave()
+		handle := w.handles["share/dir/device"]
+		for _, op := range []operation{
+			&nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Count: 4096}}, &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Data: []byte("zeros")}},
+			&nfsv4.NfsArgop4_OP_COMMIT{}, &nfsv4.NfsArgop4_OP_SEEK{},
+			open("devices", s.clientID, nfsv4.OPEN4_SHARE_ACCESS_READ, &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE}, &nfsv4.OpenClaim4_CLAIM_FH{}),
+		} {
+			answer, err := s.run(0, putFH(handle), op)
+			if err != nil {
+				return err
+			}
+			if answer.status == nfsv4.NFS4_OK {
+				fault = fmt.Errorf("%T of a device node is done", op)
+			}
+		}
+		return nil
+	})
+	return note, fault
+}
+
+// manyEntries has 20 clients walk a large directory, all attributes included, and remove and rename it. Each answer is a part of it, so
+// others are served, and what ganesha keeps of it is bounded.
+func manyEntries(ctx context.Context, w *world, from string) (string, error) {
+	if _, isCeph := w.storage.(*inCeph); isCeph {
+		return "not on Ceph, where making the entries takes minutes", nil
+	}
+	count, _ := strconv.Atoi(os.Getenv(envEntries)) // Unset is 0.
+	count = cmp.Or(count, 200_000)
+	directory := filepath.Join(w.storage.path(share), "dir", "many")
+	if err := os.Mkdir(directory, 0o777); err != nil {
+		return "", err
+	}
+	for i := range count {
+		if err := syscall.Mknod(filepath.Join(directory, fmt.Sprint("file ", i)), syscall.S_IFREG|0o666, 0); err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdLasts) // It begins when the directory is there.
+	defer cancel()
+	var mutex sync.Mutex
+	most, slowest, fault := 0, time.Duration(0), error(nil)
+	worked, last := times(20, func(i int) error {
+		s, err := login(from, 1, 0, fmt.Sprint("many ", i))
+		if err != nil {
+			return err
+		}
+		defer s.leave()
+		handle, err := s.handle(share, "dir", "many")
+		if err != nil {
+			return err
+		}
+		seen := 0
+		readdir := nfsv4.Readdir4args{Dircount: 1 << 20, Maxcount: 1 << 20, AttrRequest: []uint32{1<<nfsv4.FATTR4_FILEID | 1<<nfsv4.FATTR4_SIZE | 1<<nfsv4.FATTR4_FILEHANDLE}}
+		for done := false; !done && ctx.Err() == nil; {
+			began := time.Now()
+			answer, err := s.run(0, putFH(handle), &nfsv4.NfsArgop4_OP_READDIR{Opreaddir: readdir})
+			if err != nil {
+				return err
+			}
+			if answer.status != nfsv4.NFS4_OK || len(answer.results) < 3 {
+				return &statusError{"READDIR", answer.status}
+			}
+			listed := answer.results[2].(*nfsv4.NfsResop4_OP_READDIR).Opreaddir.(*nfsv4.Readdir4res_NFS4_OK).Resok4
+			for entry := listed.Reply.Entries; entry != nil; entry = entry.Nextentry {
+				readdir.Cookie = entry.Cookie
+				seen++
+			}
+			readdir.Cookieverf, done = listed.Cookieverf, listed.Reply.Eof
+			_, err = s.run(0, append(lookUp(share, "dir"), &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: "many"}})...)
+			if err != nil {
+				return err
+			}
+			mutex.Lock()
+			slowest = max(slowest, time.Since(began))
+			mutex.Unlock()
+			if done && seen != count {
+				fault = fmt.Errorf("READDIR listed %d of %d entries", seen, count)
+			}
+		}
+		mutex.Lock()
+		most = max(most, seen)
+		mutex.Unlock()
+		return nil
+	})
+	note := fmt.Sprintf("%d clients saw at most %d of %d entries, the slowest answer after %s (%v)", worked, most, count, slowest.Round(time.Millisecond), last)
+	if fault == nil && (most == 0 || slowest > looseStall) {
+		fault = errors.New(note)
+	}
+	return note, fault
 }
 
 // sparse: walks of holes, and writes at the far end, must not take the time that the length suggests.

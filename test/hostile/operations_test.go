@@ -35,6 +35,7 @@ func (w *world) places() []place {
 		{name: "on a file", before: []operation{h("share/dir/file")}},
 		{name: "on a link", brief: true, before: []operation{h("share/dir/link")}},
 		{name: "on a FIFO", brief: true, before: []operation{h("share/dir/fifo")}},
+		{name: "on a device", brief: true, before: []operation{h("share/dir/device")}},
 		{name: "in another export", brief: true, before: []operation{h("elsewhere/dir")}},
 		{name: "with a saved directory, at the root", brief: true, before: []operation{h("share/dir"), save, top}},
 		{name: "with a saved file, in a directory", brief: true, before: []operation{h("share/dir/file"), save, h("share/dir")}},

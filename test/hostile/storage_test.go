@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ func isInside(t *testing.T) bool {
 type storage interface {
 	// clear removes the files of all shares, and what an earlier server stored about its clients.
 	clear(ctx context.Context) error
+	// device makes a device node (that of zeros).
+	device(path string) error
 	// path is where the test sees the files of a share.
 	path(share string) string
 	// complete tells ganesha where the files are. Each Export's Path is the name of the share before.
@@ -55,6 +58,8 @@ func (v volume) clear(context.Context) error {
 }
 
 func (v volume) recovery() string { return string(v) + "/.howdah/recovery" }
+
+func (v volume) device(path string) error { return os.Link(realtest.Device, path) }
 
 func (v volume) path(share string) string { return filepath.Join(string(v), share) }
 
@@ -177,6 +182,10 @@ func (c *inCeph) clear(ctx context.Context) error {
 }
 
 func (c *inCeph) recoveryUser() string { return ceph.RecoveryUser(identity, c.servers) }
+
+func (c *inCeph) device(path string) error {
+	return syscall.Mknod(path, syscall.S_IFCHR|0o666, 1<<8|5)
+}
 
 func (c *inCeph) path(share string) string {
 	return filepath.Join(os.Getenv(envMounted), c.paths[share])

@@ -64,6 +64,7 @@ func begin(t testing.TB) *world {
 		must(t, os.Symlink("file", base+"/link"))
 		must(t, syscall.Mkfifo(base+"/fifo", 0o666))
 		must(t, os.Chmod(base+"/fifo", 0o666))
+		must(t, stored.device(base+"/device"))
 	}
 	export := func(id uint16, name string, clients ...ganesha.Client) ganesha.Export {
 		return ganesha.Export{ID: id, Path: name, Pseudo: "/" + name, Clients: clients}
@@ -90,7 +91,7 @@ func begin(t testing.TB) *world {
 	w.server = realtest.Start(t, config)
 	s, err := login(readWrite, 1, 0, "the one who looks up")
 	must(t, err)
-	for _, path := range w.paths {
+	for _, path := range append(slices.Clone(w.paths), "share/dir/device") {
 		w.handles[path], err = s.handle(strings.Split(path, "/")...)
 		must(t, err)
 	}

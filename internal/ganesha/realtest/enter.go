@@ -28,6 +28,9 @@ const (
 	// insideBinary is the test binary in the new root.
 	insideBinary = "/run/inside.test"
 
+	// Device is a device node (that of zeros) on the file system of /volumes. A pod has no right to make one.
+	Device = "/volumes/device"
+
 	// OwnRoot has a volume, "0", that is a file system of its own: not below /volumes, as a pod's volumes aren't below another
 	// disk either.
 	OwnRoot = "/own"
@@ -129,6 +132,9 @@ func enter() error {
 		if err := syscall.Mknod(filepath.Join(root, "dev", name), syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
 			return err
 		}
+	}
+	if err := syscall.Mknod(filepath.Join(root, Device), syscall.S_IFCHR|0o666, 1<<8|5); err != nil {
+		return err
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
