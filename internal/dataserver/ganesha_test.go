@@ -339,6 +339,7 @@ func runScenarios(t *testing.T) {
 		{"extended attributes need permissions", xattrsNeedPermissions},
 		{"a socket leads to no other file", socketsLeadNowhere},
 		{"slow operations are named", slowOperationsAreNamed},
+		{"truncating ends set-user-ID", truncatingEndsSetUserID},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)
