@@ -109,21 +109,38 @@ func TestAttributesThatClientsSetAreKeptAndToldToTheDataServers(t *testing.T) {
 		t.Errorf("chmod by another: %v", err)
 	}
 
-	past := time.Date(2001, 2, 3, 4, 5, 6, 789000000, time.UTC)
+	past := time.Date(2001, 2, 3, 4, 5, 6, 789012345, time.UTC)
 	set(mount, root, "/data/p", nfs.Settings{Modify: &nfs.TimeSetting{Time: past}})
 	if a := stat(mount, "/data/p"); !a.Modify.Equal(past) || a.Owner != 5 {
 		t.Errorf("after utimes it is %+v", a)
 	}
-	time.Sleep(1100 * time.Millisecond) // the API's creation times are in seconds
+	before := time.Now()
 	want(t, "mkdir in it", nfsv4.NFS4_OK, k.mkdir(root, "/data/p/c"))
 	later := stat(mount, "/data/p").Modify
-	if !later.After(past) {
-		t.Errorf("after a mkdir in it the time is %v", later)
+	if later.Before(before) {
+		t.Errorf("after a mkdir in it at %v the time is %v", before, later)
 	}
-	time.Sleep(1100 * time.Millisecond)
 	want(t, "rmdir in it", nfsv4.NFS4_OK, k.rmdir(root, "/data/p/c"))
-	if after := stat(mount, "/data/p").Modify; !after.After(later) {
+	if after := stat(mount, "/data/p").Modify; after.Before(later) {
 		t.Errorf("after an rmdir in it the time is %v, before it was %v", after, later)
+	}
+}
+
+func TestADirectoryIsNotOlderThanWhatWasMadeBeforeIt(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 3)
+	server := w.serve("a")
+	mount, k := w.mount(server), boot(t, server.address)
+	for _, path := range []string{"/data/p", "/data/p/q"} {
+		before := time.Now()
+		want(t, "mkdir "+path, nfsv4.NFS4_OK, k.mkdir(user, path))
+		a, err := mount.Stat(t.Context(), user, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Modify.Before(before) || a.Metadata.Before(before) || a.Modify.After(time.Now()) {
+			t.Errorf("%s was made at %v and has the times %v and %v", path, before, a.Modify, a.Metadata)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/owners"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
 	"github.com/howdah/howdah/internal/publichttp"
@@ -173,6 +174,7 @@ func (s *server) nfs(ctx context.Context) error {
 	refused := &refusals{log: s.Log, clock: s.Clock, count: s.metrics.refusals.Inc, told: map[refusal]time.Time{}}
 	handler := operations.New(operations.Config{
 		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, MaxWait: s.MaxWait,
+		Look:         s.look,
 		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation, Refused: refused.note,
 	})
 	sessions, err := session.New(session.Config{
@@ -316,4 +318,9 @@ func (s *server) ready() error {
 		return errors.New("no DataServer is known yet, so the server has no identity")
 	}
 	return s.probe.check(s.Clock.Now())
+}
+
+// look asks a junction's data server for the attributes of the directory. They are not cached: Linux keeps what it gets for minutes.
+func (s *server) look(ctx context.Context, target *tree.Target) (nfs.Attributes, error) {
+	return s.pool.Stat(ctx, target.Address, target.Path, nfs.Credentials{})
 }

@@ -11,6 +11,7 @@ func TestKernels(t *testing.T) {
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
 	t.Run("a directory is entered by many at the same moment", w.testFirstEntries)
 	t.Run("a directory of the namespace is one to all tools", w.testDirectories)
+	t.Run("a directory is looked at and not entered", w.testUnentered)
 	t.Run("everyday tools do what they do on a local disk", w.testEveryday)
 	t.Run("many directories are listed", w.testListing)
 	t.Run("what was entered is removed", w.testRemoval)

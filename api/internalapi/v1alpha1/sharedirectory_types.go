@@ -151,16 +151,25 @@ type ShareDirectoryStatus struct {
 
 	// modifiedTime is when something in the directory was last made, removed or renamed, or the time that a client set.
 	// Entries made after changedTime count too. Unset: the creation time of this object.
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MinLength=20
+	// +kubebuilder:validation:MaxLength=40
 	// +optional
-	ModifiedTime *metav1.MicroTime `json:"modifiedTime,omitempty"`
+	ModifiedTime string `json:"modifiedTime,omitempty"`
 
 	// changedTime is when the directory's attributes last changed. Unset: the creation time of this object.
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MinLength=20
+	// +kubebuilder:validation:MaxLength=40
 	// +optional
-	ChangedTime *metav1.MicroTime `json:"changedTime,omitempty"`
+	ChangedTime string `json:"changedTime,omitempty"`
 
 	// accessedTime is the time that a client set. Unset: as modifiedTime.
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MinLength=20
+	// +kubebuilder:validation:MaxLength=40
 	// +optional
-	AccessedTime *metav1.MicroTime `json:"accessedTime,omitempty"`
+	AccessedTime string `json:"accessedTime,omitempty"`
 
 	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
 	// yet.

@@ -539,18 +539,6 @@ func (in *ShareDirectoryStatus) DeepCopyInto(out *ShareDirectoryStatus) {
 		*out = new(int64)
 		**out = **in
 	}
-	if in.ModifiedTime != nil {
-		in, out := &in.ModifiedTime, &out.ModifiedTime
-		*out = (*in).DeepCopy()
-	}
-	if in.ChangedTime != nil {
-		in, out := &in.ChangedTime, &out.ChangedTime
-		*out = (*in).DeepCopy()
-	}
-	if in.AccessedTime != nil {
-		in, out := &in.AccessedTime, &out.AccessedTime
-		*out = (*in).DeepCopy()
-	}
 	if in.MissingTime != nil {
 		in, out := &in.MissingTime, &out.MissingTime
 		*out = (*in).DeepCopy()

@@ -7,8 +7,6 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -92,8 +90,8 @@ func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 // change, so it keeps its time.
 func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDirectory, was *tree.Entry) error {
 	s.emptying(ctx, was)
-	next.Status.ModifiedTime = ptr.To(metav1.NewMicroTime(was.Modified.UTC()))
-	next.Status.ChangedTime = ptr.To(metav1.NewMicroTime(s.Clock.Now().UTC()))
+	next.Status.ModifiedTime = tree.FormatTime(was.Modified)
+	next.Status.ChangedTime = tree.FormatTime(s.Clock.Now())
 	next.Status.AccessedTime = old.Status.AccessedTime
 	if err := s.drop(ctx, old); err != nil {
 		return err

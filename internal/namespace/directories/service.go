@@ -156,7 +156,9 @@ func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec interna
 	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share.Name, rel), Labels: labels,
-			Annotations: map[string]string{tree.MadeByAnnotation: s.Replica, tree.AttemptAnnotation: mark},
+			Annotations: map[string]string{
+				tree.MadeByAnnotation: s.Replica, tree.AttemptAnnotation: mark, tree.MadeTimeAnnotation: tree.FormatTime(s.Clock.Now()),
+			},
 		},
 		Spec: spec,
 	}

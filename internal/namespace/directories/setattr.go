@@ -10,7 +10,6 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -167,10 +166,10 @@ type statusPatch struct {
 		UID types.UID `json:"uid"`
 	} `json:"metadata"`
 	Status struct {
-		ModifiedTime       *metav1.MicroTime `json:"modifiedTime,omitempty"`
-		ChangedTime        *metav1.MicroTime `json:"changedTime,omitempty"`
-		AccessedTime       *metav1.MicroTime `json:"accessedTime,omitempty"`
-		ObservedGeneration *int64            `json:"observedGeneration,omitempty"`
+		ModifiedTime       string `json:"modifiedTime,omitempty"`
+		ChangedTime        string `json:"changedTime,omitempty"`
+		AccessedTime       string `json:"accessedTime,omitempty"`
+		ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	} `json:"status"`
 }
 
@@ -180,17 +179,17 @@ func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *in
 	if entry.Changed.After(now) {
 		now = entry.Changed
 	}
-	at := func(t *tree.TimeSetting, otherwise time.Time) *metav1.MicroTime {
+	at := func(t *tree.TimeSetting, otherwise time.Time) string {
 		switch {
 		case t == nil:
-			return ptr.To(metav1.NewMicroTime(otherwise.UTC()))
+			return tree.FormatTime(otherwise)
 		case t.Now:
-			return ptr.To(metav1.NewMicroTime(now.UTC()))
+			return tree.FormatTime(now)
 		}
-		return ptr.To(metav1.NewMicroTime(t.Time.UTC()))
+		return tree.FormatTime(t.Time)
 	}
 	var patch statusPatch
-	patch.Status.ChangedTime = ptr.To(metav1.NewMicroTime(now.UTC()))
+	patch.Status.ChangedTime = tree.FormatTime(now)
 	patch.Status.ModifiedTime = at(settings.Modify, entry.Modified)
 	if settings.Access != nil {
 		patch.Status.AccessedTime = at(settings.Access, entry.Accessed)
@@ -212,15 +211,16 @@ func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDi
 	return nil
 }
 
-// emptying notes in a directory that something goes from it: what was made last in it may be what goes, and no time
-// goes back. It is written once a second at the most, in front of the removal.
+// emptying notes in a directory that something is removed from it: the directory that was made last in it may be the one that goes,
+// and no time goes back. It is written before the removal, at most once a second unless a time would go back.
 func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 	dir, ok := s.Tree.Parent(gone.ID)
 	if !ok || dir.Share == nil || dir.Directory == nil && dir.Rel != "" {
 		return // nothing is known of it, or it goes with the last that is in it
 	}
-	now := s.Clock.Now().Truncate(time.Second)
-	if r := dir.Directory; r != nil && !r.Modified.Before(now) {
+	written := dir.Directory != nil && !dir.Directory.Modified.Before(s.Clock.Now().Truncate(time.Second))
+	older := gone.Directory != nil && gone.Directory.Created.Before(dir.Modified)
+	if written && older {
 		return
 	}
 	directory, status := s.directoryOf(ctx, &dir)

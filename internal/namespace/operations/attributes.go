@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ var attributes = []attribute{
 	{nfsv4.FATTR4_SUPPORTED_ATTRS, func(w *values, _ *Handler, _ *tree.Entry) { w.bitmap(supported(w.minor)) }},
 	{nfsv4.FATTR4_TYPE, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(uint32(nfsv4.NF4DIR)) }},
 	{nfsv4.FATTR4_FH_EXPIRE_TYPE, func(w *values, _ *Handler, _ *tree.Entry) { w.u32(nfsv4.FH4_PERSISTENT) }},
-	{nfsv4.FATTR4_CHANGE, func(w *values, _ *Handler, e *tree.Entry) { w.u64(e.Change) }},
+	{nfsv4.FATTR4_CHANGE, func(w *values, h *Handler, e *tree.Entry) { w.u64(h.change(e)) }},
 	{nfsv4.FATTR4_SIZE, func(w *values, _ *Handler, _ *tree.Entry) { w.u64(directorySize) }},
 	{nfsv4.FATTR4_LINK_SUPPORT, no},
 	{nfsv4.FATTR4_SYMLINK_SUPPORT, no},
@@ -117,10 +118,18 @@ func supported(minor uint32) []uint32 { return supportedBitmaps[minor] }
 
 // encode gives the requested attributes that the entry has. The handler is asked for what is not in the entry.
 func (c *compound) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
+	if e.Junction() {
+		return c.encodeOf(e, request, absent)
+	}
+	return c.encodeOf(e, request, supported(c.minor))
+}
+
+// encodeOf is encode of those requested attributes that are among given ones.
+func (c *compound) encodeOf(e *tree.Entry, request, given []uint32) nfsv4.Fattr4 {
 	h, w := c.h, values{minor: c.minor}
 	var mask []uint32
 	for _, a := range attributes {
-		if !hasBit(request, a.number) || !knows(c.minor, a.number) || (e.Junction() && !hasBit(absent, a.number)) {
+		if !hasBit(request, a.number) || !knows(c.minor, a.number) || !hasBit(given, a.number) {
 			continue
 		}
 		mask = setBit(mask, a.number)
@@ -136,7 +145,7 @@ func writeOnly(request []uint32) bool {
 
 // getattr is GETATTR (RFC 8881 section 18.7). A junction has attributes only for those who
 // ask in a way that shows that they expect one.
-func (c *compound) getattr(op *nfsv4.NfsArgop4_OP_GETATTR) nfsv4.NfsResop4 {
+func (c *compound) getattr(ctx context.Context, op *nfsv4.NfsArgop4_OP_GETATTR) nfsv4.NfsResop4 {
 	request := op.Opgetattr.AttrRequest
 	e, status := c.entry()
 	switch {
@@ -147,8 +156,16 @@ func (c *compound) getattr(op *nfsv4.NfsArgop4_OP_GETATTR) nfsv4.NfsResop4 {
 	case e.Junction() && !hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) && !hasBit(request, nfsv4.FATTR4_RDATTR_ERROR):
 		return session.Fail(op, nfsv4.NFS4ERR_MOVED)
 	}
+	var given nfsv4.Fattr4
+	if e.Junction() && hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) {
+		if given, status = c.referred(ctx, &e, request); status != nfsv4.NFS4_OK {
+			return session.Fail(op, status)
+		}
+	} else {
+		given = c.encode(&e, request)
+	}
 	return &nfsv4.NfsResop4_OP_GETATTR{Opgetattr: &nfsv4.Getattr4res_NFS4_OK{
-		Resok4: nfsv4.Getattr4resok{ObjAttributes: c.encode(&e, request)},
+		Resok4: nfsv4.Getattr4resok{ObjAttributes: given},
 	}}
 }
 
@@ -174,8 +191,8 @@ func (w *values) time(t time.Time) {
 	w.u32(uint32(t.Nanosecond()))
 }
 
-// timeDelta is the granularity of times: the API writes microseconds.
-var timeDelta = time.Unix(0, int64(time.Microsecond))
+// timeDelta is the granularity of times: ShareDirectories have nanoseconds.
+var timeDelta = time.Unix(0, 1)
 
 func (w *values) bitmap(m []uint32) {
 	w.u32(uint32(len(m)))

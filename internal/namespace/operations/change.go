@@ -12,9 +12,9 @@ import (
 // changes tells a client how a directory changed. It is never atomic: others change the
 // directory at the same time, here and through other replicas.
 func (c *compound) changes(before *tree.Entry) nfsv4.ChangeInfo4 {
-	info := nfsv4.ChangeInfo4{Before: before.Change, After: before.Change}
+	info := nfsv4.ChangeInfo4{Before: c.h.change(before), After: c.h.change(before)}
 	if after, ok := c.h.Tree.Get(before.ID); ok {
-		info.After = after.Change
+		info.After = c.h.change(&after)
 	}
 	return info
 }

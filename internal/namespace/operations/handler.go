@@ -8,6 +8,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
@@ -42,6 +43,8 @@ type Config struct {
 	Mutator Mutator
 	// Reachable tells whether a data server answers, by the last probe.
 	Reachable func(server string) bool
+	// Look asks a junction's data server for the attributes of the directory there. nil: referrals have no owner and times.
+	Look func(ctx context.Context, target *tree.Target) (nfs.Attributes, error)
 	// Now is the clock.
 	Now func() time.Time
 	// MaxWait is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not serve or a
@@ -111,7 +114,7 @@ func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	case *nfsv4.NfsArgop4_OP_GETFH:
 		return c.getfh(o)
 	case *nfsv4.NfsArgop4_OP_GETATTR:
-		return c.getattr(o)
+		return c.getattr(ctx, o)
 	case *nfsv4.NfsArgop4_OP_ACCESS:
 		return c.access(o)
 	case *nfsv4.NfsArgop4_OP_READDIR:

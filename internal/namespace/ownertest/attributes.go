@@ -32,6 +32,10 @@ func (o *Owner) attributes(p string, request []uint32) nfsv4.Fattr4 {
 		{nfsv4.FATTR4_MODE, func() { b.Write(binary.BigEndian.AppendUint32(nil, d.Mode)) }},
 		{nfsv4.FATTR4_OWNER, func() { text(strconv.Itoa(int(d.Owner))) }},
 		{nfsv4.FATTR4_OWNER_GROUP, func() { text(strconv.Itoa(int(d.Group))) }},
+		{nfsv4.FATTR4_TIME_MODIFY, func() {
+			b.Write(binary.BigEndian.AppendUint64(nil, uint64(d.Modified.Unix())))
+			b.Write(binary.BigEndian.AppendUint32(nil, uint32(d.Modified.Nanosecond())))
+		}},
 	} {
 		word, bit := a.number/32, uint32(1)<<(a.number%32)
 		if word < len(request) && request[word]&bit != 0 {

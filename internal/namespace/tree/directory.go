@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -21,6 +20,10 @@ const MadeByAnnotation = "howdah.io/made-by"
 
 // AttemptAnnotation is on these ShareDirectories, too: by its value a server whose answer was lost knows its own.
 const AttemptAnnotation = "howdah.io/attempt"
+
+// MadeTimeAnnotation is on these ShareDirectories, too: when the directory was made, in RFC 3339 with nanoseconds. The API's own
+// creation time has whole seconds, so a directory would look older than a file that was made just before it.
+const MadeTimeAnnotation = "howdah.io/made-time"
 
 // Directory is what the tree needs of a ShareDirectory. It is never changed after it was made.
 type Directory struct {
@@ -59,6 +62,9 @@ type Directory struct {
 	share *attributes
 }
 
+// FormatTime writes a time as a ShareDirectory has it: RFC 3339 in UTC, with nanoseconds.
+func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
 // attributes are those that permission is judged by.
 type attributes struct{ owner, group, mode uint32 }
 
@@ -86,10 +92,13 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 	}
 	for _, t := range []struct {
 		to   *time.Time
-		from *metav1.MicroTime
-	}{{&r.Modified, o.Status.ModifiedTime}, {&r.Changed, o.Status.ChangedTime}, {&r.Accessed, o.Status.AccessedTime}} {
-		if t.from != nil {
-			*t.to = t.from.Time
+		from string
+	}{
+		{&r.Created, o.Annotations[MadeTimeAnnotation]},
+		{&r.Modified, o.Status.ModifiedTime}, {&r.Changed, o.Status.ChangedTime}, {&r.Accessed, o.Status.AccessedTime},
+	} {
+		if parsed, err := time.Parse(time.RFC3339Nano, t.from); err == nil {
+			*t.to = parsed
 		}
 	}
 	r.ToldOwners = r.Server != "" || o.Generation <= max(1, ptr.Deref(o.Status.ObservedGeneration, 0))

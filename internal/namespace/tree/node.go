@@ -25,7 +25,7 @@ type node struct {
 	// sum is the sum of the kids' weights: it differs when the listing differs.
 	sum    uint64
 	weight uint64
-	// newest is the newest creation time among the kids, in seconds; born is what the node counted as with its parent.
+	// newest is the newest creation time among the kids, born what the node counted as with its parent. Both in nanoseconds since 1970.
 	newest, born int64
 }
 
@@ -36,13 +36,13 @@ func (n *node) name() string {
 
 func (n *node) junction() bool { return n.directory != nil && n.directory.Server != "" }
 
-// created is when the directory came to be, in seconds.
+// created is when the directory was made, in nanoseconds since 1970.
 func (n *node) created() int64 {
 	switch {
 	case n.directory != nil && (n.rel != "" || n.share.Single):
-		return n.directory.Created.Unix()
+		return n.directory.Created.UnixNano()
 	case n.share != nil:
-		return n.share.Created.Unix()
+		return n.share.Created.UnixNano()
 	}
 	return 0
 }
@@ -92,7 +92,7 @@ func (n *node) attributes() attributes {
 // times are when the directory was last modified, changed and accessed. What came into it after the last change that
 // its ShareDirectory knows of is known from its age.
 func (n *node) times() (modified, changed, accessed time.Time) {
-	made, newest := time.Unix(n.created(), 0), time.Unix(n.newest, 0)
+	made, newest := time.Unix(0, n.created()), time.Unix(0, n.newest)
 	modified, changed = made, made
 	if r := n.directory; r != nil && !r.Changed.IsZero() {
 		changed, accessed = r.Changed, r.Accessed

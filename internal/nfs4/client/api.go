@@ -34,7 +34,8 @@ type Attributes struct {
 	Size   uint64
 	Links  uint32
 	Change uint64
-	Modify time.Time
+	// Access, Metadata and Modify are atime, ctime and mtime.
+	Access, Metadata, Modify time.Time
 	// FSIDMajor and FSIDMinor name the file system (the export).
 	FSIDMajor, FSIDMinor uint64
 }
@@ -75,6 +76,12 @@ type StatusError struct {
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: %s", e.Op, StatusName(e.Status))
+}
+
+// IsAnswer is true if err is or wraps a StatusError: the server has answered.
+func IsAnswer(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status)
 }
 
 // IsStatus is true if err is or wraps a StatusError with one of the statuses.

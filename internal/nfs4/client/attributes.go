@@ -15,7 +15,8 @@ import (
 // the order of their values (RFC 8881 section 3.3.7 and 5.6 for the numbers).
 var wanted = []int{
 	nfsv4.FATTR4_TYPE, nfsv4.FATTR4_CHANGE, nfsv4.FATTR4_SIZE, nfsv4.FATTR4_FSID, nfsv4.FATTR4_RDATTR_ERROR, nfsv4.FATTR4_FILEID,
-	nfsv4.FATTR4_MODE, nfsv4.FATTR4_NUMLINKS, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP, nfsv4.FATTR4_TIME_MODIFY,
+	nfsv4.FATTR4_MODE, nfsv4.FATTR4_NUMLINKS, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP,
+	nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY,
 }
 
 func bitmap(attributes ...int) []uint32 {
@@ -49,6 +50,11 @@ func (v *values) uint32() uint32 {
 
 func (v *values) uint64() uint64 {
 	return take(v, func() (uint64, int64, error) { return runtime.ReadUnsignedHyper(v.reader) })
+}
+
+func (v *values) time() time.Time {
+	seconds := int64(v.uint64())
+	return time.Unix(seconds, int64(v.uint32()))
 }
 
 func (v *values) number() uint32 {
@@ -91,9 +97,12 @@ func decodeAttributes(fattr nfsv4.Fattr4) (a Attributes, readError nfsv4.Nfsstat
 			a.Owner = v.number()
 		case nfsv4.FATTR4_OWNER_GROUP:
 			a.Group = v.number()
+		case nfsv4.FATTR4_TIME_ACCESS:
+			a.Access = v.time()
+		case nfsv4.FATTR4_TIME_METADATA:
+			a.Metadata = v.time()
 		case nfsv4.FATTR4_TIME_MODIFY:
-			seconds := int64(v.uint64())
-			a.Modify = time.Unix(seconds, int64(v.uint32()))
+			a.Modify = v.time()
 		}
 	}
 	switch {

@@ -241,7 +241,7 @@ func (n *node) attributes(request []uint32) nfsv4.Fattr4 {
 			text(n.owner)
 		case nfsv4.FATTR4_OWNER_GROUP:
 			text(n.gid)
-		case nfsv4.FATTR4_TIME_MODIFY:
+		case nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY:
 			put(int64(1234))
 			put(uint32(5678))
 		}
@@ -324,7 +324,7 @@ func TestOperations(t *testing.T) {
 	}
 	want := client.Attributes{
 		Type: nfsv4.NF4DIR, Mode: 0o2770, Owner: 1000, Group: 2000, FileID: 2, Size: 2, Links: 2, Change: 2,
-		Modify: time.Unix(1234, 5678), FSIDMajor: 7, FSIDMinor: 8,
+		Access: time.Unix(1234, 5678), Metadata: time.Unix(1234, 5678), Modify: time.Unix(1234, 5678), FSIDMajor: 7, FSIDMinor: 8,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Stat (-want +got):\n%s", diff)

@@ -114,19 +114,22 @@ func (d *decoder) operation(minorVersion uint32) (nfsv4.NfsArgop4, nfsv4.NfsReso
 	}
 	op, _, err := nfsv4.ReadNfsArgop4(d)
 	if err != nil {
-		return nil, FailNumber(number, decodeStatus(err))
+		return nil, FailNumber(number, decodeStatus(number, err))
 	}
 	return op, nil
 }
 
-// decodeStatus tells a name that is not UTF-8 (RFC 8881 section 14.4: NFS4ERR_INVAL) from
-// arguments that make no sense (section 15.1.1.1: NFS4ERR_BADXDR).
-func decodeStatus(err error) nfsv4.Nfsstat4 {
-	// go-xdr does not export this error.
-	if err.Error() == "string is not valid UTF-8" {
-		return nfsv4.NFS4ERR_INVAL
+// decodeStatus tells a name that is not UTF-8 (RFC 8881 section 14.4: NFS4ERR_INVAL) from arguments that make no sense
+// (section 15.1.1.1: NFS4ERR_BADXDR). Such a name can't be made here, so a LOOKUP does not find it: with NFS4ERR_INVAL, programs
+// that only check whether a file exists would fail.
+func decodeStatus(number nfsv4.NfsOpnum4, err error) nfsv4.Nfsstat4 {
+	switch {
+	case err.Error() != "string is not valid UTF-8": // go-xdr does not export this error.
+		return nfsv4.NFS4ERR_BADXDR
+	case number == nfsv4.OP_LOOKUP:
+		return nfsv4.NFS4ERR_NOENT
 	}
-	return nfsv4.NFS4ERR_BADXDR
+	return nfsv4.NFS4ERR_INVAL
 }
 
 type available int

@@ -400,10 +400,10 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: accessedTime
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+        scalar: untyped
     - name: changedTime
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+        scalar: untyped
     - name: lossID
       type:
         scalar: string
@@ -412,7 +412,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: modifiedTime
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+        scalar: untyped
     - name: observedGeneration
       type:
         scalar: numeric
@@ -858,8 +858,6 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsOperationType
   scalar: string
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
-  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:

@@ -22,11 +22,11 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// modifiedTime is when something in the directory was last made, removed or renamed, or the time that a client set.
 	// Entries made after changedTime count too. Unset: the creation time of this object.
-	ModifiedTime *v1.MicroTime `json:"modifiedTime,omitempty"`
+	ModifiedTime *string `json:"modifiedTime,omitempty"`
 	// changedTime is when the directory's attributes last changed. Unset: the creation time of this object.
-	ChangedTime *v1.MicroTime `json:"changedTime,omitempty"`
+	ChangedTime *string `json:"changedTime,omitempty"`
 	// accessedTime is the time that a client set. Unset: as modifiedTime.
-	AccessedTime *v1.MicroTime `json:"accessedTime,omitempty"`
+	AccessedTime *string `json:"accessedTime,omitempty"`
 	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
 	// yet.
 	MissingTime *v1.Time `json:"missingTime,omitempty"`
@@ -66,7 +66,7 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithObservedGeneration(value in
 // WithModifiedTime sets the ModifiedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ModifiedTime field is set to the value of the last call.
-func (b *ShareDirectoryStatusApplyConfiguration) WithModifiedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+func (b *ShareDirectoryStatusApplyConfiguration) WithModifiedTime(value string) *ShareDirectoryStatusApplyConfiguration {
 	b.ModifiedTime = &value
 	return b
 }
@@ -74,7 +74,7 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithModifiedTime(value v1.Micro
 // WithChangedTime sets the ChangedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ChangedTime field is set to the value of the last call.
-func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value string) *ShareDirectoryStatusApplyConfiguration {
 	b.ChangedTime = &value
 	return b
 }
@@ -82,7 +82,7 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value v1.MicroT
 // WithAccessedTime sets the AccessedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AccessedTime field is set to the value of the last call.
-func (b *ShareDirectoryStatusApplyConfiguration) WithAccessedTime(value v1.MicroTime) *ShareDirectoryStatusApplyConfiguration {
+func (b *ShareDirectoryStatusApplyConfiguration) WithAccessedTime(value string) *ShareDirectoryStatusApplyConfiguration {
 	b.AccessedTime = &value
 	return b
 }

@@ -1,0 +1,63 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/nfs4/session"
+)
+
+// Linux shows a directory that it has not entered with what it got when it looked the name up: a GETATTR of fs_locations and
+// of all that stat(2) shows. It takes type, mode and link count from itself (nfs_fixup_referral_attributes), and owner and times
+// from the answer: without them the directory belongs to nobody and is of 1970, and a job that removes what is old removes it.
+// RFC 8881 section 11.4.1 says that a server SHOULD NOT give more of an absent file system than the client needs to find it. This
+// server does, for that reason, and asks the owner, which alone knows when something was last made in the directory.
+//
+// Linux keeps the answer for as long as the change attribute of the directory above stays the same. So that changes with time,
+// too: what a client shows is at most changeEvery older than its attribute cache allows.
+
+const changeEvery = 10 * time.Minute
+
+// shown are the attributes of a junction that Linux shows before it is entered.
+var shown = bitmapOf(nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP, nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY)
+
+// referred is the answer to a GETATTR of a junction that asks for fs_locations.
+func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32) (nfsv4.Fattr4, nfsv4.Nfsstat4) {
+	if c.h.Look == nil || !overlaps(request, shown) {
+		return c.encode(e, request), nfsv4.NFS4_OK
+	}
+	var seen nfs.Attributes
+	var err error
+	session.Await(ctx, func() { seen, err = c.h.Look(ctx, e.Target) })
+	refused := nfs.IsAnswer(err)
+	if c.h.patience.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || refused) {
+		return nfsv4.Fattr4{}, nfsv4.NFS4ERR_DELAY
+	}
+	if err != nil {
+		return c.encode(e, request), nfsv4.NFS4_OK
+	}
+	e.Owner, e.Group = seen.Owner, seen.Group
+	e.Accessed, e.Changed, e.Modified = seen.Access, seen.Metadata, seen.Modify
+	return c.encodeOf(e, request, union(absent, shown)), nfsv4.NFS4_OK
+}
+
+// change is the change attribute of a directory as clients get it.
+func (h *Handler) change(e *tree.Entry) uint64 {
+	if e.Entries == 0 {
+		return e.Change
+	}
+	return e.Change + uint64(h.Now().Unix()/int64(changeEvery/time.Second))
+}
+
+func overlaps(a, b []uint32) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
