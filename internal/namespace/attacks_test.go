@@ -14,7 +14,7 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/peertest"
 )
 
-// attack is something that hostile clients do for as long as the context lasts. What it gives is told beside the figures.
+// attack is something that hostile clients do for as long as the context lasts. Its result is logged beside the measurements.
 type attack struct {
 	name string
 	// long is true for those that only make bench-hostile does.

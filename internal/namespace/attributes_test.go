@@ -69,7 +69,7 @@ func TestAHandleFollowsItsDirectoryThroughRenamesRestartsAndReplicas(t *testing.
 	want(t, "the handle of what is gone", nfsv4.NFS4ERR_STALE, c.use(user, cwd))
 }
 
-func TestAttributesThatClientsSetAreKeptAndToldToTheDataServers(t *testing.T) {
+func TestAttributesThatClientsSetAreKeptAndSetOnDataServers(t *testing.T) {
 	w := newWorld(t, 3)
 	w.share("data", 2)
 	server := w.serve("a")
@@ -219,13 +219,13 @@ func TestTheRootOfAShareKeepsWhatClientsSetUntilTheShareAsksForSomethingElse(t *
 	w.setReady(1, metav1.ConditionFalse)
 	w.owners[1].Put("/data/0", ownertest.Directory{Mode: 0o711})
 	w.setReady(1, metav1.ConditionTrue)
-	w.eventually("a new data server is told", func() bool {
+	w.eventually("a new data server has the mode", func() bool {
 		d, _ := w.owners[1].Get("/data/0")
 		return d.Mode == 0o750
 	})
 }
 
-func TestADataServerThatIsAwayIsToldAttributesWhenItIsBack(t *testing.T) {
+func TestADataServerThatWasAwayGetsAttributesWhenItIsBack(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 2)
 	server := w.serve("a")
@@ -241,13 +241,13 @@ func TestADataServerThatIsAwayIsToldAttributesWhenItIsBack(t *testing.T) {
 	if err := asKernelsDo(func() error {
 		return mount.SetAttributes(t.Context(), user, "/data/p", nfs.Settings{Mode: ptr.To[uint32](0o700)})
 	}); err != nil {
-		t.Fatalf("chmod while a data server can't be told: %v", err)
+		t.Fatalf("chmod while a data server refuses it: %v", err)
 	}
 	if d, _ := w.owners[0].Get("/data/0/p"); d.Mode == 0o700 {
-		t.Fatal("the data server was told: the test tests nothing")
+		t.Fatal("the data server has the mode already: the test tests nothing")
 	}
 	w.owners[0].Refuse(nil)
-	w.eventually("the data server is told", func() bool {
+	w.eventually("the data server has the mode", func() bool {
 		d, _ := w.owners[0].Get("/data/0/p")
 		return d.Mode == 0o700
 	})

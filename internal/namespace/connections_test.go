@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-func TestANamespaceServerTellsItsConnections(t *testing.T) {
+func TestMetricsOfConnections(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	replica := w.serve("a")
@@ -36,7 +36,7 @@ func TestANamespaceServerTellsItsConnections(t *testing.T) {
 	}
 }
 
-func TestANamespaceServerTellsItsClients(t *testing.T) {
+func TestMetricsOfClients(t *testing.T) {
 	connections := map[string]int{}
 	for i := range serverpod.MaxClients + 3 {
 		connections[fmt.Sprintf("10.0.%d.%d", i/256, i%256)] = 1

@@ -23,9 +23,9 @@ import (
 const (
 	// mkdirsAsked is how many directories the attacker wants, each of another name.
 	mkdirsAsked = 20_000
-	// smallShare may have so many directories: fewer than an address may make at once.
+	// smallShare is how many directories a share may have: fewer than an address may make at once.
 	smallShare = 100
-	// atOnce is how many changes of an address are under way at a time: so many more than its limit a share can get.
+	// atOnce is how many changes of an address are under way at a time: a share can get that many more than its limit.
 	atOnce = 16
 	// floodLasts is the longest that the attacker may need to have them all answered.
 	floodLasts = time.Minute
@@ -43,7 +43,7 @@ func twentyThousand(share string) func(ctx context.Context, s *target) string {
 	return func(ctx context.Context, s *target) string {
 		ctx, done := context.WithCancel(ctx)
 		defer done()
-		m := &mkdirs{share: share, patient: os.Getenv(hostileSeconds) != "", done: done}
+		m := &mkdirs{share: share, endless: os.Getenv(hostileSeconds) != "", done: done}
 		began := time.Now()
 		each(ctx, 32, func(i int) error { return m.attack(ctx, s, i) })
 		return fmt.Sprintf("; %d requests in %s: %d made, %d put off, %d over the share's limit",
@@ -54,7 +54,7 @@ func twentyThousand(share string) func(ctx context.Context, s *target) string {
 // mkdirs is what an attacker has asked for so far.
 type mkdirs struct {
 	share   string
-	patient bool
+	endless bool
 	done    context.CancelFunc
 
 	next, answered, made, delayed, full atomic.Int64
@@ -103,7 +103,7 @@ func (m *mkdirs) batch(p *peertest.Peer) error {
 		case nfsv4.NFS4ERR_DQUOT:
 			m.full.Add(1)
 		}
-		if m.answered.Add(1) >= mkdirsAsked && !m.patient {
+		if m.answered.Add(1) >= mkdirsAsked && !m.endless {
 			m.done()
 		}
 	}
@@ -248,7 +248,7 @@ func TestTwentyThousandMkdirs(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		calm.workers.Go(func() { calm.maker(ctx, s.address, "calm", share) })
 		began := time.Now()
-		told := s.suffer(len(attacks)+i, length)
+		report := s.suffer(len(attacks)+i, length)
 		stop()
 		stall, trouble := calm.end()
 		if err := api.end(); err != nil {
@@ -261,7 +261,7 @@ func TestTwentyThousandMkdirs(t *testing.T) {
 			most = smallShare + atOnce
 		}
 		t.Logf("FIGURE %s: %d objects of at most %d, longest stall %s, longest GET %s and LIST %s at the API server, memory %d MiB%s",
-			flood.name, made, most, stall.Round(time.Millisecond), api.get.Round(time.Millisecond), api.list.Round(time.Millisecond), s.peak()>>20, told)
+			flood.name, made, most, stall.Round(time.Millisecond), api.get.Round(time.Millisecond), api.list.Round(time.Millisecond), s.peak()>>20, report)
 		if trouble != "" {
 			t.Errorf("%s: a well-behaved client had an error: %s", flood.name, trouble)
 		}

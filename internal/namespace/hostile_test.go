@@ -38,7 +38,7 @@ const (
 	busy = 10
 )
 
-// hostileOptions is what the server's process is told.
+// hostileOptions has the options of the server's process.
 type hostileOptions struct {
 	Host                        string
 	TLS                         rest.TLSClientConfig
@@ -65,23 +65,23 @@ func serveHostile() int {
 	return 0
 }
 
-// attackOptions is what an attacker's process is told.
+// attackOptions has the options of an attacker's process.
 type attackOptions struct {
 	Attack, Round int
 	Address       string
 	Length        time.Duration
 }
 
-// attackAsTold is the attacker's process.
-func attackAsTold() int {
+// runAttack is the attacker's process.
+func runAttack() int {
 	var o attackOptions
 	if err := json.Unmarshal([]byte(os.Getenv(hostileAttack)), &o); err != nil {
 		panic(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.Length)
 	defer cancel()
-	told := slices.Concat(attacks, floods)[o.Attack].run(ctx, &target{address: o.Address, attacks: o.Round})
-	fmt.Fprint(os.Stdout, told)
+	report := slices.Concat(attacks, floods)[o.Attack].run(ctx, &target{address: o.Address, attacks: o.Round})
+	fmt.Fprint(os.Stdout, report)
 	return 0
 }
 
@@ -95,11 +95,11 @@ func (s *target) suffer(attack int, length time.Duration) string {
 	process := exec.Command("nice", "-n", "19", os.Args[0], "-test.run=^$")
 	process.Env = append(os.Environ(), hostileAttack+"="+string(given))
 	process.Stderr = os.Stderr
-	told, err := process.Output()
+	report, err := process.Output()
 	if err != nil {
 		s.Fatal(err)
 	}
-	return string(told)
+	return string(report)
 }
 
 // target is a namespace server in a process of its own.
@@ -187,7 +187,7 @@ func TestHostileClients(t *testing.T) {
 	calm := watchWellBehaved(s)
 	time.Sleep(time.Second)
 	quiet, trouble := calm.end()
-	t.Logf("FIGURE nobody attacks: longest stall %s, memory %d MiB%s", quiet.Round(time.Millisecond), s.peak()>>20, trouble)
+	t.Logf("FIGURE no attack: longest stall %s, memory %d MiB%s", quiet.Round(time.Millisecond), s.peak()>>20, trouble)
 	for i, attack := range attacks {
 		if os.Getenv(hostileSeconds) == "" && attack.long {
 			continue
@@ -197,11 +197,11 @@ func TestHostileClients(t *testing.T) {
 		s.attacks++
 		share := toSpare(t)
 		watching := watchWellBehaved(s)
-		told := s.suffer(i, length)
+		report := s.suffer(i, length)
 		stall, trouble := watching.end()
 		share = min(share, toSpare(t))
 		memory := s.peak()
-		t.Logf("FIGURE %s: longest stall %s, memory %d MiB%s", attack.name, stall.Round(time.Millisecond), memory>>20, told)
+		t.Logf("FIGURE %s: longest stall %s, memory %d MiB%s", attack.name, stall.Round(time.Millisecond), memory>>20, report)
 		if trouble != "" {
 			t.Errorf("%s: a well-behaved client had an error: %s", attack.name, trouble)
 		}

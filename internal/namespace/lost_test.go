@@ -18,7 +18,7 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// deleteDirectories deletes ShareDirectories as somebody would with kubectl.
+// deleteDirectories deletes ShareDirectories as with kubectl.
 func (w *world) deleteDirectories() {
 	w.t.Helper()
 	if err := w.api.DeleteAllOf(w.t.Context(), &internalv1.ShareDirectory{}, client.InNamespace(w.namespace)); err != nil {
@@ -62,7 +62,7 @@ func TestLostShareDirectoriesComeBackWhereTheDataIs(t *testing.T) {
 			return o != nil && o.State() == internalv1.DirectoryReady
 		})
 		if o := w.directory("data", path); o.Spec.DataServerRef.Name != server {
-			t.Errorf("%s was on %s and is said to be on %s", path, server, o.Spec.DataServerRef.Name)
+			t.Errorf("%s was on %s and its ShareDirectory says %s", path, server, o.Spec.DataServerRef.Name)
 		}
 	}
 	w.eventually("the directories above are back", func() bool { return w.directory("data", "p0") != nil && w.directory("data", "p1") != nil })
@@ -99,7 +99,7 @@ func TestAMkdirGetsADirectoryWhoseShareDirectoryWasLostWhereItIs(t *testing.T) {
 	}
 }
 
-// A share that was made anew over kept data: as long as a data server was not looked at, its names are not given away.
+// A share that was made again over kept data: as long as a data server was not looked at, its names are not given away.
 func TestAMkdirWaitsUntilTheDataServersWereLookedAt(t *testing.T) {
 	w := newWorld(t, 2)
 	share := w.share("data", 1)
@@ -114,7 +114,7 @@ func TestAMkdirWaitsUntilTheDataServersWereLookedAt(t *testing.T) {
 	w.owners[1].Hide("/data/0", true)
 	mount := w.mount(w.serve("a"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	err := mount.Mkdir(ctx, user, "/data/kept", nfs.MkdirOptions{Mode: 0o755}) // It goes on as long as it is told to.
+	err := mount.Mkdir(ctx, user, "/data/kept", nfs.MkdirOptions{Mode: 0o755}) // It goes on as long as its context lasts.
 	cancel()
 	if err == nil || nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
 		t.Errorf("mkdir of a name that a data server may have gives %v", err)

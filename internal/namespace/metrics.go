@@ -19,7 +19,7 @@ type serverMetrics struct {
 	operations *prometheus.CounterVec
 	durations  *prometheus.HistogramVec
 	mkdir      *prometheus.HistogramVec
-	keeper     prometheus.Gauge
+	leader     prometheus.Gauge
 	elections  prometheus.Counter
 	reachable  *prometheus.GaugeVec
 	refusals   prometheus.Counter
@@ -36,13 +36,13 @@ func newMetrics(kubeNamespace, fileServer string) *serverMetrics {
 		operations: metrics.NamespaceOperations.CounterVec(),
 		durations:  metrics.NamespaceOperationDuration.HistogramVec(),
 		mkdir:      metrics.NamespaceMkdirDuration.HistogramVec(),
-		keeper:     metrics.NamespaceKeeper.NewGauge(),
+		leader:     metrics.NamespaceKeeper.NewGauge(),
 		elections:  metrics.NamespaceKeeperElections.NewCounter(),
 		reachable:  metrics.NamespaceReachable.GaugeVec(),
 		refusals:   metrics.NamespaceRefusedLookups.NewCounter(),
 		waiting:    metrics.NamespaceWaitingRoom.NewCounter(),
 	}
-	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.keeper, m.elections, m.reachable, m.refusals, m.waiting)
+	m.own.MustRegister(m.operations, m.durations, m.mkdir, m.leader, m.elections, m.reachable, m.refusals, m.waiting)
 	metrics.RegisterProcess(m.own, true)
 	return m
 }
@@ -61,8 +61,8 @@ func (m *serverMetrics) observeMkdir(status nfsv4.Nfsstat4, took time.Duration) 
 	m.mkdir.WithLabelValues(nfs.StatusName(status)).Observe(took.Seconds())
 }
 
-func (m *serverMetrics) becameKeeper() {
-	m.keeper.Set(1)
+func (m *serverMetrics) becameLeader() {
+	m.leader.Set(1)
 	m.elections.Inc()
 }
 

@@ -39,7 +39,7 @@ func TestTheMetricsOfANamespaceServer(t *testing.T) {
 	}
 	identity := fmt.Sprintf("file_server=%q,namespace=%q", fileServer, w.namespace)
 	var text string
-	w.eventually("the keeper knows its data server", func() bool {
+	w.eventually("the leader knows its data server", func() bool {
 		text = metricsOf(t, server)
 		return strings.Contains(text, "howdah_namespace_data_server_reachable{")
 	})

@@ -40,24 +40,24 @@ func TestAShareWithoutRulesIsForNodesAlone(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		return c
 	}
-	node, stranger := from("127.0.0.7"), from("127.0.0.8")
+	node, outsider := from("127.0.0.7"), from("127.0.0.8")
 	if _, err := node.Stat(t.Context(), user, "/data"); err != nil {
 		t.Errorf("a node: %v", err)
 	}
 	if err := node.Mkdir(t.Context(), user, "/data/made", nfs.MkdirOptions{Mode: 0o755}); err != nil {
 		t.Errorf("mkdir of a node: %v", err)
 	}
-	if _, err := stranger.Stat(t.Context(), user, "/data"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		t.Errorf("a stranger: %v", err)
+	if _, err := outsider.Stat(t.Context(), user, "/data"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		t.Errorf("another address: %v", err)
 	}
-	if _, err := stranger.Stat(t.Context(), nfs.Credentials{}, "/data/made"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		t.Errorf("a stranger who says that he is root: %v", err)
+	if _, err := outsider.Stat(t.Context(), nfs.Credentials{}, "/data/made"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		t.Errorf("another address with uid 0: %v", err)
 	}
-	if err := stranger.Mkdir(t.Context(), user, "/data/mine", nfs.MkdirOptions{Mode: 0o755}); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		t.Errorf("mkdir of a stranger: %v", err)
+	if err := outsider.Mkdir(t.Context(), user, "/data/mine", nfs.MkdirOptions{Mode: 0o755}); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		t.Errorf("mkdir of another address: %v", err)
 	}
-	if entries, err := stranger.ReadDir(t.Context(), user, "/"); err != nil || len(entries) != 0 {
-		t.Errorf("a stranger sees %v, %v", entries, err)
+	if entries, err := outsider.ReadDir(t.Context(), user, "/"); err != nil || len(entries) != 0 {
+		t.Errorf("another address sees %v, %v", entries, err)
 	}
 	kernel, err := nfs.Dial(t.Context(), server.address, nfs.Options{ClientOwner: t.Name() + "reserved", Dial: fromReservedPort})
 	if err != nil {
@@ -65,15 +65,15 @@ func TestAShareWithoutRulesIsForNodesAlone(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = kernel.Close(context.Background()) })
 	if _, err := kernel.Stat(t.Context(), user, "/data"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		t.Errorf("a stranger from a reserved port: %v", err)
+		t.Errorf("another address from a reserved port: %v", err)
 	}
 	// The handle of a directory that a node got is no way in.
 	handle, err := node.Handle(t.Context(), user, "/data")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.StatHandle(t.Context(), user, handle); !nfs.IsStatus(err, nfsv4.NFS4ERR_STALE) {
-		t.Errorf("a stranger with a node's handle: %v", err)
+	if _, err := outsider.StatHandle(t.Context(), user, handle); !nfs.IsStatus(err, nfsv4.NFS4ERR_STALE) {
+		t.Errorf("another address with a node's handle: %v", err)
 	}
 	if metric := scrape(t, server, "howdah_namespace_refused_lookups_total"); metric == "0" {
 		t.Error("the refusals are not counted")
@@ -81,7 +81,7 @@ func TestAShareWithoutRulesIsForNodesAlone(t *testing.T) {
 
 	w.nodes(1, "127.0.0.7/32", "127.0.0.8/32")
 	w.eventually("a new node is let in", func() bool {
-		_, err := stranger.Stat(t.Context(), user, "/data")
+		_, err := outsider.Stat(t.Context(), user, "/data")
 		return err == nil
 	})
 	w.nodes(0, "127.0.0.8/32")
@@ -127,11 +127,11 @@ func scrape(t *testing.T, server *serverUnderTest, name string) string {
 	return ""
 }
 
-func TestRefusalsOfClientsAreToldAndDoNotFlood(t *testing.T) {
+func TestRefusalsOfClientsAreLoggedWithALimit(t *testing.T) {
 	var log bytes.Buffer
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	counted := 0
-	r := &refusals{log: slog.New(slog.NewTextHandler(&log, nil)), clock: clock, count: func() { counted++ }, told: map[refusal]time.Time{}}
+	r := &refusals{log: slog.New(slog.NewTextHandler(&log, nil)), clock: clock, count: func() { counted++ }, logged: map[refusal]time.Time{}}
 	lines := func() int { return strings.Count(log.String(), "\n") }
 	client := netip.MustParseAddrPort("10.244.3.5:40000")
 	for range 1000 {
@@ -142,18 +142,18 @@ func TestRefusalsOfClientsAreToldAndDoNotFlood(t *testing.T) {
 		t.Errorf("%d lines:\n%s", got, log.String())
 	}
 	r.note("other", client)
-	clock.Step(tellRefusalEvery)
+	clock.Step(logRefusalEvery)
 	r.note("data", client)
 	if got := lines(); got != 3 {
 		t.Errorf("%d lines after another share and another time", got)
 	}
-	for i := range 5 * maxRefusalsTold {
+	for i := range 5 * maxRefusalsLogged {
 		r.note(fmt.Sprint("share-", i), client)
 	}
-	if got := lines(); got > 3+maxRefusalsTold || len(r.told) > maxRefusalsTold {
-		t.Errorf("%d lines, %d remembered", got, len(r.told))
+	if got := lines(); got > 3+maxRefusalsLogged || len(r.logged) > maxRefusalsLogged {
+		t.Errorf("%d lines, %d remembered", got, len(r.logged))
 	}
-	if want := 1002 + 5*maxRefusalsTold; counted != want {
+	if want := 1002 + 5*maxRefusalsLogged; counted != want {
 		t.Errorf("%d are counted, not %d", counted, want)
 	}
 }

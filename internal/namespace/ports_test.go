@@ -13,7 +13,7 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// A rule for reserved ports has a kernel's mount in and a program of a user out, at the front door as at data servers
+// A rule for reserved ports allows a kernel's mount and refuses a program of a user, at namespace servers as at data servers
 // (firstClientBlockCounts of internal/dataserver).
 func TestARuleForReservedPortsTakesNoOther(t *testing.T) {
 	w := newWorld(t, 1)

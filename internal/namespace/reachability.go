@@ -27,7 +27,7 @@ const (
 	reportTimeout = 5 * time.Second
 )
 
-// reachability tells the API which data servers do not answer, and since when. The keeper alone does it: a second
+// reachability reports to the API which data servers do not answer, and since when. The leader alone does it: a second
 // writer that reaches a server would undo what the first says.
 type reachability struct {
 	servers       func() []*tree.Server
@@ -59,7 +59,7 @@ func (r *reachability) run(ctx context.Context) {
 
 func (r *reachability) report(ctx context.Context, server *tree.Server) {
 	if !server.Started {
-		return // What it waits for is told by itself, and by its pod.
+		return // It and its pod report what it waits for.
 	}
 	answer, since := r.answer(server.Name)
 	if answer != owners.NotKnown {
@@ -78,12 +78,12 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 		err = r.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 	}
 	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		r.log.Warn("telling the API whether a data server answers", "server", server.Name, "error", err)
+		r.log.Warn("could not report whether a data server answers", "server", server.Name, "error", err)
 	}
 }
 
-// news is what the API is to be told of a data server, nil that it answers; false if it knows already or need not know yet.
-// A namespace server that has just started does not know: it must not take back what the keeper before it said.
+// news is what the API gets of a data server, nil that it answers; false if it knows already or need not know yet.
+// A namespace server that has just started does not know: it must not take back what the leader before it wrote.
 func news(known bool, answer owners.Answer, since, now time.Time, replica string) (*internalv1.Unreachable, bool) {
 	switch {
 	case answer == owners.NotKnown:

@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-func TestTheAPIIsToldOnceThatADataServerIsSilentAndOnceThatItIsBack(t *testing.T) {
+func TestASilentDataServerIsReportedOnceAndItsReturnOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, tc := range map[string]struct {
 		known  bool
@@ -29,7 +29,7 @@ func TestTheAPIIsToldOnceThatADataServerIsSilentAndOnceThatItIsBack(t *testing.T
 	}{
 		"it answers":                           {false, owners.Answers, time.Time{}, false, false},
 		"it was not asked yet":                 {false, owners.NotKnown, time.Time{}, false, false},
-		"it was not asked yet by a new keeper": {true, owners.NotKnown, time.Time{}, false, false},
+		"it was not asked yet by a new leader": {true, owners.NotKnown, time.Time{}, false, false},
 		"it is silent for a moment":            {false, owners.Silent, now.Add(-reportAfter + time.Millisecond), false, false},
 		"it is silent":                         {false, owners.Silent, now.Add(-reportAfter), true, true},
 		"it is silent, and the API knows":      {true, owners.Silent, now.Add(-time.Hour), false, false},
@@ -47,7 +47,7 @@ func TestTheAPIIsToldOnceThatADataServerIsSilentAndOnceThatItIsBack(t *testing.T
 	}
 }
 
-func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.T) {
+func TestTheAPIShowsASilentDataServerAndItsReturn(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	w.serve("a")
@@ -71,7 +71,7 @@ func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.
 	}
 	home := server.Spec.Address
 	began := time.Now()
-	moveTo("127.0.0.1:1") // nobody listens there
+	moveTo("127.0.0.1:1") // no process listens there
 	w.eventually("the silent data server to be reported", func() bool { return get().Status.Unreachable.SeenBy == "a" })
 	t.Logf("reported after %v", time.Since(began).Round(time.Millisecond))
 	if since := server.Status.Unreachable.SinceTime; since == nil || since.Time.Before(began.Add(-2*time.Second)) || since.After(time.Now()) {
@@ -84,7 +84,7 @@ func TestADataServerThatFallsSilentIsSaidToBeInTheAPIAndThatItIsBack(t *testing.
 	w.eventually("the data server to be well again", func() bool { return get().Status.Unreachable.SeenBy == "" })
 }
 
-func TestANewKeeperDoesNotTakeBackThatADataServerIsSilentBeforeItHasAsked(t *testing.T) {
+func TestANewLeaderKeepsASilentDataServerInTheAPIUntilItHasAsked(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // It takes connections, and answers nothing.
@@ -102,21 +102,21 @@ func TestANewKeeperDoesNotTakeBackThatADataServerIsSilentBeforeItHasAsked(t *tes
 		t.Fatal(err)
 	}
 	server.Status.ObservedGeneration = ptr.To(server.Generation)
-	server.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: "the keeper before"}
+	server.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: "the leader before"}
 	if err := w.api.Status().Update(t.Context(), server); err != nil {
 		t.Fatal(err)
 	}
 	before := server.ResourceVersion
 	replica := w.serve("a")
 	// By then it has reported at least once before it knew, and once after.
-	w.eventually("the new keeper finds the data server silent", func() bool {
+	w.eventually("the new leader finds the data server silent", func() bool {
 		return strings.Contains(metricsOf(t, replica), fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q,file_server=%q,namespace=%q} 0\n", key.Name, fileServer, key.Namespace))
 	})
 	if err := w.api.Get(t.Context(), key, server); err != nil {
 		t.Fatal(err)
 	}
 	if server.ResourceVersion != before {
-		t.Errorf("the new keeper wrote of a data server that is as silent as before: %+v", server.Status.Unreachable)
+		t.Errorf("the new leader wrote of a data server that is as silent as before: %+v", server.Status.Unreachable)
 	}
 }
 

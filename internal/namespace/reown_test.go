@@ -107,7 +107,7 @@ func TestADirectoryThatGetsAnotherDataServerIsTheSameToClients(t *testing.T) {
 		}
 	}
 	if now := a.attributesOf("/data/p/a"); !bytes.Equal(now, mounted) || !bytes.Equal(now, other) {
-		t.Errorf("the junction is another one to who has mounted it: %x, it was %x", now, mounted)
+		t.Errorf("the identity of the junction changed for clients that have it mounted: %x, it was %x", now, mounted)
 	}
 	if status := a.use(user, parent); status != nfsv4.NFS4_OK {
 		t.Errorf("the handle of the directory above: %v", status)

@@ -83,7 +83,7 @@ func TestTenThousandDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("a ShareDirectory has %d bytes in JSON, %d without managedFields", len(encoded), len(small))
-	for i := range w.owners { // so that the keeper finds what the ShareDirectories say
+	for i := range w.owners { // so that the leader finds what the ShareDirectories say
 		for j := range list.Items {
 			if r := &list.Items[j]; r.Spec.DataServerRef.Name == naming.DataServer(fileServer, int32(i)) {
 				w.owners[i].Put(tree.ExportPath("data", 0, r.Spec.Path), ownertest.Directory{Mode: 0o755})

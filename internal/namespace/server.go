@@ -40,8 +40,8 @@ type server struct {
 	pool    *owners.Pool
 	prober  *owners.Prober
 	service *directories.Service
-	keeper  *directories.Keeper
-	// reachability is the keeper's, too.
+	leader  *directories.Leader
+	// reachability is the leader's, too.
 	reachability *reachability
 	watcher      *watcher
 	metrics      *serverMetrics
@@ -125,12 +125,12 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
 		Reachable: s.prober.Reachable, List: s.pool.Directories,
 	})
-	s.keeper = directories.NewKeeper(s.service)
+	s.leader = directories.NewLeader(s.service)
 	s.reachability = &reachability{
 		servers: s.tree.Servers, answer: s.prober.Answer, client: api, kubeNamespace: o.KubeNamespace, replica: o.Replica,
 		clock: o.Clock, log: o.Log, gauge: s.metrics.reachable,
 	}
-	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.keeper)
+	s.watcher, err = newWatcher(config, scheme, &o, s.tree, s.leader)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *server) nfs(ctx context.Context) error {
 	if err != nil {
 		return ignoreEnd(ctx, err)
 	}
-	refused := &refusals{log: s.Log, clock: s.Clock, count: s.metrics.refusals.Inc, told: map[refusal]time.Time{}}
+	refused := &refusals{log: s.Log, clock: s.Clock, count: s.metrics.refusals.Inc, logged: map[refusal]time.Time{}}
 	handler := operations.New(operations.Config{
 		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, MaxWait: s.MaxWait,
 		Look:         s.look,
@@ -238,7 +238,7 @@ func (s *server) identity(ctx context.Context) (string, error) {
 	return "", errors.New("no DataServer has a serverScope to make an identity from: use --identity")
 }
 
-// keep takes part in the election of the keeper until the order to stop.
+// keep takes part in the election of the leader until the order to stop.
 func (s *server) keep(serving, ordered context.Context) error {
 	if err := s.complete(serving); err != nil {
 		return ignoreEnd(serving, err)
@@ -249,7 +249,7 @@ func (s *server) keep(serving, ordered context.Context) error {
 	return elect(keeping, s.config, &s.Options, s.metrics, func(ctx context.Context) {
 		var reporting sync.WaitGroup
 		reporting.Go(func() { s.reachability.run(ctx) })
-		s.keeper.Run(ctx)
+		s.leader.Run(ctx)
 		reporting.Wait()
 	})
 }

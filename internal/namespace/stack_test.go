@@ -230,7 +230,7 @@ func TestLostShareDirectoriesAreWrittenAgainFromWhatTheOwnersHave(t *testing.T) 
 	}
 }
 
-func TestTheKeeperRemovesWhatTheOperatorAsksForIfItIsEmpty(t *testing.T) {
+func TestTheLeaderRemovesADirectoryForTheOperatorIfItIsEmpty(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	mount := w.mount(w.serve("a"))
@@ -278,7 +278,7 @@ func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 	mkdir := func(name string) error {
 		return asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, "/data/"+name, nfs.MkdirOptions{Mode: 0o755}) })
 	}
-	// The keeper writes ShareDirectories of a volume several at a time, so a few more than the limit can come to be.
+	// The leader writes ShareDirectories of a volume several at a time, so a few more than the limit can come to be.
 	w.eventually("what is there is adopted up to the limit", func() bool { return listed() >= 3 })
 	if err := mkdir("new"); !nfs.IsStatus(err, nfsv4.NFS4ERR_DQUOT) {
 		t.Errorf("mkdir of one more directory than the share may have: %v, want NFS4ERR_DQUOT", err)

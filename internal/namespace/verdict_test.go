@@ -28,7 +28,7 @@ func toSpare(t *testing.T) float64 {
 	return share
 }
 
-// judgement is what is to be said of a time.
+// judgement is the verdict on a time.
 type judgement int
 
 const (
@@ -54,9 +54,9 @@ func hold(t *testing.T, what string, took, goal time.Duration, share float64) {
 	t.Helper()
 	switch judge(took, goal, share) {
 	case missed:
-		t.Errorf("%s: somebody else waited for %s, the goal is %s", what, took, goal)
+		t.Errorf("%s: another client waited for %s, the goal is %s", what, took, goal)
 	case invalid:
-		t.Logf("INVALID %s: somebody else waited for %s, the goal is %s, but one more process got only %.0f %% of a CPU, and %.0f are asked for",
+		t.Logf("INVALID %s: another client waited for %s, the goal is %s, but one more process got only %.0f %% of a CPU, and %.0f are asked for",
 			what, took.Round(time.Millisecond), goal, 100*share, 100*leastToSpare)
 	}
 }

@@ -16,7 +16,7 @@ const (
 	// waitingTime is how long a connection waits, and the most that it adds to the pause of a client with one connection. Each leaves an entry in the
 	// connection tracking of the client's node for 10 s, and is work for both ends: a shorter time is worth little.
 	waitingTime = 500 * time.Millisecond
-	// waitingBuffer bounds what a client can send meanwhile, in bytes; the kernel doubles it. Nobody reads it.
+	// waitingBuffer bounds what a client can send meanwhile, in bytes; the kernel doubles it. It is not read.
 	waitingBuffer = 4 << 10
 	// acceptAgain is the pause after a connection could not be accepted, for want of file descriptors, say.
 	acceptAgain = 100 * time.Millisecond

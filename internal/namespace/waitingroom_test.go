@@ -42,7 +42,7 @@ func waitThere(t *testing.T, address string) <-chan visit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Clients send their requests. It comes before the reset, which is told once, and is to be told to Read.
+	// Clients send their requests. It comes before the reset, which is reported once, and Read must get it.
 	if _, err := connection.Write(make([]byte, 1<<10)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ type visit struct {
 	err   error
 }
 
-func TestWhoWaitsIsResetAfterTheTimeAndHearsNothing(t *testing.T) {
+func TestAWaitingConnectionGetsAResetAndNoData(t *testing.T) {
 	const stay = 300 * time.Millisecond
 	address, entered, _ := openWaitingRoom(t, stay, 10)
 	var visits []<-chan visit
@@ -80,7 +80,7 @@ func TestWhoWaitsIsResetAfterTheTimeAndHearsNothing(t *testing.T) {
 	}
 }
 
-func TestWhoFindsNoPlaceWaitsForOneAndIsNotSentBack(t *testing.T) {
+func TestAConnectionWithoutAPlaceWaitsForOne(t *testing.T) {
 	const stay = 200 * time.Millisecond
 	address, entered, _ := openWaitingRoom(t, stay, 2)
 	var visits []<-chan visit
@@ -110,7 +110,7 @@ func TestTheWaitingRoomEndsWithTheContext(t *testing.T) {
 	inside, outside := waitThere(t, address), waitThere(t, address)
 	for deadline := time.Now().Add(10 * time.Second); entered.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("nobody is let in")
+			t.Fatal("no connection is accepted")
 		}
 	}
 	end()

@@ -22,10 +22,10 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// watcher feeds the tree, and tells the keeper what changed.
+// watcher feeds the tree, and reports changes to the leader.
 type watcher struct {
 	tree   *tree.Tree
-	keeper *directories.Keeper
+	leader *directories.Leader
 	cache  cache.Cache
 
 	// identified is closed when the first data server is known.
@@ -46,7 +46,7 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 // newWatcher makes a watcher of one FileServer's objects in one namespace.
-func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree.Tree, keeper *directories.Keeper) (*watcher, error) {
+func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree.Tree, leader *directories.Leader) (*watcher, error) {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.FileServerLabel: o.FileServer})}
 	c, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
@@ -62,7 +62,7 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 	if err != nil {
 		return nil, fmt.Errorf("prepare to watch the API: %w", err)
 	}
-	return &watcher{tree: t, keeper: keeper, cache: c, identified: make(chan struct{})}, nil
+	return &watcher{tree: t, leader: leader, cache: c, identified: make(chan struct{})}, nil
 }
 
 // slimExport leaves out an export's access rules, which are read of the share: the longest take some 130 KiB of memory, on
@@ -157,7 +157,7 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 		w.addressesChanged()
 	}
 	w.once.Do(func() { close(w.identified) })
-	w.keeper.ServerChanged(o.Name)
+	w.leader.ServerChanged(o.Name)
 }
 
 func (w *watcher) deleteServer(o *internalv1.DataServer) {
@@ -167,13 +167,13 @@ func (w *watcher) deleteServer(o *internalv1.DataServer) {
 
 func (w *watcher) setExport(o *internalv1.ShareExport) {
 	if w.tree.SetExport(o) {
-		w.keeper.ShareChanged(o.Spec.FileShareRef.Name)
+		w.leader.ShareChanged(o.Spec.FileShareRef.Name)
 	}
 }
 
 func (w *watcher) deleteExport(o *internalv1.ShareExport) {
 	if w.tree.DeleteExport(o.Spec.DataServerRef.Name, o.Spec.FileShareRef.Name) {
-		w.keeper.ShareChanged(o.Spec.FileShareRef.Name)
+		w.leader.ShareChanged(o.Spec.FileShareRef.Name)
 	}
 }
 
@@ -186,27 +186,27 @@ func (w *watcher) setOwnShare(o *v1alpha1.FileShare, set func(fleet.Share)) {
 
 func (w *watcher) setShare(o fleet.Share) {
 	w.tree.SetShare(o)
-	w.keeper.ShareChanged(o.Key)
+	w.leader.ShareChanged(o.Key)
 }
 
 func (w *watcher) deleteShare(o fleet.Share) {
 	w.tree.DeleteShare(o.Key)
 	// A younger share that was hidden by this one may be shown now.
 	for _, s := range w.tree.Shares() {
-		w.keeper.ShareChanged(s.Name)
+		w.leader.ShareChanged(s.Name)
 	}
 }
 
 func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 	w.tree.SetDirectory(o)
-	w.keeper.Confirm(o)
-	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.leader.Confirm(o)
+	w.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
 	if lost := w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-		w.keeper.DirectoryLost(lost)
+		w.leader.DirectoryLost(lost)
 	}
-	w.keeper.Confirm(o)
-	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.leader.Confirm(o)
+	w.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(hostileServer) != "":
 		os.Exit(serveHostile())
 	case os.Getenv(hostileAttack) != "":
-		os.Exit(attackAsTold())
+		os.Exit(runAttack())
 	}
 	os.Exit(run(m))
 }
@@ -321,15 +321,15 @@ func (w *world) ownersOf(share, path string) (out []int) {
 	return out
 }
 
-// patience is for what takes milliseconds unless the machine is very busy.
-const patience = 3 * time.Minute
+// testTimeout is for what takes milliseconds unless the machine is very busy.
+const testTimeout = 3 * time.Minute
 
 func (w *world) eventually(what string, is func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	for !is() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("it did not come to pass in %s that %s", patience, what)
+			w.t.Fatalf("it did not come to pass in %s that %s", testTimeout, what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -42,7 +42,7 @@ type kernelClient struct {
 	next   int
 	ended  map[int]chan int
 	booted chan struct{}
-	said   strings.Builder
+	output strings.Builder
 }
 
 // kernels are the versions of the clients root, oldest first; HOWDAH_KERNELS may choose among them: "6.1 7.2".
@@ -157,7 +157,7 @@ func (c *kernelClient) listen(output io.Reader) {
 		line := strings.TrimSpace(lines.Text())
 		var number, code int
 		c.mu.Lock()
-		c.said.WriteString(line + "\n")
+		c.output.WriteString(line + "\n")
 		if strings.HasPrefix(line, "up ") {
 			close(c.booted)
 		}
@@ -171,7 +171,7 @@ func (c *kernelClient) listen(output io.Reader) {
 func (c *kernelClient) log() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.said.String()
+	return c.output.String()
 }
 
 // result is how a script ended.

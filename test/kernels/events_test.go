@@ -39,7 +39,7 @@ func duration(t *testing.T, variable string, unset time.Duration) time.Duration 
 }
 
 // spread makes directories in a share until each owner has two: those that are entered, with a file in
-// them, are a0 and a1, those that nobody has entered b0 and b1; the number is that of the owner.
+// them, are a0 and a1, those that were not entered b0 and b1; the number is that of the owner.
 func (w *world) spread(t *testing.T, c *kernelClient, share string) {
 	t.Helper()
 	c.mount(t, "/"+share, "nconnect=2")
@@ -97,7 +97,7 @@ func (w *world) together(t *testing.T, script string) func(ctx context.Context) 
 	}
 }
 
-// testSlowOwner stops a data server for a while: whoever needs it waits, and nobody gets an error.
+// testSlowOwner stops a data server for a while: clients of it wait, and none gets an error.
 func (w *world) testSlowOwner(t *testing.T) {
 	w.share("slow", 1, nil)
 	for i, c := range w.clients {
@@ -183,7 +183,7 @@ func twice(command string) string {
 	return fmt.Sprintf("{ %[1]s; } || { echo '(not at the first try)'; sleep 1; %[1]s; }", command)
 }
 
-// firstTry is what a command said whose first try failed.
+// firstTry is the output of a command whose first try failed.
 func firstTry(output string) string {
 	if !strings.Contains(output, "(not at the first try)") {
 		return ""
@@ -238,7 +238,7 @@ func (w *world) testAccess(t *testing.T) {
 		c.must(t, "cat /mnt/share/a*/file")
 	}
 	readOnly := []v1alpha1.AccessRule{{Clients: []string{clientsRange}, AccessType: v1alpha1.AccessReadOnly}}
-	nobody := []v1alpha1.AccessRule{{Clients: []string{"192.0.2.0/24"}}}
+	outsiders := []v1alpha1.AccessRule{{Clients: []string{"192.0.2.0/24"}}}
 	tries := map[string]string{
 		"read":  "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/share/a0/file",
 		"write": "echo x > /mnt/share/a0/w-$(uname -r)",
@@ -252,7 +252,7 @@ func (w *world) testAccess(t *testing.T) {
 	}{
 		{"read-only", readOnly, map[string]string{"write": "Read-only file system", "mkdir": "Read-only file system"}},
 		{"read-write again", everybody, nil},
-		{"excluded", nobody, map[string]string{"read": stale, "write": stale, "mkdir": stale, "list": stale}},
+		{"excluded", outsiders, map[string]string{"read": stale, "write": stale, "mkdir": stale, "list": stale}},
 		{"let in again", everybody, nil},
 	} {
 		w.editShare(t, "ruled", step.rules)
@@ -303,7 +303,7 @@ func (w *world) testMadeAgain(t *testing.T) {
 	w.share("again", 1, nil)
 	w.expect(t, "there is a share of that name again: list it through the old mount", "ls /mnt/share", stale)
 	w.expect(t, "there is a share of that name again: read through the old mount", read, stale)
-	w.expect(t, "there is a share of that name again: mount it anew", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
+	w.expect(t, "there is a share of that name again: mount it again", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
 		namespaceServers+":/again /mnt/share; "+read, "kept")
 }
 
@@ -312,7 +312,7 @@ func (w *world) expect(t *testing.T, what, script, want string) {
 	t.Helper()
 	for i, r := range w.together(t, script)(t.Context()) {
 		if !strings.Contains(r.output, want) {
-			t.Errorf("Linux %s: %s: ended with %d and said %q, want %q", w.clients[i].kernel, what, r.code, r.output, want)
+			t.Errorf("Linux %s: %s: ended with %d and printed %q, want %q", w.clients[i].kernel, what, r.code, r.output, want)
 		}
 	}
 }
@@ -331,9 +331,9 @@ def write():
     os.write(f.fileno(), b'after\n'); os.fsync(f.fileno()); return 'ok'
 attempt('write to the locked file:', write)
 attempt('read another open file:', lambda: os.pread(g.fileno(), 10, 0).decode().strip())
-def anew():
-    with open(f.name, 'r+') as h: fcntl.lockf(h, fcntl.LOCK_EX); h.seek(0, 2); h.write('anew\n'); h.flush(); os.fsync(h.fileno()); return 'ok'
-attempt('open, lock and write anew:', anew)
+def again():
+    with open(f.name, 'r+') as h: fcntl.lockf(h, fcntl.LOCK_EX); h.seek(0, 2); h.write('again\n'); h.flush(); os.fsync(h.fileno()); return 'ok'
+attempt('open, lock and write again:', again)
 `
 
 // testSleep stops client machines with files open and a lock held, for longer than their leases.
@@ -353,13 +353,13 @@ func (w *world) testSleep(t *testing.T) {
 	w.together(t, "touch /tmp/go")(t.Context())
 	for i, r := range ended(t.Context()) {
 		t.Logf("Linux %s after a sleep of %v: %s", w.clients[i].kernel, asleep, strings.ReplaceAll(r.output, "\n", ", "))
-		for _, want := range []string{"write to the locked file: ok", "read another open file: kept", "open, lock and write anew: ok"} {
+		for _, want := range []string{"write to the locked file: ok", "read another open file: kept", "open, lock and write again: ok"} {
 			if !strings.Contains(r.output, want) {
 				t.Errorf("Linux %s after a sleep of %v: want %q", w.clients[i].kernel, asleep, want)
 			}
 		}
 	}
-	w.expect(t, "what was written", "cat /mnt/share/a0/file /mnt/share/a0/sleeper-$(uname -r) | tr '\\n' ' '", "kept before after anew")
+	w.expect(t, "what was written", "cat /mnt/share/a0/file /mnt/share/a0/sleeper-$(uname -r) | tr '\\n' ' '", "kept before after again")
 }
 
 const holder = `import fcntl, os, time
@@ -404,7 +404,7 @@ func (w *world) testTakenLock(t *testing.T) {
 	w.together(t, "touch /tmp/go")(t.Context())
 	for i, r := range ended(t.Context()) {
 		if got := strings.TrimSpace(r.output); got != "Input/output error" {
-			t.Errorf("Linux %s: a write by who has lost his lock: %q", w.clients[i].kernel, got)
+			t.Errorf("Linux %s: a write by a client that has lost its lock: %q", w.clients[i].kernel, got)
 		}
 	}
 	// A program that is started again locks and writes.

@@ -40,7 +40,7 @@ type tool struct {
 	prepare, command string
 	// times: those of the files and directories are compared, too.
 	times bool
-	// excused are the places where Linux or NFS does not allow it, with the words of docs/use/everyday.md.
+	// excused are the places where Linux or NFS does not allow it, with the text of docs/use/everyday.md.
 	excused map[string]excuse
 }
 
@@ -75,20 +75,20 @@ listing $out %[6]s
 exit $code`, p.work, source, fmt.Sprintf("%s%02d", p.mark, number), prepare, tool.command, times)
 }
 
-// tried is the outcome of a tool at a place: what it said, how it ended, and what there is then.
+// tried is the outcome of a tool at a place: its output, how it ended, and what there is then.
 type tried struct {
-	said, ended string
-	code        int
+	output, ended string
+	code          int
 }
 
 func (c *kernelClient) try(t *testing.T, tool *tool, p place, number int) tried {
 	t.Helper()
 	r := c.run(t, tool.script(p, number))
-	said, ended, found := strings.Cut(r.output, "=== ended with ")
+	output, ended, found := strings.Cut(r.output, "=== ended with ")
 	if !found {
 		t.Fatalf("%s %s: %s", tool.name, p.name, r.output)
 	}
-	return tried{said: strings.TrimSpace(said), ended: ended, code: r.code}
+	return tried{output: strings.TrimSpace(output), ended: ended, code: r.code}
 }
 
 // testEveryday compares what everyday tools do in shares with what they do on a local disk.
@@ -113,20 +113,20 @@ git config --global --add safe.directory '*'; make_source `+diskSource)
 			t.Run(tool.name, func(t *testing.T) {
 				want := c.try(t, &tool, onDisk, number)
 				if want.code != 0 {
-					t.Fatalf("on a local disk it ended with %d and said\n%s", want.code, want.said)
+					t.Fatalf("on a local disk it ended with %d and printed\n%s", want.code, want.output)
 				}
 				for _, p := range places {
 					got := c.try(t, &tool, p, number)
 					excuse, excused := tool.excused[p.name]
 					switch {
-					case excused && (got.code != excuse.code || !strings.Contains(got.said, excuse.output)):
-						t.Errorf("%s: is excused with %d and %q, but ended with %d and said\n%s",
-							p.name, excuse.code, excuse.output, got.code, got.said)
+					case excused && (got.code != excuse.code || !strings.Contains(got.output, excuse.output)):
+						t.Errorf("%s: is excused with %d and %q, but ended with %d and printed\n%s",
+							p.name, excuse.code, excuse.output, got.code, got.output)
 					case excused && !strings.Contains(string(documented), "`"+tool.name+"`"):
-						t.Errorf("docs/use/everyday.md says nothing of %s", tool.name)
+						t.Errorf("docs/use/everyday.md does not name %s", tool.name)
 					case !excused && got.ended != want.ended:
-						t.Errorf("%s: it said\n%s\nand what there is then is (- on a local disk, + here)\n%s",
-							p.name, got.said, difference(want.ended, got.ended))
+						t.Errorf("%s: it printed\n%s\nand what it left is (- on a local disk, + here)\n%s",
+							p.name, got.output, difference(want.ended, got.ended))
 					}
 				}
 			})

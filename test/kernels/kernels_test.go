@@ -15,8 +15,8 @@ func TestKernels(t *testing.T) {
 	t.Run("everyday tools do what they do on a local disk", w.testEveryday)
 	t.Run("many directories are listed", w.testListing)
 	t.Run("what was entered is removed", w.testRemoval)
-	t.Run("an owner that answers late is waited for", w.testSlowOwner)
-	t.Run("an owner that is away is waited for", w.testAwayOwner)
+	t.Run("clients wait for an owner that answers late", w.testSlowOwner)
+	t.Run("clients wait for an owner that is away", w.testAwayOwner)
 	t.Run("access rules change under mounts", w.testAccess)
 	t.Run("a share is made again under mounts", w.testMadeAgain)
 	t.Run("clients sleep", w.testSleep)
@@ -30,7 +30,7 @@ func (w *world) onEveryKernel(t *testing.T, test func(t *testing.T, c *kernelCli
 	}
 }
 
-// mount mounts a path of the front door at /mnt/share, until the test ends.
+// mount mounts a path of the namespace at /mnt/share, until the test ends.
 func (c *kernelClient) mount(t *testing.T, path, options string) {
 	t.Helper()
 	c.must(t, fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s %s:%s /mnt/share", options, namespaceServers, path))

@@ -206,7 +206,7 @@ func (w *world) startNamespaceServers() {
 		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "namespace",
 		"--listen", namespaceServers+":2049", "--manager", namespaceServers+":9588", "--lease", "10s",
 		"--certificate", certificate)
-	w.eventually("the front door is ready", func() bool {
+	w.eventually("the namespace servers are ready", func() bool {
 		res, err := http.Get("http://" + namespaceServers + ":9588/readyz")
 		if err != nil {
 			return false

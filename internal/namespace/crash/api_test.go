@@ -29,7 +29,7 @@ type api struct {
 	mu      sync.Mutex
 	objects map[string]*internalv1.ShareDirectory
 	version int
-	// watchers are told of every change, in order; gone: it was deleted.
+	// watchers get every change, in order; gone: it was deleted.
 	watchers map[*process]func(o *internalv1.ShareDirectory, gone bool)
 }
 
@@ -159,7 +159,7 @@ func (a *api) remove(o *internalv1.ShareDirectory, must metav1.Preconditions) er
 	return nil
 }
 
-// apiClient is the API as a process reaches it. Methods that nobody needs are those of a nil interface.
+// apiClient is the API as a process reaches it. Methods that are not needed are those of a nil interface.
 type apiClient struct {
 	client.Client
 	p *process

@@ -39,8 +39,8 @@ func TestAShareDirectoryOfWhatIsNotThereAnyMoreIsMissing(t *testing.T) {
 	if want := with(tree1, func(l layout) { l["p/a"] = "" }); !maps.Equal(got, want) {
 		t.Errorf("there is %v, want %v", got, want)
 	}
-	if said := strings.Join(faults, ", "); len(faults) != 2 || !strings.Contains(said, "p/a is left Missing") {
-		t.Errorf("faults: %s", said)
+	if list := strings.Join(faults, ", "); len(faults) != 2 || !strings.Contains(list, "p/a is left Missing") {
+		t.Errorf("faults: %s", list)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestAVolumeThatCanNotBeListedCostsNoShareDirectory(t *testing.T) {
 	}
 }
 
-// Adoption: directories without ShareDirectories get them, wherever the keepers are cut.
+// Adoption: directories without ShareDirectories get them, wherever the leaders are cut.
 func TestAdoptionThatIsCutAtAnyCallIsFinished(t *testing.T) {
 	adopt := func(step int, m mode) (wrong []string, steps int) {
 		synctest.Test(t, func(t *testing.T) {

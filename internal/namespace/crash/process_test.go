@@ -30,7 +30,7 @@ const (
 	lose   mode = "its answer lost"
 	// twice: its first answer was lost, and the call was repeated on a new session (nfs.StatusError.Retried).
 	twice mode = "sent twice"
-	// dieBefore and dieAfter: the process ends before it is executed, or before it hears of that.
+	// dieBefore and dieAfter: the process ends before it is executed, or before it gets the answer.
 	dieBefore mode = "killed before it"
 	dieAfter  mode = "killed after it"
 )
@@ -48,7 +48,7 @@ type process struct {
 	name    string
 	handler *operations.Handler
 	service *directories.Service
-	keeper  *directories.Keeper
+	leader  *directories.Leader
 	tree    *tree.Tree
 	events  chan func()
 	stop    func()
@@ -75,7 +75,7 @@ func (w *world) start(name string) *process {
 		Tree: p.tree, Client: &apiClient{p: p}, Owners: &nfsClient{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,
 		Clock: clock.RealClock{}, Log: slog.New(&trail{p: p}), Concurrent: 64, Timeout: 10 * time.Second,
 	})
-	p.keeper = directories.NewKeeper(p.service)
+	p.leader = directories.NewLeader(p.service)
 	p.handler = operations.New(operations.Config{
 		Tree: p.tree, Mutator: p.service, Reachable: func(string) bool { return true }, Now: time.Now, LeaseSeconds: 60,
 	})
@@ -102,22 +102,22 @@ func (p *process) watch(o *internalv1.ShareDirectory, gone bool) {
 	p.events <- func() {
 		if gone {
 			if lost := p.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-				p.keeper.DirectoryLost(lost)
+				p.leader.DirectoryLost(lost)
 			}
 		} else {
 			p.tree.SetDirectory(o)
 		}
 		p.service.Confirm(o)
-		p.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+		p.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}
 }
 
-// keep makes the process the keeper until its end.
+// keep makes the process the leader until its end.
 func (p *process) keep() {
 	ctx, stop := context.WithCancel(context.Background())
 	before := p.stop
 	p.stop = func() { stop(); before() }
-	p.running.Go(func() { p.keeper.Run(ctx) })
+	p.running.Go(func() { p.leader.Run(ctx) })
 }
 
 // end lets all that the process does come to an end.

@@ -80,7 +80,7 @@ func TestNoScheduleLeavesDataThatCanNotBeReached(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, tree1)
 			end := w.begin()
-			// Now and then the keeper's check of what there is falls into it.
+			// Now and then the leader's check of what there is falls into it.
 			time.Sleep([]time.Duration{20 * time.Second, 10*time.Minute - 10*time.Millisecond}[random.IntN(2)])
 			var delays []time.Duration // Drawn before calls are cut, which draws from the same source.
 			for range asked {

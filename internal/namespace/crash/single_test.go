@@ -86,7 +86,7 @@ func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *proc
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed, s.before)
 		end := w.begin()
-		time.Sleep(20 * time.Second) // The keeper has looked for directories without ShareDirectories.
+		time.Sleep(20 * time.Second) // The leader has looked for directories without ShareDirectories.
 		w.mu.Lock()
 		w.steps, w.cutting, w.trail = 0, cutting, nil
 		w.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *scenario) judge(got answer, left layout) []string {
 	case got.repeated && got.status == s.again && done:
 		// The first server had done it.
 	default:
-		wrong = append(wrong, fmt.Sprintf("the client was told %s (done %v)", nfsv4.Nfsstat4_name[got.status], done))
+		wrong = append(wrong, fmt.Sprintf("the client got %s (done %v)", nfsv4.Nfsstat4_name[got.status], done))
 	}
 	return wrong
 }

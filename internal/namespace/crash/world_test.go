@@ -32,7 +32,7 @@ type world struct {
 
 	mu        sync.Mutex
 	random    *rand.Rand
-	processes []*process // those that live, the keeper last
+	processes []*process // those that live, the leader last
 	names     int
 	trail     []string
 	// steps counts the calls that may be cut; cutting tells what goes wrong with the one of a number.
@@ -117,7 +117,7 @@ func (w *world) cut(p *process, what string) mode {
 	return w.cutting(w.steps, p, what)
 }
 
-// begin starts two namespace servers; the second is the keeper. What dies is replaced, and another is the keeper then.
+// begin starts two namespace servers; the second is the leader. What dies is replaced, and another is the leader then.
 func (w *world) begin() (end func()) {
 	w.launch()
 	w.launch().keep()
@@ -154,22 +154,22 @@ func (w *world) launch() *process {
 	return p
 }
 
-// replace takes a dead process away. If it was the keeper another is after the lease's time.
+// replace takes a dead process away. If it was the leader another is after the lease's time.
 func (w *world) replace(dead *process) {
 	w.note("%s is dead", dead.name)
 	w.mu.Lock()
 	at := slices.Index(w.processes, dead)
-	keeper := at == len(w.processes)-1
+	leader := at == len(w.processes)-1
 	w.processes = slices.Delete(w.processes, at, at+1)
 	var next *process
-	if keeper {
+	if leader {
 		next = w.processes[len(w.processes)-1]
 	}
 	w.mu.Unlock()
 	dead.end()
 	time.Sleep(5 * time.Second)
 	fresh := w.launch()
-	if keeper {
+	if leader {
 		w.mu.Lock()
 		w.processes = append([]*process{fresh}, slices.DeleteFunc(w.processes, func(p *process) bool { return p == fresh })...)
 		w.mu.Unlock()
@@ -178,14 +178,14 @@ func (w *world) replace(dead *process) {
 		}
 		return
 	}
-	// The keeper stays the last.
+	// The leader stays the last.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.processes)
 	w.processes[n-1], w.processes[n-2] = w.processes[n-2], w.processes[n-1]
 }
 
-// serving is a process that a client reaches: the keeper is the last of them.
+// serving is a process that a client reaches: the leader is the last of them.
 func (w *world) serving(nth int) *process {
 	for {
 		w.mu.Lock()

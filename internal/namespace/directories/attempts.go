@@ -13,14 +13,14 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// A change whose answer never came may have been made. The client is told to try again (NFS4ERR_DELAY), and when it does, what
-// it finds is its own doing: not another's directory in the way, and not a directory that somebody else removed. So
-// a namespace server remembers for a while what it could not settle. What the client does not come back for the Keeper settles.
+// A change whose answer never came may have been made. The client is asked to try again (NFS4ERR_DELAY), and when it does, what
+// it finds is its own doing: not another's directory in the way, and not a directory that another client removed. So
+// a namespace server remembers for a while what it could not settle. What the client does not come back for the Leader settles.
 
 const (
-	// attemptsFor is longer than the Keeper takes: then there is nothing left to settle.
+	// attemptsFor is longer than the Leader takes: then there is nothing left to settle.
 	attemptsFor = 2 * abandonedAfter
-	// maxAttempts bounds the memory. What is forgotten is settled by the Keeper, and the client may be told that its
+	// maxAttempts bounds the memory. The Leader finishes what is forgotten, and the client may get the answer that its
 	// directory exists already, or not any more.
 	maxAttempts = 4096
 )
@@ -54,7 +54,7 @@ func (a *attempts) put(key, mark string, now time.Time) {
 	}
 }
 
-// take gives an attempt to who goes on with it: nobody else does; "": there is none.
+// take gives an attempt to the one caller that goes on with it; "": there is none.
 func (a *attempts) take(key string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *attempts) has(key string) bool {
 }
 
 // claimKey names the attempt to get a name. Another's request for the same name that asks for the same may go on with it: one
-// of them is told that it was done, as if it had been the first.
+// of them gets the answer that it was done, as if it had been the first.
 func claimKey(share, rel string, spec *internalv1.ShareDirectorySpec) string {
 	if spec.RenamedFrom != "" {
 		return renameKey(share, spec.RenamedFrom, rel)

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// checkEvery is how often the Keeper compares ShareDirectories with what is on the data servers, at the most. A look lists directories
+	// checkEvery is how often the Leader compares ShareDirectories with what is on the data servers, at the most. A look lists directories
 	// and asks for none by itself, and it is made at a pace of its own: many directories make the rounds longer, and not the load higher.
 	checkEvery = 30 * time.Second
-	// checkPause is between two data servers: nobody waits for a check.
+	// checkPause is the pause between two data servers. No client waits for a check.
 	checkPause = 100 * time.Millisecond
 	// checkPausePerDirectory and checkPauseShared are added for each directory that was listed: 1,000 in a second, and 200 where one server
 	// of metadata answers for all data servers.
@@ -21,8 +21,8 @@ const (
 
 // checkSteadily compares ShareDirectories with the data servers' directories, one data server after the other, until the context
 // ends. What is on them and has no ShareDirectory gets one. A directory that is not there any more (an older snapshot of the volume, a power
-// failure, somebody at the data server) is called Missing, until it is found again or the user gives it up.
-func (k *Keeper) checkSteadily(ctx context.Context) {
+// failure, changes on the data server) is called Missing, until it is found again or the user gives it up.
+func (k *Leader) checkSteadily(ctx context.Context) {
 	ticker := k.Clock.NewTicker(checkEvery)
 	defer ticker.Stop()
 	for {
@@ -35,7 +35,7 @@ func (k *Keeper) checkSteadily(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) checkAll(ctx context.Context) {
+func (k *Leader) checkAll(ctx context.Context) {
 	for _, share := range k.Tree.Shares() {
 		for _, server := range k.Tree.Servers() {
 			if server.Address == "" || !server.Serves[share.Name] || k.Reachable != nil && !k.Reachable(server.Name) {
@@ -65,7 +65,7 @@ func pauseAfter(shared bool, owned, all int) time.Duration {
 }
 
 // owned is how many directories of a share a data server owns.
-func (k *Keeper) owned(share *tree.Share, server string) (number int) {
+func (k *Leader) owned(share *tree.Share, server string) (number int) {
 	for slot, count := range k.Tree.Counts(share.Name) {
 		if slot.Server == server {
 			number += count
@@ -75,7 +75,7 @@ func (k *Keeper) owned(share *tree.Share, server string) (number int) {
 }
 
 // check compares one share's ShareDirectories with one data server.
-func (k *Keeper) check(ctx context.Context, share *tree.Share, server *tree.Server) error {
+func (k *Leader) check(ctx context.Context, share *tree.Share, server *tree.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	return k.scan(ctx, task{share: share.Name, server: server.Name})

@@ -17,7 +17,7 @@ import (
 )
 
 // complete finishes or undoes what a ShareDirectory says was begun.
-func (k *Keeper) complete(ctx context.Context, t task) error {
+func (k *Leader) complete(ctx context.Context, t task) error {
 	r, ok := k.Tree.Directory(t.share, t.path)
 	if !ok || !r.Unfinished() {
 		return nil
@@ -49,15 +49,15 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 	case err != nil:
 		return err
 	case tree.NewDirectory(directory).Version != r.Version:
-		k.DirectoryChanged(t.share, t.path) // somebody is at it
+		k.DirectoryChanged(t.share, t.path) // it is being changed
 		return nil
 	}
 	switch directory.State() {
 	case internalv1.DirectoryReady:
 		if directory.Spec.Removal == internalv1.RemovalWhenEmpty {
 			err = k.removeWhenEmpty(ctx, t, share, directory)
-		} else if !r.ToldOwners {
-			err = k.completeTelling(ctx, share, directory)
+		} else if !r.CopiesCurrent {
+			err = k.completeCopies(ctx, share, directory)
 		}
 	case internalv1.DirectoryMissing:
 		err = k.completeMissing(ctx, share, directory)
@@ -69,14 +69,14 @@ func (k *Keeper) complete(ctx context.Context, t task) error {
 		err = k.completeRenaming(ctx, share, directory)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody else was faster; its event comes
+		return nil // another change was faster; its event follows
 	}
 	return err
 }
 
 // completeCreating makes a directory that was declared, or whose maker is gone. One that is
 // there already is what was asked for.
-func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	switch {
 	case r.Server == "":
@@ -100,10 +100,10 @@ func (k *Keeper) completeCreating(ctx context.Context, share *tree.Share, direct
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-// completeTelling tells the data servers owner, group and mode of a directory of the namespace. Those that do not serve the
-// share are told when they do.
-func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
-	all, err := k.tellOwners(ctx, share, directory)
+// completeCopies sets owner, group and mode of a directory of the namespace on the data servers. Those that do not serve the
+// share follow when they do.
+func (k *Leader) completeCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+	all, err := k.updateCopies(ctx, share, directory)
 	if err != nil || !all {
 		return err
 	}
@@ -114,7 +114,7 @@ func (k *Keeper) completeTelling(ctx context.Context, share *tree.Share, directo
 
 // completeRemoving drops the ShareDirectory of a directory that is gone, and takes back a removal that
 // is not done.
-func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+func (k *Leader) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	if r.Server == "" && k.renamedTo(r) {
 		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter) // it goes with the end of that, or is Ready again
@@ -135,7 +135,7 @@ func (k *Keeper) completeRemoving(ctx context.Context, share *tree.Share, direct
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-func (k *Keeper) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
+func (k *Leader) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
 	if r.Path == tree.RootPath {
 		return false, nil // an export's root is not removed through NFS
 	}
@@ -145,7 +145,7 @@ func (k *Keeper) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
 
 // removeWhenEmpty does what spec.removal asks for. It needs no state of its own: removing an empty directory is one step
 // on its owner, and whoever finds the object without the directory drops it. One that holds data is tried again later.
-func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, directory *internalv1.ShareDirectory) error {
+func (k *Leader) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	removed, err := k.removeEmpty(ctx, share, tree.NewDirectory(directory))
 	switch {
 	case err != nil:
@@ -168,7 +168,7 @@ func (k *Keeper) removeWhenEmpty(ctx context.Context, t task, share *tree.Share,
 }
 
 // removeEmpty removes a directory where it is, unless there is something in it.
-func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
+func (k *Leader) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	switch {
 	case r.Server == "":
 		return k.emptied(ctx, share, r.Path) == nfsv4.NFS4_OK, nil
@@ -190,7 +190,7 @@ func (k *Keeper) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Dir
 }
 
 // completeRenaming: the owner has the directory under one of its two names.
-func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
+func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	renamed := false
 	if r.Server != "" {
@@ -238,14 +238,14 @@ func (k *Keeper) completeRenaming(ctx context.Context, share *tree.Share, direct
 }
 
 // renamedTo tells whether a directory is being renamed: its successor is there.
-func (k *Keeper) renamedTo(r *tree.Directory) bool {
+func (k *Leader) renamedTo(r *tree.Directory) bool {
 	return slices.ContainsFunc(k.Tree.Unfinished(), func(other *tree.Directory) bool {
 		return other.Share == r.Share && other.State == internalv1.DirectoryRenaming && other.RenamedFrom == r.Path
 	})
 }
 
 // movesWithAbove tells whether a directory gets its name because one above it does.
-func (k *Keeper) movesWithAbove(r *tree.Directory) bool {
+func (k *Leader) movesWithAbove(r *tree.Directory) bool {
 	for at := strings.LastIndexByte(r.Path, '/'); at > 0; at = strings.LastIndexByte(r.Path[:at], '/') {
 		above, ok := k.Tree.Directory(r.Share, r.Path[:at])
 		if ok && above.State == internalv1.DirectoryRenaming && above.RenamedFrom+r.Path[at:] == r.RenamedFrom {
@@ -256,7 +256,7 @@ func (k *Keeper) movesWithAbove(r *tree.Directory) bool {
 }
 
 // exists tells whether an owner has a path of a share.
-func (k *Keeper) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
+func (k *Leader) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
 	address, err := k.address(server)
 	if err != nil {
 		return false, err

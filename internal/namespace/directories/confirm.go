@@ -14,7 +14,7 @@ import (
 // confirmWithin is how long the watch may take to tell of this server's own writes.
 const confirmWithin = 30 * time.Second
 
-// unconfirmed are ShareDirectories that this server shows because it wrote them, and that the watch has not told
+// unconfirmed are ShareDirectories that this server shows because it wrote them, and that the watch has not shown
 // of yet. If one is deleted while the watch is interrupted, the watch never will: after
 // confirmWithin it is looked up.
 type unconfirmed struct {

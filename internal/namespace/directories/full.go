@@ -6,8 +6,8 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// tellFullEvery is how often it is written that a share has no room for directories. A client that gets "Disk quota exceeded" is not told why.
-const tellFullEvery = time.Minute
+// logFullEvery is how often the log says that a share has no room for directories. NFS has no reason with "Disk quota exceeded".
+const logFullEvery = time.Minute
 
 // full tells whether a share has as many directories as it may have, and writes now and then which limit that is.
 func (s *Service) full(share *tree.Share) bool {
@@ -17,8 +17,8 @@ func (s *Service) full(share *tree.Share) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.Clock.Now(); now.Sub(s.toldFull) >= tellFullEvery {
-		s.toldFull = now
+	if now := s.Clock.Now(); now.Sub(s.loggedFull) >= logFullEvery {
+		s.loggedFull = now
 		s.Log.Warn("a client's mkdir is refused (disk quota exceeded), because there are as many directories as the limit allows: raise it, or remove some",
 			"share", share.Name, "limit", string(full))
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// keep creates a ShareDirectory as somebody left it and shows it in the tree.
+// keep creates a ShareDirectory as it was left and shows it in the tree.
 func (w *world) keep(t *testing.T, o *internalv1.ShareDirectory) {
 	t.Helper()
 	state := o.Status.State
-	if err := w.keeper.Client.Create(t.Context(), o); err != nil {
+	if err := w.leader.Client.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	o.Status.State = state
-	if err := w.keeper.Client.Status().Update(t.Context(), o); err != nil {
+	if err := w.leader.Client.Status().Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	w.keeper.Tree.SetDirectory(o)
-	w.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.leader.Tree.SetDirectory(o)
+	w.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 }
 
 // state is that of a ShareDirectory in the API; "" if it is gone.
 func (w *world) state(t *testing.T, o *internalv1.ShareDirectory) internalv1.DirectoryState {
 	t.Helper()
 	now := &internalv1.ShareDirectory{}
-	err := w.keeper.Client.Get(t.Context(), client.ObjectKeyFromObject(o), now)
+	err := w.leader.Client.Get(t.Context(), client.ObjectKeyFromObject(o), now)
 	if apierrors.IsNotFound(err) {
 		return ""
 	}
@@ -57,13 +57,13 @@ func TestAHiddenExportIsNoProofThatADirectoryIsGone(t *testing.T) {
 			w.keep(t, left)
 			before := w.state(t, left)
 			w.clock.Step(time.Minute)
-			err := w.keeper.complete(t.Context(), task{share: "s", path: "p/a"})
+			err := w.leader.complete(t.Context(), task{share: "s", path: "p/a"})
 			if state := w.state(t, left); err == nil || state != before {
-				t.Errorf("the ShareDirectory was %s and is %q; the keeper says %v", before, state, err)
+				t.Errorf("the ShareDirectory was %s and is %q; the leader says %v", before, state, err)
 			}
 			w.owner.Hide("/s/0", false)
 			w.owner.Drop("/s/0/p/b")
-			if err := w.keeper.complete(t.Context(), task{share: "s", path: "p/a"}); err != nil {
+			if err := w.leader.complete(t.Context(), task{share: "s", path: "p/a"}); err != nil {
 				t.Errorf("once the export is back: %v", err)
 			}
 		})
@@ -78,7 +78,7 @@ func TestARmdirOfADirectoryInAHiddenExportIsPutOff(t *testing.T) {
 	w.keep(t, o)
 	entry := w.entry(t, "s", "p", "a")
 	w.owner.Hide("/s/0", true)
-	if status := w.keeper.Rmdir(t.Context(), entry, tree.Credentials{}); status != nfsv4.NFS4ERR_DELAY {
+	if status := w.leader.Rmdir(t.Context(), entry, tree.Credentials{}); status != nfsv4.NFS4ERR_DELAY {
 		t.Errorf("rmdir answered %v", status)
 	}
 	if w.state(t, o) == "" {
@@ -86,7 +86,7 @@ func TestARmdirOfADirectoryInAHiddenExportIsPutOff(t *testing.T) {
 	}
 	w.owner.Hide("/s/0", false)
 	w.clock.Step(time.Minute)
-	if err := w.keeper.complete(t.Context(), task{share: "s", path: "p/a"}); err != nil || w.state(t, o) != internalv1.DirectoryReady {
+	if err := w.leader.complete(t.Context(), task{share: "s", path: "p/a"}); err != nil || w.state(t, o) != internalv1.DirectoryReady {
 		t.Errorf("once the export is back the ShareDirectory is %q, %v", w.state(t, o), err)
 	}
 }
@@ -97,7 +97,7 @@ func TestARmdirOfWhatIsGoneFromItsOwnerSucceeds(t *testing.T) {
 	w.owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
 	o := left("p/a", internalv1.DirectoryReady)
 	w.keep(t, o)
-	if status := w.keeper.Rmdir(t.Context(), w.entry(t, "s", "p", "a"), tree.Credentials{}); status != nfsv4.NFS4_OK || w.state(t, o) != "" {
+	if status := w.leader.Rmdir(t.Context(), w.entry(t, "s", "p", "a"), tree.Credentials{}); status != nfsv4.NFS4_OK || w.state(t, o) != "" {
 		t.Errorf("rmdir answered %v, the ShareDirectory is %q", status, w.state(t, o))
 	}
 }
@@ -105,9 +105,9 @@ func TestARmdirOfWhatIsGoneFromItsOwnerSucceeds(t *testing.T) {
 // entry looks a path up in the tree.
 func (w *world) entry(t *testing.T, names ...string) tree.Entry {
 	t.Helper()
-	entry := w.keeper.Tree.Root()
+	entry := w.leader.Tree.Root()
 	for _, name := range names {
-		next, ok := w.keeper.Tree.Lookup(entry.ID, name)
+		next, ok := w.leader.Tree.Lookup(entry.ID, name)
 		if !ok {
 			t.Fatalf("%s is not in the tree", name)
 		}

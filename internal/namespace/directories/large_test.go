@@ -89,15 +89,15 @@ func TestAScanHoldsOnePageOfALargeDirectory(t *testing.T) {
 	for i := range 250 {
 		w.owner.Put(fmt.Sprintf("/s/0/p/d%03d", i), ownertest.Directory{Mode: 0o755})
 	}
-	share, _ := w.keeper.Tree.Share("s")
-	server, _ := w.keeper.Tree.Server("fs-0")
+	share, _ := w.leader.Tree.Share("s")
+	server, _ := w.leader.Tree.Server("fs-0")
 	for _, look := range []struct {
 		name  string
 		files int
 		do    func() error
 	}{
-		{"a scan", manyFiles, func() error { return w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}) }},
-		{"a check", manyFiles / 10, func() error { return w.keeper.check(t.Context(), share, server) }},
+		{"a scan", manyFiles, func() error { return w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}) }},
+		{"a check", manyFiles / 10, func() error { return w.leader.check(t.Context(), share, server) }},
 	} {
 		w.owner.Fill("/s/0/p", look.files)
 		if look.name == "a check" {
@@ -114,16 +114,16 @@ func TestAScanHoldsOnePageOfALargeDirectory(t *testing.T) {
 			t.Errorf("%s: the heap grew by %d MiB", look.name, grown>>20)
 		}
 	}
-	if n := w.keeper.Tree.Directories("s"); n != 252 { // and p, and p/gone.
+	if n := w.leader.Tree.Directories("s"); n != 252 { // and p, and p/gone.
 		t.Errorf("%d directories are known", n)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/gone"); !ok || r.State != internalv1.DirectoryMissing {
+	if r, ok := w.leader.Tree.Directory("s", "p/gone"); !ok || r.State != internalv1.DirectoryMissing {
 		t.Errorf("what is not there has the ShareDirectory %+v", r)
 	}
 }
 
 // A scan that is cut short tells nothing: what it has not seen may be there.
-func TestAScanThatIsCutShortTellsNothing(t *testing.T) {
+func TestAScanThatIsCutShortReportsNothing(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
 	w.owner.Fill("/s/0/p", manyFiles)
@@ -134,7 +134,7 @@ func TestAScanThatIsCutShortTellsNothing(t *testing.T) {
 		}
 		cancel()
 	}()
-	if err := w.keeper.scan(ctx, task{share: "s", server: "fs-0"}); err == nil {
+	if err := w.leader.scan(ctx, task{share: "s", server: "fs-0"}); err == nil {
 		t.Error("it is done")
 	}
 }
@@ -145,26 +145,26 @@ func TestMoreDirectoriesThanAnAnswerHas(t *testing.T) {
 	w.inCeph()
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
 	w.keep(t, left("p/beyond", internalv1.DirectoryReady))
-	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+	w.leader.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
 		return []listing.Directory{{Path: "p", Mode: 0o755}, {Path: "p/a", Mode: 0o755}}, fmt.Errorf("the share is large: %w", listing.ErrTooMany)
 	}
-	share, _ := w.keeper.Tree.Share("s")
-	server, _ := w.keeper.Tree.Server("fs-0")
+	share, _ := w.leader.Tree.Share("s")
+	server, _ := w.leader.Tree.Server("fs-0")
 	for range 2 * listsAtATime {
-		if err := w.keeper.check(t.Context(), share, server); err != nil {
+		if err := w.leader.check(t.Context(), share, server); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []string{"p/a", "p/beyond"} {
-		if _, ok := w.keeper.Tree.Directory("s", path); !ok {
+		if _, ok := w.leader.Tree.Directory("s", path); !ok {
 			t.Errorf("%s has no ShareDirectory", path)
 		}
 	}
-	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+	w.leader.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
 		return nil, errors.New("Ceph is away")
 	}
 	for range 2 * listsAtATime {
-		if err := w.keeper.check(t.Context(), share, server); err == nil {
+		if err := w.leader.check(t.Context(), share, server); err == nil {
 			t.Error("a check of what can't be listed is done")
 		}
 	}

@@ -23,7 +23,7 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 	share := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "s"}}
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Depth: 5}
 	share.Status.Conditions = builders.InventoriedConditions()
-	w.keeper.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
+	w.leader.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
 	name := strings.Repeat("n", 255)
 	above := strings.Join([]string{name, name, name, "d"}, "/")
 	// The one has 1,024 characters, the other one more.
@@ -39,7 +39,7 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	for _, path := range []string{"p/q/r/s/a", fits} {
-		if r, ok := w.keeper.Tree.Directory("s", path); !ok || r.State != internalv1.DirectoryReady {
+		if r, ok := w.leader.Tree.Directory("s", path); !ok || r.State != internalv1.DirectoryReady {
 			t.Errorf("%.20s has no ShareDirectory", path)
 		}
 	}

@@ -29,9 +29,9 @@ type lister struct {
 
 // listerOf looks through a data server's NFS service. Where all have the same storage that would leave its client there with capabilities of
 // all that it has seen, and then no other has its own directories to itself, and changes in them take two to three times as long: there
-// the data server is asked to look past it, at once for the whole share. Each look asks anew: a list of a moment ago does not have what was made
+// the data server is asked to look past it, at once for the whole share. Each look asks again: a list of a moment ago does not have what was made
 // since, and a look that does not find it is not repeated for minutes (a lost ShareDirectory would not be back).
-func (k *Keeper) listerOf(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
+func (k *Leader) listerOf(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
 	if server.SharedStorage && k.List != nil {
 		list, err := k.listWhole(ctx, share, server)
 		if !errors.Is(err, listing.ErrNotOffered) {
@@ -52,7 +52,7 @@ func (k *Keeper) listerOf(ctx context.Context, share *tree.Share, server *tree.S
 }
 
 // listWhole has all directories of a share in memory, of which there are a bounded number.
-func (k *Keeper) listWhole(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
+func (k *Leader) listWhole(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
 	select {
 	case k.lists <- struct{}{}:
 	case <-ctx.Done():

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lostFor is how long a namespace server remembers where a directory was whose ShareDirectory was lost. The keeper has written
+	// lostFor is how long a namespace server remembers where a directory was whose ShareDirectory was lost. The leader has written
 	// another one long before, if the data server answers.
 	lostFor = 10 * time.Minute
 	// maxLost bounds the memory for them.

@@ -27,16 +27,16 @@ type loss struct {
 	since metav1.Time
 }
 
-func (k *Keeper) newLoss() loss {
+func (k *Leader) newLoss() loss {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // Never fails: it ends the program instead.
 	return loss{hex.EncodeToString(random[:]), metav1.NewTime(k.Clock.Now())}
 }
 
 // checkVolume looks for directories that should be on a volume and are not, and for missing ones that are there again.
-func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister) error {
+func (k *Leader) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister) error {
 	expected := slices.DeleteFunc(k.Tree.DirectoriesOn(share.Name, slot), func(r *tree.Directory) bool {
-		// Somebody is at it, or it is not shown.
+		// It is being changed, or it is not shown.
 		return r.State != internalv1.DirectoryReady && r.State != internalv1.DirectoryMissing || r.RemoveWhenEmpty || share.Single != (r.Path == tree.RootPath)
 	})
 	absent, err := k.absent(ctx, share, expected, list)
@@ -66,8 +66,8 @@ func (k *Keeper) checkVolume(ctx context.Context, share *tree.Share, slot tree.S
 	return err
 }
 
-// count counts what was written. That somebody else was faster is no error: its event comes, or the next look.
-func (k *Keeper) count(done *atomic.Int64, err error) error {
+// count counts what was written. It is no error that another change was faster: its event follows, or the next look.
+func (k *Leader) count(done *atomic.Int64, err error) error {
 	if err == nil {
 		done.Add(1)
 	}
@@ -79,7 +79,7 @@ func (k *Keeper) count(done *atomic.Int64, err error) error {
 
 // absent are those of the expected directories that their volume does not list. In memory are those that should be there, and not what is
 // listed.
-func (k *Keeper) absent(ctx context.Context, share *tree.Share, expected []*tree.Directory, list *lister) (map[*tree.Directory]bool, error) {
+func (k *Leader) absent(ctx context.Context, share *tree.Share, expected []*tree.Directory, list *lister) (map[*tree.Directory]bool, error) {
 	absent, wanted := map[*tree.Directory]bool{}, map[string]map[string]*tree.Directory{}
 	for _, r := range expected {
 		if r.Path == tree.RootPath {
@@ -115,7 +115,7 @@ func (k *Keeper) absent(ctx context.Context, share *tree.Share, expected []*tree
 }
 
 // isRoot tells whether the owner's root of a Single share is the share's.
-func (k *Keeper) isRoot(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
+func (k *Leader) isRoot(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	if now := k.rootNow(r); now != "" && r.RootID != "" && now != r.RootID {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func (k *Keeper) isRoot(ctx context.Context, share *tree.Share, r *tree.Director
 }
 
 // rootNow is the identity that the owner's root of a Single share has; "" if it is not known.
-func (k *Keeper) rootNow(r *tree.Directory) string {
+func (k *Leader) rootNow(r *tree.Directory) string {
 	if r.Path != tree.RootPath {
 		return ""
 	}
@@ -131,8 +131,8 @@ func (k *Keeper) rootNow(r *tree.Directory) string {
 	return export.RootID(r.Volume)
 }
 
-// markMissing calls a directory Missing, if nobody is at it and it still is not there.
-func (k *Keeper) markMissing(ctx context.Context, share *tree.Share, r *tree.Directory, lost loss) error {
+// markMissing calls a directory Missing, if it is not being changed and is still not there.
+func (k *Leader) markMissing(ctx context.Context, share *tree.Share, r *tree.Directory, lost loss) error {
 	o, err := k.unchanged(ctx, r)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (k *Keeper) markMissing(ctx context.Context, share *tree.Share, r *tree.Dir
 }
 
 // markFound calls a directory Ready that is there.
-func (k *Keeper) markFound(ctx context.Context, share *tree.Share, r *tree.Directory) error {
+func (k *Leader) markFound(ctx context.Context, share *tree.Share, r *tree.Directory) error {
 	o, err := k.unchanged(ctx, r)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (k *Keeper) markFound(ctx context.Context, share *tree.Share, r *tree.Direc
 var errChanged = apierrors.NewConflict(internalv1.GroupVersion.WithResource("sharedirectories").GroupResource(), "", nil)
 
 // unchanged reads a ShareDirectory, and gives errChanged if it is another than it was.
-func (k *Keeper) unchanged(ctx context.Context, r *tree.Directory) (*internalv1.ShareDirectory, error) {
+func (k *Leader) unchanged(ctx context.Context, r *tree.Directory) (*internalv1.ShareDirectory, error) {
 	o, err := k.get(ctx, r.Share, r.Path)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (k *Keeper) unchanged(ctx context.Context, r *tree.Directory) (*internalv1.
 }
 
 // completeMissing has a directory looked for that was not yet, and does what the user says of one that is given up.
-func (k *Keeper) completeMissing(ctx context.Context, share *tree.Share, o *internalv1.ShareDirectory) error {
+func (k *Leader) completeMissing(ctx context.Context, share *tree.Share, o *internalv1.ShareDirectory) error {
 	switch r := tree.NewDirectory(o); {
 	case r.LossID == "":
 		// All of the volume at once, so that what is missing has one loss.
@@ -197,7 +197,7 @@ func (k *Keeper) completeMissing(ctx context.Context, share *tree.Share, o *inte
 }
 
 // scanSoon has a server scanned.
-func (k *Keeper) scanSoon(t task) {
+func (k *Leader) scanSoon(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue != nil {

@@ -27,14 +27,14 @@ func (w *world) know(t *testing.T, directories ...*internalv1.ShareDirectory) {
 	t.Helper()
 	for _, o := range directories {
 		status := o.Status
-		if err := w.keeper.Client.Create(t.Context(), o); err != nil {
+		if err := w.leader.Client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		o.Status = status
-		if err := w.keeper.Client.Status().Update(t.Context(), o); err != nil {
+		if err := w.leader.Client.Status().Update(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		w.keeper.Tree.SetDirectory(o)
+		w.leader.Tree.SetDirectory(o)
 	}
 }
 
@@ -42,7 +42,7 @@ func (w *world) know(t *testing.T, directories ...*internalv1.ShareDirectory) {
 func (w *world) states(t *testing.T) (states string, losses []string) {
 	t.Helper()
 	list := &internalv1.ShareDirectoryList{}
-	if err := w.keeper.Client.List(t.Context(), list, client.InNamespace("ns")); err != nil {
+	if err := w.leader.Client.List(t.Context(), list, client.InNamespace("ns")); err != nil {
 		t.Fatal(err)
 	}
 	var all []string
@@ -74,17 +74,17 @@ func (w *world) expect(t *testing.T, when, want string) (losses []string) {
 	return losses
 }
 
-// giveUp has the user accept losses, and the keeper do what follows.
+// giveUp has the user accept losses, and the leader do what follows.
 func (w *world) giveUp(t *testing.T, layout v1alpha1.ShareLayout, losses ...string) {
 	t.Helper()
 	share := &v1alpha1.FileShare{}
 	share.Name, share.UID = "s", "s"
 	share.Spec = v1alpha1.FileShareSpec{FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/s", Layout: layout, Depth: 2, AcceptedLosses: losses}
 	share.Status.Conditions = builders.InventoriedConditions()
-	w.keeper.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
+	w.leader.Tree.SetShare(fleet.ShareOf(builders.Defaulted(share)))
 	for range 2 { // What is to be made again is made by the second.
-		for _, r := range w.keeper.Tree.Unfinished() {
-			if err := w.keeper.complete(t.Context(), task{share: "s", path: r.Path}); err != nil {
+		for _, r := range w.leader.Tree.Unfinished() {
+			if err := w.leader.complete(t.Context(), task{share: "s", path: r.Path}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestADirectoryThatIsGoneIsMissing(t *testing.T) {
 	w.owner.Drop("/s/0/p/a")
 	w.inventory(t)
 	first := w.expect(t, "one gone", "p/a Missing+, p/b Ready")
-	if e, ok := w.keeper.Tree.At("/s/p/a"); !ok || e.Target == nil || e.Target.Serves {
+	if e, ok := w.leader.Tree.At("/s/p/a"); !ok || e.Target == nil || e.Target.Serves {
 		t.Errorf("clients are not put off at the directory that is gone: %+v", e)
 	}
 	w.clock.Step(time.Hour)
@@ -129,7 +129,7 @@ func TestADirectoryThatIsGoneIsMissing(t *testing.T) {
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
 	w.inventory(t)
 	w.expect(t, "one restored", "p/a Ready, p/b Missing+")
-	if e, _ := w.keeper.Tree.At("/s/p/a"); e.Target == nil || !e.Target.Serves {
+	if e, _ := w.leader.Tree.At("/s/p/a"); e.Target == nil || !e.Target.Serves {
 		t.Errorf("clients are still put off at the directory that is back: %+v", e)
 	}
 	w.owner.Drop("/s/0/p/a")
@@ -151,7 +151,7 @@ func TestAVolumeThatLostAllIsOneLoss(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.know(t, left("p/a", internalv1.DirectoryReady, byUser), left("p/b", internalv1.DirectoryReady), left("q/c", internalv1.DirectoryMissing))
 	w.owner.Hide("/s/0", true)
-	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
+	if err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
 		t.Error("an export that is not shown was looked at")
 	}
 	w.expect(t, "not to be looked at", "p/a Ready, p/b Ready, q/c Missing")
@@ -169,8 +169,8 @@ func TestARetainedDirectoryIsLookedForAndNotMade(t *testing.T) {
 	w.know(t, left("p/a", internalv1.DirectoryMissing, byUser), left("p/b", internalv1.DirectoryMissing, byUser))
 	w.giveUp(t, "")
 	w.expect(t, "not looked for yet", "p/a Missing, p/b Missing")
-	if w.keeper.queue.Len() != 1 {
-		t.Errorf("%d tasks, and one look at the data server is enough", w.keeper.queue.Len())
+	if w.leader.queue.Len() != 1 {
+		t.Errorf("%d tasks, and one look at the data server is enough", w.leader.queue.Len())
 	}
 	w.inventory(t)
 	w.expect(t, "looked for", "p/a Ready, p/b Missing+")
@@ -185,29 +185,29 @@ func TestAnotherRootOfASingleShareIsMissing(t *testing.T) {
 	rootIs := func(id string) {
 		export := builders.ShareExport("ns", "fs", "s", "fs-0")
 		export.Status.RootIDs = []string{id}
-		w.keeper.Tree.SetExport(export)
+		w.leader.Tree.SetExport(export)
 	}
 	look := func() {
 		t.Helper()
-		if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err != nil {
+		if err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	served := func() bool {
-		e, ok := w.keeper.Tree.At("/s")
+		e, ok := w.leader.Tree.At("/s")
 		return ok && e.Target != nil && e.Target.Serves
 	}
 	w.know(t, left(tree.RootPath, internalv1.DirectoryReady, byUser))
 	rootIs("one")
 	look()
-	if o, err := w.keeper.get(t.Context(), "s", tree.RootPath); err != nil || o.Status.RootID != "one" {
+	if o, err := w.leader.get(t.Context(), "s", tree.RootPath); err != nil || o.Status.RootID != "one" {
 		t.Errorf("the identity of the root is not kept: %+v, %v", o.Status, err)
 	}
 	if !served() {
 		t.Error("the share is not served")
 	}
 	version := func() string {
-		o, err := w.keeper.get(t.Context(), "s", tree.RootPath)
+		o, err := w.leader.get(t.Context(), "s", tree.RootPath)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestAnotherRootOfASingleShareIsMissing(t *testing.T) {
 	lost = w.expect(t, "an earlier loss is given up", ". Missing+")
 	w.giveUp(t, v1alpha1.LayoutSingle, lost...)
 	w.expect(t, "given up", ". Ready")
-	if o, err := w.keeper.get(t.Context(), "s", tree.RootPath); err != nil || o.Status.RootID != "two" || !served() {
+	if o, err := w.leader.get(t.Context(), "s", tree.RootPath); err != nil || o.Status.RootID != "two" || !served() {
 		t.Errorf("the new root is not the share's: %+v, %v", o.Status, err)
 	}
 }
@@ -247,11 +247,11 @@ func TestAMissingDirectoryCanBeRemoved(t *testing.T) {
 	w.inventory(t)
 	w.owner.Put("/s/0/p/b/data", ownertest.Directory{Mode: 0o755})
 	for _, name := range []string{"a", "b"} {
-		e, ok := w.keeper.Tree.At("/s/p/" + name)
+		e, ok := w.leader.Tree.At("/s/p/" + name)
 		if !ok {
 			t.Fatalf("p/%s is not in the namespace", name)
 		}
-		status := w.keeper.Rmdir(t.Context(), e, tree.Credentials{})
+		status := w.leader.Rmdir(t.Context(), e, tree.Credentials{})
 		t.Logf("rmdir of %s: %s", name, nfs.StatusName(status))
 	}
 	w.expect(t, "removed, and back with data in it", "p/b Ready")

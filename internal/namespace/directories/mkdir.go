@@ -20,14 +20,14 @@ import (
 
 const (
 	// settleFor is how long a mkdir waits for another's mkdir of the same name, so that the directory can be
-	// looked up when the client is told that it exists.
+	// looked up when the client gets the answer that it exists.
 	settleFor = 5 * time.Second
 	// settlePause is the time between looks.
 	settlePause = 25 * time.Millisecond
-	// finishTries is how often the last write of a mkdir is tried; then the Keeper does it.
+	// finishTries is how often the last write of a mkdir is tried; then the Leader does it.
 	finishTries = 5
 	finishPause = 200 * time.Millisecond
-	// ownerTries is how often an owner that does not answer is asked, before the client is told to try again.
+	// ownerTries is how often an owner that does not answer is asked, before the client is asked to try again.
 	ownerTries = 3
 	ownerPause = 300 * time.Millisecond
 )
@@ -72,7 +72,7 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, status
 	}
 	entry, ok := s.Tree.Lookup(req.Parent.ID, req.Name)
-	if !ok { // removed at once by somebody else
+	if !ok { // removed at once by another client
 		return tree.Entry{}, nfsv4.NFS4ERR_STALE
 	}
 	return entry, nfsv4.NFS4_OK
@@ -132,11 +132,11 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	})
 	switch {
 	case err != nil && !answered(err):
-		// Nobody knows whether it was made. The client comes back for it, or the keeper looks.
+		// It is not known whether it was made. The client comes back for it, or the leader looks.
 		s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
 		return s.status("mkdir "+rel, err)
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
-		// It was there without a ShareDirectory: it is taken over as it is, and the client told so.
+		// It was there without a ShareDirectory: it is taken over as it is, and the client gets NFS4ERR_EXIST.
 		s.adopt(ctx, address, path, directory)
 		if err := s.finish(ctx, directory); err != nil {
 			return s.status("adopt "+rel, err)
@@ -145,7 +145,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	case err != nil:
 		status := s.status("mkdir "+rel, err)
 		if err := s.drop(ctx, directory); err != nil {
-			s.Log.Warn("the ShareDirectory of a directory that was not made stays for the keeper", "path", rel, "error", err)
+			s.Log.Warn("the ShareDirectory of a directory that was not made stays for the leader", "path", rel, "error", err)
 		}
 		return status
 	}
@@ -255,7 +255,7 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 }
 
 // untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an
-// earlier one has made it: nobody else could, this server has the ShareDirectory. resumed: there were earlier tries.
+// earlier one has made it: no other server could, as this one has the ShareDirectory. resumed: there were earlier tries.
 func (s *Service) untilAnswered(ctx context.Context, resumed bool, mkdir func() error) error {
 	err := ownDoing(mkdir())
 	if resumed && nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
@@ -349,7 +349,7 @@ func (s *Service) finish(ctx context.Context, directory *internalv1.ShareDirecto
 			return nil
 		}
 		if apierrors.IsConflict(err) {
-			// The keeper was faster.
+			// The leader was faster.
 			now, getErr := s.get(ctx, directory.Spec.FileShareRef.Name, directory.Spec.Path)
 			if getErr == nil && now.State() == internalv1.DirectoryReady {
 				*directory = *now

@@ -18,7 +18,7 @@ import (
 
 const (
 	// moveTimeout bounds the move of a directory with all that is below it. The client waits for as long; what is not
-	// done by then the keeper does.
+	// done by then the leader does.
 	moveTimeout = 10 * time.Minute
 	// moveParallel is how many directories of one directory are moved at a time.
 	moveParallel = 8
@@ -28,7 +28,7 @@ const (
 
 // moveTree renames a directory of the namespace with the directories below it. Paths are in all their ShareDirectories and on all their
 // owners, so each is renamed by itself, from the bottom up, while both names exist; the ShareDirectory of the new name, made first,
-// tells the keeper what was begun. From then on the only way is forward: part of the directories may have moved.
+// tells the leader what was begun. From then on the only way is forward: part of the directories may have moved.
 func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (status nfsv4.Nfsstat4, begun bool) {
 	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
 		if server, ok := s.Tree.Server(r.Server); r.Server != "" && (!ok || !server.Serves[r.Share] || s.Reachable != nil && !s.Reachable(r.Server)) {
@@ -64,10 +64,10 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		}
 		return nfsv4.NFS4ERR_DELAY, false
 	case old.State() != internalv1.DirectoryReady && (old.State() != internalv1.DirectoryRemoving || !ours && !s.attempts.has(renameKey(share.Name, from, to))):
-		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed by somebody right now
+		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed right now
 	}
 	if old.Spec.DataServerRef.Name != "" {
-		// The Keeper leaves it alone for longer than that.
+		// The Leader leaves it alone for longer than that.
 		bounded, cancel := context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
 		ctx = bounded
@@ -106,7 +106,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		return status, true
 	default:
 		if err := s.drop(ctx, next); err != nil {
-			s.Log.Warn("a rename that was refused is left to the keeper", "share", share.Name, "path", from, "error", err)
+			s.Log.Warn("a rename that was refused is left to the leader", "share", share.Name, "path", from, "error", err)
 			return status, false
 		}
 		s.unlock(ctx, old)
@@ -125,7 +125,7 @@ func sameDirectory(old, next *internalv1.ShareDirectory) bool {
 		ptr.Deref(old.Spec.Volume, 0) == ptr.Deref(next.Spec.Volume, 0)
 }
 
-// lockForRename keeps others from the old name: it is Removing, and what becomes of it can be told from what is on its owner.
+// lockForRename keeps others from the old name: it is Removing, and what becomes of it shows in what is on its owner.
 func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirectory) error {
 	if old.State() == internalv1.DirectoryReady {
 		return s.setState(ctx, old, internalv1.DirectoryRemoving)
@@ -136,11 +136,11 @@ func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirect
 // unlock is for what was not renamed.
 func (s *Service) unlock(ctx context.Context, old *internalv1.ShareDirectory) {
 	if err := s.setState(ctx, old, internalv1.DirectoryReady); err != nil {
-		s.Log.Warn("a directory that was not renamed is left to the keeper", "share", old.Spec.FileShareRef.Name, "path", old.Spec.Path, "error", err)
+		s.Log.Warn("a directory that was not renamed is left to the leader", "share", old.Spec.FileShareRef.Name, "path", old.Spec.Path, "error", err)
 	}
 }
 
-// moved is the status of a move whose source is gone: somebody else has moved it, or is at the last step.
+// moved is the status of a move whose source is gone: another server has moved it, or is at the last step.
 func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
 	next, err := s.get(ctx, share.Name, to)
 	switch {
@@ -151,7 +151,7 @@ func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string)
 	case next.Spec.RenamedFrom != from:
 		return nfsv4.NFS4ERR_NOENT
 	case next.State() == internalv1.DirectoryRenaming && next.Spec.DataServerRef.Name != "":
-		return nfsv4.NFS4ERR_DELAY // renamed, or removed before it was: the keeper looks
+		return nfsv4.NFS4ERR_DELAY // renamed, or removed before it was: the leader looks
 	case next.State() == internalv1.DirectoryRenaming:
 		if err := s.finish(ctx, next); err != nil {
 			return s.status("move "+from+" of share "+share.Name, err)

@@ -15,7 +15,7 @@ import (
 
 // Rename implements operations.Mutator. A distributed directory stays on its owner: its ShareDirectory is locked (Removing), a
 // new one takes the new path (Renaming, with the old path), the owner renames, the old ShareDirectory goes, the new one becomes
-// Ready. In this order a crash at any point can be told from what the owner has, and each of the two is settled by itself: what
+// Ready. In this order a crash at any point shows in what the owner has, and each of the two is completed by itself: what
 // is under its path becomes Ready, what is not goes.
 func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
@@ -45,7 +45,7 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	}
 	resumes := s.attempts.has(key)
 	if r, ok := s.Tree.Directory(entry.Share.Name, rel); !resumes && (old.State() != internalv1.DirectoryReady || ok && !r.Shown()) {
-		return nfsv4.NFS4ERR_DELAY // somebody is at one of the names
+		return nfsv4.NFS4ERR_DELAY // one of the names is being changed
 	}
 	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
 		// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
@@ -61,7 +61,7 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		status, begun = s.moveTree(ctx, &entry, rel)
 	}
 	if status == nfsv4.NFS4ERR_DELAY && (begun || resumes) {
-		// Nobody knows whether it was renamed. The client comes back for it, or the keeper looks.
+		// It is not known whether it was renamed. The client comes back for it, or the leader looks.
 		s.attempts.put(key, newMark(), s.Clock.Now())
 	}
 	return status
@@ -98,7 +98,7 @@ func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDire
 	}
 	if err := s.finish(ctx, next); err != nil {
 		// From here on there is one way only: whoever looks sees that it was renamed.
-		s.Log.Warn("the end of a rename is left to the keeper", "share", next.Spec.FileShareRef.Name, "path", next.Spec.Path, "error", err)
+		s.Log.Warn("the end of a rename is left to the leader", "share", next.Spec.FileShareRef.Name, "path", next.Spec.Path, "error", err)
 	}
 	return nil
 }
@@ -125,13 +125,13 @@ func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.
 	}
 	var status *nfs.StatusError
 	if errors.As(err, &status) && (status.Retried || status.Status == nfsv4.NFS4ERR_NOENT) {
-		// An earlier try, of which nobody heard, may have renamed it already.
+		// An earlier try, whose answer was lost, may have renamed it already.
 		_, statErr := s.Owners.Stat(ctx, address, path, root)
 		switch {
 		case statErr == nil:
 			err = nil
 		case !nfs.IsStatus(statErr, nfsv4.NFS4ERR_NOENT):
-			return s.status(what, statErr) // nobody knows
+			return s.status(what, statErr) // it is not known
 		}
 	}
 	switch {

@@ -36,11 +36,11 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	}
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if !answered(err) {
-			// Nobody knows whether it is gone. The client comes back for it, or the keeper looks.
+			// It is not known whether it is gone. The client comes back for it, or the leader looks.
 			s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
 		} else {
 			if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
-				s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
+				s.Log.Warn("a removal that was refused is left to the leader", "path", entry.Path, "error", err)
 			}
 		}
 		return s.status("rmdir "+entry.Path, err)
@@ -93,7 +93,7 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	}
 	if status := s.emptied(ctx, entry.Share, directory.Spec.Path); status != nfsv4.NFS4_OK {
 		if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
-			s.Log.Warn("a removal that was refused is left to the keeper", "path", entry.Path, "error", err)
+			s.Log.Warn("a removal that was refused is left to the leader", "path", entry.Path, "error", err)
 		}
 		return status
 	}

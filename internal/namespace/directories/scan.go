@@ -51,7 +51,7 @@ type sight struct {
 // scan lists a share's directories on a data server down to the share's depth, writes ShareDirectories for those
 // that have none, and says what it found: this is how lost ShareDirectories come back, and how the operator knows
 // that a directory is nowhere before it gives it an owner.
-func (k *Keeper) scan(ctx context.Context, t task) error {
+func (k *Leader) scan(ctx context.Context, t task) error {
 	share, ok := k.Tree.Share(t.share)
 	if !ok {
 		return nil
@@ -60,7 +60,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 	if !ok || server.Address == "" || !server.Serves[t.share] {
 		return nil // it is scanned when it serves the share again
 	}
-	// The export is read first: what is found then is told of this one, or not at all.
+	// The export is read first: what is found then belongs to this one, or is not used.
 	export, ok := k.Tree.Export(server.Name, share.Name)
 	if !ok {
 		return nil
@@ -108,7 +108,7 @@ func (k *Keeper) scan(ctx context.Context, t task) error {
 }
 
 // scanVolume looks at one volume.
-func (k *Keeper) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, seen *sight) error {
+func (k *Leader) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, seen *sight) error {
 	if !share.Single {
 		if err := k.tellRoot(ctx, share, slot, address); err != nil {
 			return err
@@ -135,7 +135,7 @@ func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool,
 }
 
 // tellInventory writes what was found into the export's status, unless it is there already.
-func (k *Keeper) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
+func (k *Leader) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
 	found := internalv1.ShareInventory{
 		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced, Skipped: seen.skipped,
 	}
@@ -184,7 +184,7 @@ type inventoryInPatch struct {
 }
 
 // tellRoot gives an export's root what clients gave the share's: the volume may be new.
-func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
+func (k *Leader) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
 	e, ok := k.Tree.At(share.Path)
 	if !ok || e.Owner == share.Owner && e.Group == share.Group && e.Mode == share.Mode {
 		return nil
@@ -199,7 +199,7 @@ func (k *Keeper) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 // scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
 // its handle is the same from the beginning. An empty one on an owner says nothing. What is found is worked on as it comes, so that of each
 // directory above the depth one page is in memory.
-func (k *Keeper) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, seen *sight) error {
+func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, seen *sight) error {
 	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
 	var below error
@@ -247,7 +247,7 @@ func once(do func() error) func() error {
 }
 
 // adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
-func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, seen *sight) error {
+func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, seen *sight) error {
 	if r, ok := k.Tree.Directory(share.Name, path); ok {
 		if seen != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
 			seen.misplace(slot.Volume, path)
@@ -294,7 +294,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	// It may have been removed, ShareDirectory and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil {
-		return err // the keeper finishes it: it is Creating
+		return err // the leader finishes it: it is Creating
 	}
 	if there {
 		return k.setState(ctx, directory, internalv1.DirectoryReady)
@@ -304,7 +304,7 @@ func (k *Keeper) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 }
 
 // seeOther looks at a ShareDirectory that was made since the tree was asked: it may name another owner.
-func (k *Keeper) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, seen *sight) error {
+func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, seen *sight) error {
 	other, err := k.get(ctx, share.Name, path)
 	if err != nil {
 		return err // gone again, or not to be read: the scan is repeated

@@ -22,24 +22,24 @@ import (
 // inventory is what the API has of the data server's volumes after a scan.
 func (w *world) inventory(t *testing.T) internalv1.ShareInventory {
 	t.Helper()
-	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err != nil {
+	if err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}); err != nil {
 		t.Fatal(err)
 	}
 	export := &internalv1.ShareExport{}
-	if err := w.keeper.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: naming.ShareExport("s", "fs-0")}, export); err != nil {
+	if err := w.leader.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: naming.ShareExport("s", "fs-0")}, export); err != nil {
 		t.Fatal(err)
 	}
-	w.keeper.Tree.SetExport(export) // as the watch does
+	w.leader.Tree.SetExport(export) // as the watch does
 	return export.Status.Inventory
 }
 
-func TestAScanTellsWhatADataServerHas(t *testing.T) {
+func TestAScanReportsWhatADataServerHas(t *testing.T) {
 	w := newWorld(t, "", true)
 	for _, path := range []string{"/s/0/p/a", "/s/0/p/b", "/s/0/.howdah/p/c"} {
 		w.owner.Put(path, ownertest.Directory{Mode: 0o755})
 	}
 	elsewhere := left("p/b", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name = "fs-1" })
-	w.keeper.Tree.SetDirectory(elsewhere)
+	w.leader.Tree.SetDirectory(elsewhere)
 	found := w.inventory(t)
 	if found.FileShareUID != "s" || found.Generation != 1 {
 		t.Errorf("the inventory is not this share's: %+v", found)
@@ -47,7 +47,7 @@ func TestAScanTellsWhatADataServerHas(t *testing.T) {
 	if len(found.Misplaced) != 1 || found.Misplaced[0].Path != "p/b" || found.MisplacedCount == nil || *found.MisplacedCount != 1 {
 		t.Errorf("p/b is here and owned by another server, and the inventory tells %+v", found)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || r.Server != "fs-0" || r.State != internalv1.DirectoryReady {
+	if r, ok := w.leader.Tree.Directory("s", "p/a"); !ok || r.Server != "fs-0" || r.State != internalv1.DirectoryReady {
 		t.Errorf("p/a has no ShareDirectory: %+v", r)
 	}
 	w.owner.Drop("/s/0/p/b")
@@ -65,8 +65,8 @@ func (w *world) inCeph() {
 			Ceph: internalv1.CephFileSystem{Monitors: []string{"10.0.0.1:3300"}},
 		}
 		server.Status.Conditions = builders.ReadyConditions()
-		w.keeper.Tree.SetServer(server)
-		w.keeper.Tree.SetExport(builders.ShareExport("ns", "fs", "s", name))
+		w.leader.Tree.SetServer(server)
+		w.leader.Tree.SetExport(builders.ShareExport("ns", "fs", "s", name))
 	}
 }
 
@@ -77,13 +77,13 @@ func TestWhatAllDataServersHaveIsInItsPlaceAndSpread(t *testing.T) {
 		w.owner.Put("/s/0/p/"+name, ownertest.Directory{Mode: 0o755})
 	}
 	elsewhere := left("p/a", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name = "fs-1" })
-	w.keeper.Tree.SetDirectory(elsewhere)
+	w.leader.Tree.SetDirectory(elsewhere)
 	if found := w.inventory(t); found.FileShareUID != "s" || len(found.Misplaced) > 0 || found.MisplacedCount != nil {
 		t.Errorf("p/a is owned by another data server, which is no fault here, and the inventory tells %+v", found)
 	}
 	owned := map[string]int{}
 	for _, name := range []string{"b", "c", "d", "e"} {
-		r, ok := w.keeper.Tree.Directory("s", "p/"+name)
+		r, ok := w.leader.Tree.Directory("s", "p/"+name)
 		if !ok || r.State != internalv1.DirectoryReady {
 			t.Fatalf("p/%s has no ShareDirectory: %+v", name, r)
 		}
@@ -103,7 +103,7 @@ func TestDataOfASingleShareThatAllDataServersHaveIsNowhere(t *testing.T) {
 	}
 }
 
-func TestAScanTellsWhereASingleShareHasData(t *testing.T) {
+func TestAScanReportsWhereASingleShareHasData(t *testing.T) {
 	w := newWorld(t, v1alpha1.LayoutSingle, true)
 	w.owner.Put("/s/0/.howdah", ownertest.Directory{Mode: 0o755})
 	if found := w.inventory(t); found.FileShareUID != "s" || len(found.OccupiedVolumes) > 0 {
@@ -116,10 +116,10 @@ func TestAScanTellsWhereASingleShareHasData(t *testing.T) {
 }
 
 // What an owner does not show is not known to be gone: the inventory stays as it was, and the scan is repeated.
-func TestAScanThatFailsTellsNothing(t *testing.T) {
+func TestAScanThatFailsReportsNothing(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.owner.Hide("/s/0", true)
-	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
+	if err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
 		t.Fatal("a scan of an export that is not shown is done")
 	}
 	w.owner.Hide("/s/0", false)
@@ -131,16 +131,16 @@ func TestAScanThatFailsTellsNothing(t *testing.T) {
 func TestAParentThatLostItsShareDirectoryGetsAnother(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
-	w.keeper.Tree.SetDirectory(left("p/a", internalv1.DirectoryReady))
+	w.leader.Tree.SetDirectory(left("p/a", internalv1.DirectoryReady))
 	w.inventory(t)
-	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" {
+	if r, ok := w.leader.Tree.Directory("s", "p"); !ok || r.Server != "" {
 		t.Errorf("p has no ShareDirectory: %+v", r)
 	}
 }
 
 // listsItself has data servers tell of directories past NFS.
 func (w *world) listsItself(directories ...listing.Directory) {
-	w.keeper.List = func(_ context.Context, _, share string, depth int32) ([]listing.Directory, error) {
+	w.leader.List = func(_ context.Context, _, share string, depth int32) ([]listing.Directory, error) {
 		if share != "s" || depth != 2 {
 			return nil, fmt.Errorf("asked for share %s down to %d", share, depth)
 		}
@@ -155,9 +155,9 @@ func TestSharedStorageIsNotListedByNFS(t *testing.T) {
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
 	w.listsItself(listing.Directory{Path: "p", Mode: 0o711}, listing.Directory{Path: "p/a", UID: 7, GID: 8, Mode: 0o2750})
 	w.keep(t, left("p/gone", internalv1.DirectoryReady))
-	share, _ := w.keeper.Tree.Share("s")
-	server, _ := w.keeper.Tree.Server("fs-0")
-	if err := w.keeper.check(t.Context(), share, server); err != nil {
+	share, _ := w.leader.Tree.Share("s")
+	server, _ := w.leader.Tree.Server("fs-0")
+	if err := w.leader.check(t.Context(), share, server); err != nil {
 		t.Fatal(err)
 	}
 	if found := w.inventory(t); found.FileShareUID != "s" {
@@ -166,13 +166,13 @@ func TestSharedStorageIsNotListedByNFS(t *testing.T) {
 	if n := w.owner.Calls("readdir"); n > 0 {
 		t.Errorf("%d READDIRs", n)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || r.State != internalv1.DirectoryReady || r.Owner != 7 || r.Group != 8 || r.Mode != 0o2750 {
+	if r, ok := w.leader.Tree.Directory("s", "p/a"); !ok || r.State != internalv1.DirectoryReady || r.Owner != 7 || r.Group != 8 || r.Mode != 0o2750 {
 		t.Errorf("p/a has the ShareDirectory %+v", r)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p"); !ok || r.Server != "" || r.Mode != 0o711 {
+	if r, ok := w.leader.Tree.Directory("s", "p"); !ok || r.Server != "" || r.Mode != 0o711 {
 		t.Errorf("p has the ShareDirectory %+v", r)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/gone"); !ok || r.State != internalv1.DirectoryMissing {
+	if r, ok := w.leader.Tree.Directory("s", "p/gone"); !ok || r.State != internalv1.DirectoryMissing {
 		t.Errorf("what is not there has the ShareDirectory %+v", r)
 	}
 }
@@ -184,15 +184,15 @@ func TestAListIsOfAMomentAgo(t *testing.T) {
 	w.owner.Put("/s/0/p/new", ownertest.Directory{Mode: 0o755})
 	w.listsItself(listing.Directory{Path: "p", Mode: 0o755}, listing.Directory{Path: "p/removed", Mode: 0o755})
 	w.keep(t, left("p/new", internalv1.DirectoryReady))
-	share, _ := w.keeper.Tree.Share("s")
-	server, _ := w.keeper.Tree.Server("fs-0")
-	if err := w.keeper.check(t.Context(), share, server); err != nil {
+	share, _ := w.leader.Tree.Share("s")
+	server, _ := w.leader.Tree.Server("fs-0")
+	if err := w.leader.check(t.Context(), share, server); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/new"); !ok || r.State != internalv1.DirectoryReady {
+	if r, ok := w.leader.Tree.Directory("s", "p/new"); !ok || r.State != internalv1.DirectoryReady {
 		t.Errorf("what is there has the ShareDirectory %+v", r)
 	}
-	if r, ok := w.keeper.Tree.Directory("s", "p/removed"); ok {
+	if r, ok := w.leader.Tree.Directory("s", "p/removed"); ok {
 		t.Errorf("what was removed since has %+v", r)
 	}
 }
@@ -201,17 +201,17 @@ func TestDataServersThatListNothingAreAskedByNFS(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.inCeph()
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
-	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+	w.leader.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
 		return nil, listing.ErrNotOffered
 	}
 	w.inventory(t)
-	if _, ok := w.keeper.Tree.Directory("s", "p/a"); !ok || w.owner.Calls("readdir") == 0 {
+	if _, ok := w.leader.Tree.Directory("s", "p/a"); !ok || w.owner.Calls("readdir") == 0 {
 		t.Errorf("p/a has a ShareDirectory: %v, after %d READDIRs", ok, w.owner.Calls("readdir"))
 	}
-	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
+	w.leader.List = func(context.Context, string, string, int32) ([]listing.Directory, error) {
 		return nil, errors.New("Ceph is away")
 	}
-	if err := w.keeper.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
+	if err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"}); err == nil {
 		t.Error("a scan of what can't be listed is done")
 	}
 }
@@ -221,11 +221,11 @@ func TestEachLookSeesWhatWasMadeSinceTheLast(t *testing.T) {
 	w := newWorld(t, "", true)
 	w.inCeph()
 	var there []listing.Directory
-	w.keeper.List = func(context.Context, string, string, int32) ([]listing.Directory, error) { return there, nil }
-	share, _ := w.keeper.Tree.Share("s")
-	server, _ := w.keeper.Tree.Server("fs-0")
+	w.leader.List = func(context.Context, string, string, int32) ([]listing.Directory, error) { return there, nil }
+	share, _ := w.leader.Tree.Share("s")
+	server, _ := w.leader.Tree.Server("fs-0")
 	names := func() int {
-		list, err := w.keeper.listerOf(t.Context(), share, server)
+		list, err := w.leader.listerOf(t.Context(), share, server)
 		if err != nil {
 			t.Fatal(err)
 		}

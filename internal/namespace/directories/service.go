@@ -40,7 +40,7 @@ type Config struct {
 	Tree   *tree.Tree
 	Client client.Client
 	Owners Owners
-	// KubeNamespace and FileServer say where ShareDirectories are made and for whom.
+	// KubeNamespace and FileServer say where ShareDirectories are made and for which FileServer.
 	KubeNamespace, FileServer string
 	// Replica is the name of this namespace server.
 	Replica string
@@ -55,7 +55,7 @@ type Config struct {
 	List func(ctx context.Context, address, share string, depth int32) ([]listing.Directory, error)
 	// Timeout bounds one change. It goes on when the client that asked is gone.
 	Timeout time.Duration
-	// Observe is told how long each mkdir took; nil: nobody is.
+	// Observe gets how long each mkdir took; may be nil.
 	Observe func(status nfsv4.Nfsstat4, took time.Duration)
 }
 
@@ -70,8 +70,8 @@ type Service struct {
 	// lost are directories whose ShareDirectories went without a removal.
 	lost map[lostPath]lostDirectory
 
-	// toldFull is when it was written last that a share has no room for directories.
-	toldFull time.Time
+	// loggedFull is when it was written last that a share has no room for directories.
+	loggedFull time.Time
 
 	unconfirmed unconfirmed
 	attempts    attempts
@@ -127,7 +127,7 @@ func (s *Service) address(server string) (string, error) {
 	return "", fmt.Errorf("data server %s has no address yet: wait for its DataServer", server)
 }
 
-// status maps an error to what the client is told: what an owner answered is passed on where it says something about
+// status maps an error to what the client gets: what an owner answered is passed on where it says something about
 // the request; all else is trouble that passes, and the client is to try again.
 func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	var answered *nfs.StatusError
@@ -142,7 +142,7 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return nfsv4.NFS4ERR_INVAL
 	}
-	s.Log.Warn("a directory could not be changed, the client is told to try again", "what", what, "error", err)
+	s.Log.Warn("a directory could not be changed; the client tries again", "what", what, "error", err)
 	return nfsv4.NFS4ERR_DELAY
 }
 
@@ -175,7 +175,7 @@ func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.Share
 	return o, nil
 }
 
-// setState writes a directory's state, and shows it in the tree. A ShareDirectory that somebody else
+// setState writes a directory's state, and shows it in the tree. A ShareDirectory that another server
 // changed meanwhile is not written: the error is a conflict.
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
@@ -208,7 +208,7 @@ func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error 
 	return nil
 }
 
-// undo is drop of what nobody was at since it was read: the error is a conflict.
+// undo is drop of what was not changed since it was read: the error is a conflict.
 func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error {
 	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,7 +218,7 @@ func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error 
 	return nil
 }
 
-// hold keeps the Keeper from undoing a rename that this server goes on with: it leaves alone for some time what has changed.
+// hold keeps the Leader from undoing a rename that this server goes on with: it leaves alone for some time what has changed.
 func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error {
 	next := o.DeepCopy()
 	if next.Annotations == nil {

@@ -21,7 +21,7 @@ import (
 
 // SetAttributes implements operations.Mutator. Owner, group and mode of a directory of the namespace are in its ShareDirectory's
 // spec, times in its status. Data servers that have directories below it keep a copy of the directory, by whose permission they
-// judge: they are told. The ShareDirectory is written first, so that the keeper tells those that can't be told now.
+// judge: they get the same. The ShareDirectory is written first, so that the leader can update those that can't be reached now.
 func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -47,14 +47,14 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	case now.Owner != entry.Owner || now.Group != entry.Group || now.Mode != entry.Mode:
 		return nfsv4.NFS4ERR_DELAY
 	}
-	var told *int64
+	var current *int64
 	if settings.Permissions() {
 		var err error
-		if told, err = s.setPermissions(ctx, &now, directory, settings); err != nil {
+		if current, err = s.setPermissions(ctx, &now, directory, settings); err != nil {
 			return s.status("set attributes of "+entry.Path, err)
 		}
 	}
-	if err := s.setTimes(ctx, &now, directory, settings, told); err != nil {
+	if err := s.setTimes(ctx, &now, directory, settings, current); err != nil {
 		return s.status("set attributes of "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
@@ -102,8 +102,8 @@ func shareAttributes(share *tree.Share) internalv1.ShareAttributes {
 	}
 }
 
-// setPermissions writes owner, group and mode, and tells the data servers. It gives the generation of the ShareDirectory that all
-// of them know; nil: not all could be told.
+// setPermissions writes owner, group and mode, and updates the data servers. It gives the generation of the ShareDirectory that all
+// of them know; nil: not all could be reached.
 func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings) (*int64, error) {
 	next := directory.DeepCopy()
 	next.Spec.UID, next.Spec.GID = ptr.To(int64(ptr.Deref(settings.Owner, entry.Owner))), ptr.To(int64(ptr.Deref(settings.Group, entry.Group)))
@@ -116,9 +116,9 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directo
 	}
 	*directory = *next
 	s.Tree.SetDirectory(directory)
-	all, err := s.tellOwners(ctx, entry.Share, directory)
+	all, err := s.updateCopies(ctx, entry.Share, directory)
 	if err != nil {
-		s.Log.Info("owner and mode of a directory are left to the keeper to tell the data servers", "path", entry.Path, "error", err)
+		s.Log.Info("owner and mode of a directory are not set on all data servers; the leader does it later", "path", entry.Path, "error", err)
 	}
 	if err != nil || !all {
 		return nil, nil
@@ -126,17 +126,17 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directo
 	return &directory.Generation, nil
 }
 
-// tellParallel is how many data servers are told at a time.
-const tellParallel = 8
+// updateParallel is how many data servers are updated at a time.
+const updateParallel = 8
 
-// tellOwners gives the copies of a directory of the namespace its owner, group and mode. false: some data servers do
-// not serve the share now, and are to be told when they do.
-func (s *Service) tellOwners(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) (all bool, err error) {
+// updateCopies gives the copies of a directory of the namespace its owner, group and mode. false: some data servers do
+// not serve the share now, and follow when they do.
+func (s *Service) updateCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) (all bool, err error) {
 	r := tree.NewDirectory(directory)
 	settings := nfs.Settings{Owner: &r.Owner, Group: &r.Group, Mode: &r.Mode}
 	all = true
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(tellParallel)
+	group.SetLimit(updateParallel)
 	for _, server := range s.Tree.Servers() {
 		if server.Address == "" || !server.Serves[share.Name] {
 			all = false
@@ -150,7 +150,7 @@ func (s *Service) tellOwners(ctx context.Context, share *tree.Share, directory *
 			group.Go(func() error {
 				err := s.Owners.SetAttributes(ctx, server.Address, tree.ExportPath(share.Name, volume, r.Path), root, settings)
 				if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) { // it has nothing below it there
-					return fmt.Errorf("tell data server %s owner and mode of %s: %w", server.Name, r.Path, err)
+					return fmt.Errorf("set owner and mode on data server %s of %s: %w", server.Name, r.Path, err)
 				}
 				return nil
 			})
@@ -174,7 +174,7 @@ type statusPatch struct {
 }
 
 // setTimes writes times that are set, and that the directory changed now. Its changes never go back in time, whatever the clocks say.
-func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, told *int64) error {
+func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64) error {
 	now := s.Clock.Now()
 	if entry.Changed.After(now) {
 		now = entry.Changed
@@ -194,7 +194,7 @@ func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *in
 	if settings.Access != nil {
 		patch.Status.AccessedTime = at(settings.Access, entry.Accessed)
 	}
-	patch.Status.ObservedGeneration = told
+	patch.Status.ObservedGeneration = current
 	return s.patchStatus(ctx, directory, patch)
 }
 

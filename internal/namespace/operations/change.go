@@ -62,7 +62,7 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	if status == nfsv4.NFS4ERR_ROFS {
 		return session.Fail(op, status)
 	}
-	// What exists is told to those who may not make it, too: "mkdir -p" relies on it.
+	// NFS4ERR_EXIST goes to callers without write permission, too: "mkdir -p" relies on it.
 	if e, ok := c.h.Tree.Lookup(dir.ID, args.Objname); ok && c.sees(&e) {
 		return session.Fail(op, nfsv4.NFS4ERR_EXIST)
 	}
@@ -142,7 +142,7 @@ func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest
 
 // remove is REMOVE (RFC 8881 section 18.25): rmdir.
 func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nfsv4.NfsResop4 {
-	dir, e, creds, status := c.victim(c.current, op.Opremove.Target)
+	dir, e, creds, status := c.removable(c.current, op.Opremove.Target)
 	if status == nfsv4.NFS4_OK {
 		status = c.h.Mutator.Rmdir(ctx, e, creds)
 	}
@@ -154,8 +154,8 @@ func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nf
 	}}
 }
 
-// victim is an entry that the caller may take out of a directory.
-func (c *compound) victim(h *handle, name string) (dir, e tree.Entry, creds tree.Credentials, status nfsv4.Nfsstat4) {
+// removable gives an entry that the caller may remove from a directory.
+func (c *compound) removable(h *handle, name string) (dir, e tree.Entry, creds tree.Credentials, status nfsv4.Nfsstat4) {
 	dir, status = c.resolve(h)
 	switch {
 	case status != nfsv4.NFS4_OK:
@@ -203,7 +203,7 @@ func (c *compound) rename(ctx context.Context, op *nfsv4.NfsArgop4_OP_RENAME) nf
 	if c.saved == nil {
 		return session.Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
 	}
-	from, e, creds, status := c.victim(c.saved, args.Oldname)
+	from, e, creds, status := c.removable(c.saved, args.Oldname)
 	if status == nfsv4.NFS4_OK {
 		status = checkName(args.Newname)
 	}

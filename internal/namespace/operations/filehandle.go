@@ -141,7 +141,7 @@ func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	}
 	if e.Junction() {
 		good := e.Target.Serves && c.h.Reachable(e.Target.Server)
-		if c.h.patience.delay("owner "+e.Target.Server+" "+e.Share.Name, good) {
+		if c.h.delays.delay("owner "+e.Target.Server+" "+e.Share.Name, good) {
 			return nfsv4.NFS4ERR_DELAY
 		}
 	}
@@ -170,7 +170,7 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	}
 	// A name that is being made exists for a caller of mkdir (NFS4ERR_EXIST), so it must
 	// not be missing for a lookup.
-	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.patience.delay("ShareDirectory "+r.UID, false) {
+	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.delays.delay("ShareDirectory "+r.UID, false) {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
 	}
 	return tree.Entry{}, nfsv4.NFS4ERR_NOENT

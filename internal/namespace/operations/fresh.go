@@ -21,7 +21,7 @@ import (
 // of another file system that is to be mounted on it when it is entered. It sees the same in every LOOKUP until then.
 // To enter it, Linux looks it up and asks that file system for what it supports. That is stale here, and from then on a
 // LOOKUP is a referral, as it is for everybody else: Linux walks the path again (every walk that ends with ESTALE is
-// repeated once, with all names looked up anew), drops the directory that it had, finds the referral, and mounts the data
+// repeated once, with all names looked up again), drops the directory that it had, finds the referral, and mounts the data
 // server on that. A referral has no handle in Linux, so it stays the same one in all further lookups. If Linux mounted the
 // data server on the first one, it would take that mount away at the next lookup, from under who works in it.
 //
@@ -34,7 +34,7 @@ import (
 // at the first LOOKUP, which works but for the last sentence above.
 const maxFresh = 8192
 
-// settleEntry is long for processes that were started together, and short for one that waits for nobody. However many
+// settleEntry is long for processes that were started together, and short for one that is alone. However many
 // come, none waits for longer than settleMost.
 const (
 	settleEntry = 20 * time.Millisecond
@@ -141,7 +141,7 @@ func unentered(e tree.Entry) *handle {
 }
 
 // enters tells whether an operation wants more of an unentered directory than to be looked at or to have its attributes
-// set. Nobody but who mounts it as a file system asks what that supports.
+// set. Only a client that mounts it as a file system asks what that supports.
 func (c *compound) enters(op nfsv4.NfsArgop4) bool {
 	if c.current == nil || c.current.unentered == nil {
 		return false

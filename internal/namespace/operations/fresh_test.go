@@ -10,8 +10,8 @@ import (
 )
 
 // While a process of the maker's machine is led from what mkdir showed to the referral, all that look the directory up are kept
-// waiting and then walk again: one that was told of the referral now would mount it on what is being dropped.
-func TestWhoLooksUpAFreshDirectoryWhileItIsEnteredWalksAgain(t *testing.T) {
+// waiting and then walk again: one that got the referral now would mount it on what is being dropped.
+func TestALookupOfAFreshDirectoryThatIsBeingEnteredIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		path := "/open/plain/fresh"
@@ -48,7 +48,7 @@ func TestWhoLooksUpAFreshDirectoryWhileItIsEnteredWalksAgain(t *testing.T) {
 	})
 }
 
-func TestWhoEntersAFreshDirectoryIsNotKeptWaitingForLong(t *testing.T) {
+func TestEnteringAFreshDirectoryTakesNotLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		path := "/open/plain/fresh"

@@ -52,28 +52,28 @@ type Config struct {
 	MaxWait time.Duration
 	// LeaseSeconds is the lease_time attribute.
 	LeaseSeconds uint32
-	// Refused is told of clients that ask for a share whose access rules leave them out; nil: nobody is.
+	// Refused gets clients that ask for a share whose access rules do not allow them; may be nil.
 	Refused func(share string, client netip.AddrPort)
-	// Observe is told of every operation; nil: nobody is.
+	// Observe gets every operation; may be nil.
 	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4, took time.Duration)
 }
 
 // Handler implements session.Handler.
 type Handler struct {
 	Config
-	patience patience
-	fresh    fresh
+	delays delays
+	fresh  fresh
 }
 
 // New makes a Handler.
 func New(config Config) *Handler {
-	return &Handler{Config: config, patience: patience{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}}}
+	return &Handler{Config: config, delays: delays{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}}}
 }
 
 // Begin implements session.Handler.
 func (h *Handler) Begin(_ context.Context, caller rpc.Caller, minorVersion uint32) session.Compound {
 	if caller.Anonymous {
-		caller.UID, caller.GID, caller.GIDs = tree.Nobody, tree.Nobody, nil
+		caller.UID, caller.GID, caller.GIDs = tree.SquashedID, tree.SquashedID, nil
 	}
 	return &compound{h: h, caller: caller, minor: minorVersion}
 }

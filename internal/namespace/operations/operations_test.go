@@ -167,7 +167,7 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.4 CREATE with too few values":                                  {alice, at("/open", mkdir("x", fattr(func(*values) {}, nfsv4.FATTR4_MODE))), nfsv4.NFS4ERR_BADXDR},
 		"18.4 CREATE with too many values":                                 {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_MODE))), nfsv4.NFS4ERR_BADXDR},
 		"18.4 CREATE with an attribute that can't be set":                  {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_FILEID))), nfsv4.NFS4ERR_INVAL},
-		"18.4 CREATE with an attribute that nobody knows":                  {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_ARCHIVE))), nfsv4.NFS4ERR_ATTRNOTSUPP},
+		"18.4 CREATE with an unknown attribute":                            {alice, at("/open", mkdir("x", fattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_ARCHIVE))), nfsv4.NFS4ERR_ATTRNOTSUPP},
 		"18.4 CREATE of a regular file":                                    {alice, at("/open", create("x", &nfsv4.Createtype4_default{Type: nfsv4.NF4REG})), nfsv4.NFS4ERR_BADTYPE},
 		"18.4 CREATE of a named attribute":                                 {alice, at("/open", create("x", &nfsv4.Createtype4_default{Type: nfsv4.NF4NAMEDATTR})), nfsv4.NFS4ERR_BADTYPE},
 		"18.4 CREATE of a type that there is not":                          {bob, at("/open/plain", create("x", &nfsv4.Createtype4_default{Type: 77})), nfsv4.NFS4ERR_BADTYPE},
@@ -221,7 +221,7 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.30 SETATTR of too many values":                                 {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_MODE)), nfsv4.NFS4ERR_BADXDR},
 		"18.30 SETATTR of the size of a directory":                         {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_SIZE)), nfsv4.NFS4ERR_ISDIR},
 		"18.30 SETATTR of what is only given":                              {alice, at("/open/plain", setattr(func(w *values) { w.u64(1) }, nfsv4.FATTR4_FILEID)), nfsv4.NFS4ERR_INVAL},
-		"18.30 SETATTR of what nobody knows":                               {alice, at("/open/plain", setattr(func(w *values) { w.u32(1) }, nfsv4.FATTR4_ARCHIVE)), nfsv4.NFS4ERR_ATTRNOTSUPP},
+		"18.30 SETATTR of an unknown attribute":                            {alice, at("/open/plain", setattr(func(w *values) { w.u32(1) }, nfsv4.FATTR4_ARCHIVE)), nfsv4.NFS4ERR_ATTRNOTSUPP},
 		"18.30 SETATTR by a client that may only read":                     {reader1, at("/limited", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_ROFS},
 		"18.30 SETATTR outside shares":                                     {rootUser, at("/", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_ROFS},
 		"18.30 SETATTR of a junction is moved":                             {alice, at("/open/plain/junction", setattr(serverTime, nfsv4.FATTR4_TIME_MODIFY_SET)), nfsv4.NFS4ERR_MOVED},
@@ -234,8 +234,8 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.24 READLINK of a directory":                                    {alice, at("/open", &nfsv4.NfsArgop4_OP_READLINK{}), nfsv4.NFS4ERR_WRONG_TYPE},
 		"18.2 CLOSE of what was never opened":                              {alice, at("/open", &nfsv4.NfsArgop4_OP_CLOSE{}), nfsv4.NFS4ERR_BAD_STATEID},
 		"18.43 LAYOUTGET is not supported":                                 {alice, at("/open", &nfsv4.NfsArgop4_OP_LAYOUTGET{Oplayoutget: nfsv4.Layoutget4args{}}), nfsv4.NFS4ERR_NOTSUPP},
-		"RFC 5531 AUTH_NONE is nobody, and may do what everybody may":      {nobody, at("/open", mkdir("x")), nfsv4.NFS4_OK},
-		"RFC 5531 AUTH_NONE is nobody, and may not do what its root could": {nobody, at("/closed", lookup("x")), nfsv4.NFS4ERR_ACCESS},
+		"RFC 5531 AUTH_NONE is uid 65534, and may do what all may":         {noAuth, at("/open", mkdir("x")), nfsv4.NFS4_OK},
+		"RFC 5531 AUTH_NONE is uid 65534, and may not do what root may":    {noAuth, at("/closed", lookup("x")), nfsv4.NFS4ERR_ACCESS},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, got := newWorld(t).do(tc.caller, tc.ops...); got != tc.want {
@@ -363,12 +363,12 @@ func TestAccessIsWhatModeAndRulesGive(t *testing.T) { // RFC 8881 section 18.1
 		path   string
 		want   uint32
 	}{
-		"nobody writes above shares, not even root": {rootUser, "/", read},
-		"the owner writes":                          {alice, "/open/plain", read | write},
-		"others read":                               {bob, "/open/plain", read},
-		"a closed directory gives nothing":          {bob, "/closed", 0},
-		"a read-only client does not write":         {reader1, "/limited", read},
-		"a squashed client has what others have":    {squashed, "/limited", read | write},
+		"not even root writes above shares":      {rootUser, "/", read},
+		"the owner writes":                       {alice, "/open/plain", read | write},
+		"others read":                            {bob, "/open/plain", read},
+		"a closed directory gives nothing":       {bob, "/closed", 0},
+		"a read-only client does not write":      {reader1, "/limited", read},
+		"a squashed client has what others have": {squashed, "/limited", read | write},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, status := newWorld(t).do(tc.caller, at(tc.path, &nfsv4.NfsArgop4_OP_ACCESS{Opaccess: nfsv4.Access4args{Access: all}})...)
@@ -383,14 +383,14 @@ func TestAccessIsWhatModeAndRulesGive(t *testing.T) { // RFC 8881 section 18.1
 	}
 }
 
-func TestADirectoryIsMadeAsTheCallerWhoItIsAfterSquashing(t *testing.T) {
+func TestADirectoryIsMadeAsTheSquashedCaller(t *testing.T) {
 	w := newWorld(t)
 	mode := fattr(func(m *values) { m.u32(0o2750) }, nfsv4.FATTR4_MODE)
 	if _, status := w.do(squashed, at("/limited", mkdir("x", mode))...); status != nfsv4.NFS4_OK {
 		t.Fatal(nfs.StatusName(status))
 	}
 	got := w.mutator.mkdirs[0]
-	if got.Caller.UID != tree.Nobody || got.Caller.GID != tree.Nobody || got.Mode != 0o2750 || got.Owner != nil {
+	if got.Caller.UID != tree.SquashedID || got.Caller.GID != tree.SquashedID || got.Mode != 0o2750 || got.Owner != nil {
 		t.Errorf("the request is %+v", got)
 	}
 }

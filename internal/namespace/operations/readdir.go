@@ -8,7 +8,7 @@ import (
 )
 
 // cookieVerifier goes with every cookie. It never changes, because cookies are hashes
-// of identities and stay good for ever.
+// of identities and stay valid.
 var cookieVerifier = [8]byte{'h', 'o', 'w', 'd', 'a', 'h', 0, 1}
 
 const (

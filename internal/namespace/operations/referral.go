@@ -13,7 +13,7 @@ import (
 
 // Linux shows a directory that it has not entered with what it got when it looked the name up: a GETATTR of fs_locations and
 // of all that stat(2) shows. It takes type, mode and link count from itself (nfs_fixup_referral_attributes), and owner and times
-// from the answer: without them the directory belongs to nobody and is of 1970, and a job that removes what is old removes it.
+// from the answer: without them the directory has the owner 4294967294 and the year 1970, and a job that removes what is old removes it.
 // RFC 8881 section 11.4.1 says that a server SHOULD NOT give more of an absent file system than the client needs to find it. This
 // server does, for that reason, and asks the owner, which alone knows when something was last made in the directory.
 //
@@ -34,7 +34,7 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 	var err error
 	session.Await(ctx, func() { seen, err = c.h.Look(ctx, e.Target) })
 	refused := nfs.IsAnswer(err)
-	if c.h.patience.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || refused) {
+	if c.h.delays.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || refused) {
 		return nfsv4.Fattr4{}, nfsv4.NFS4ERR_DELAY
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// settableAttributes are those that SETATTR can set. Nobody can ask for the times of them: they are write-only.
+// settableAttributes are those that SETATTR can set. The times among them are write-only.
 var settableAttributes = bitmapOf(nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP,
 	nfsv4.FATTR4_TIME_ACCESS_SET, nfsv4.FATTR4_TIME_MODIFY_SET)
 

@@ -160,7 +160,7 @@ var (
 	bob      = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), UID: 2000, GID: 2000}
 	reader1  = rpc.Caller{Addr: netip.MustParseAddr("10.1.0.1"), UID: 1000, GID: 1000}
 	squashed = rpc.Caller{Addr: netip.MustParseAddr("10.2.0.1")}
-	nobody   = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), Anonymous: true}
+	noAuth   = rpc.Caller{Addr: netip.MustParseAddr("10.0.0.1"), Anonymous: true}
 )
 
 // handleAt marks a handle in a table of tests that is that of a path in the tree.

@@ -23,7 +23,7 @@ func MutualTLS(identities []*mtls.Identity, name func(address string) string) Di
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		server := name(address)
 		if server == "" {
-			return nil, &nfs.RPCError{Reason: "no DataServer has this address, so nobody knows what its certificate must say"}
+			return nil, &nfs.RPCError{Reason: "no DataServer has this address, so the name that its certificate must have is not known"}
 		}
 		dialer := tls.Dialer{Config: mtls.ClientConfig(identities, server, time.Now)}
 		conn, err := dialer.DialContext(ctx, "tcp", endpoint(address, v1alpha1.NFSTLSPort))

@@ -51,7 +51,7 @@ func TestNoEntryIsAnAnswerOnlyAboutWhatIsInAnExportThatIsShown(t *testing.T) {
 			}
 		}
 	}
-	// Somebody else took the address: a server of the same shares, without their data.
+	// Another server took the address: a server of the same shares, without their data.
 	identity = "uid-1"
 	other := NewPool("test", func(string) string { return identity }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { other.Close(t.Context()) })
@@ -69,9 +69,9 @@ func TestOperationsGoToTheDataServerOfTheAddressAndNoOther(t *testing.T) {
 	owner := ownertest.Start(t, "uid-0", "fs-0")
 	owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
 	for name, tc := range map[string]struct{ expected, want string }{
-		"the right one":   {naming.DataServerTLSName(ownertest.FileServerUID, "fs-0"), ""},
-		"another one":     {naming.DataServerTLSName(ownertest.FileServerUID, "fs-1"), "certificate is valid for fs-0.uid."},
-		"nobody knows it": {"", "no DataServer has this address"},
+		"the right one": {naming.DataServerTLSName(ownertest.FileServerUID, "fs-0"), ""},
+		"another one":   {naming.DataServerTLSName(ownertest.FileServerUID, "fs-1"), "certificate is valid for fs-0.uid."},
+		"it is unknown": {"", "no DataServer has this address"},
 	} {
 		dial := MutualTLS(ownertest.Identities(t), func(string) string { return tc.expected })
 		// Whatever it calls itself.

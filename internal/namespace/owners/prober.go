@@ -44,11 +44,11 @@ type Prober struct {
 type Answer int
 
 const (
-	// NotKnown is said of one that was not asked yet, or missed a probe and may only be slow. Nothing may be concluded.
+	// NotKnown: it was not asked yet, or missed a probe and may only be slow.
 	NotKnown Answer = iota
-	// Answers is said of one that answered the last probe.
+	// Answers: it answered the last probe.
 	Answers
-	// Silent is said of one that missed as many probes as a server that is down.
+	// Silent: it missed as many probes as a server that is down.
 	Silent
 )
 

@@ -43,7 +43,7 @@ func TestAServerIsDownWhenItsPortIsClosedOrItMissesTwoProbes(t *testing.T) {
 	}
 }
 
-func TestAServerIsSaidToAnswerOrToBeSilentOnlyAfterItWasAsked(t *testing.T) {
+func TestAServerAnswersOrIsSilentOnlyAfterItWasAsked(t *testing.T) {
 	timeout := errors.New("timeout")
 	for name, tc := range map[string]struct {
 		answers []error

@@ -8,7 +8,7 @@ import (
 )
 
 // clientNodes are the Nodes of access rules, as all data servers have them together: while the operator writes one after the other,
-// a node that comes is let in with the first, and refused with the last when it goes. The zero value is nobody.
+// a node that comes is let in with the first, and refused with the last when it goes. The zero value has none.
 type clientNodes struct {
 	// byServer has the networks of each data server; the tree's lock is held for it.
 	byServer map[string][]string
@@ -32,7 +32,7 @@ func (n *clientNodes) set(server string, networks []string) {
 	var all []netip.Prefix
 	for _, texts := range n.byServer {
 		for _, text := range texts {
-			// What can't be read lets nobody in; the operator writes nothing of the kind.
+			// What can't be read allows no address; the operator writes nothing of the kind.
 			if network, err := netip.ParsePrefix(text); err == nil {
 				all = append(all, network)
 			}

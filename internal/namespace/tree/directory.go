@@ -56,8 +56,8 @@ type Directory struct {
 	RootID string
 	// Modified, Changed and Accessed are zero until something set them.
 	Modified, Changed, Accessed time.Time
-	// ToldOwners: the copies that data servers keep of a directory of the namespace have its owner, group and mode.
-	ToldOwners bool
+	// CopiesCurrent: the copies that data servers keep of a directory of the namespace have its owner, group and mode.
+	CopiesCurrent bool
 	// share has the attributes of the FileShare that a root's own replaced.
 	share *attributes
 }
@@ -101,7 +101,7 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 			*t.to = parsed
 		}
 	}
-	r.ToldOwners = r.Server != "" || o.Generation <= max(1, ptr.Deref(o.Status.ObservedGeneration, 0))
+	r.CopiesCurrent = r.Server != "" || o.Generation <= max(1, ptr.Deref(o.Status.ObservedGeneration, 0))
 	return r
 }
 
@@ -110,9 +110,9 @@ func (r *Directory) Shown() bool {
 	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving || r.State == internalv1.DirectoryMissing
 }
 
-// Unfinished tells whether somebody has to do something about the directory.
+// Unfinished tells whether there is something left to do for the directory.
 func (r *Directory) Unfinished() bool {
-	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.ToldOwners
+	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.CopiesCurrent
 }
 
 // Depth is the number of levels below the share's root.

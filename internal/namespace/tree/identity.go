@@ -4,10 +4,10 @@ import "crypto/sha256"
 
 // A directory's identity follows the directory and not its name (RFC 8881 sections 4.2.2 and 5.8): renamed it keeps its
 // handle, and another directory of the same name has another. It is made from the UID of its ShareDirectory, 122 random bits that
-// no client of NFS is told, so that a handle is known to those only who were let through all directories above
+// no client gets, so that only clients that could pass all directories above know a handle
 // (docs/design/2026-11-22-file-identity.md).
 
-// newID is the identity of what the parts describe. Which parts belong together is said by the first.
+// newID is the identity of what the parts describe. The first part says what kind of identity it is.
 func newID(parts ...string) ID {
 	sum := sum256(append([]string{"howdah node"}, parts...)...)
 	return ID(sum[:len(ID{})])

@@ -24,11 +24,11 @@ const (
 // Groups that a mapped caller brought along do not count.
 func Squash(c Credentials, how v1alpha1.Squash) Credentials {
 	if how == v1alpha1.SquashAll || (how == v1alpha1.SquashRoot && c.UID == 0) {
-		return Credentials{UID: Nobody, GID: Nobody}
+		return Credentials{UID: SquashedID, GID: SquashedID}
 	}
 	if how == v1alpha1.SquashRoot {
 		if c.GID == 0 {
-			c.GID = Nobody
+			c.GID = SquashedID
 		}
 		c.Groups = slices.DeleteFunc(slices.Clone(c.Groups), func(g uint32) bool { return g == 0 })
 	}

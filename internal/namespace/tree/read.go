@@ -52,7 +52,7 @@ func (e *Entry) Name() string {
 func (e *Entry) Junction() bool { return e.Target != nil }
 
 // Distributed tells whether the directory has a data server: it is a junction, or was until its Target was
-// taken from the entry for who has just made it.
+// taken from the entry for the client that has just made it.
 func (e *Entry) Distributed() bool { return e.Directory != nil && e.Directory.Server != "" }
 
 func (t *Tree) entry(n *node) Entry {
@@ -228,7 +228,7 @@ func (t *Tree) Directories(share string) int {
 	return n
 }
 
-// Unfinished are the ShareDirectories of directories that somebody has to do something about.
+// Unfinished are the ShareDirectories of directories that are not finished.
 func (t *Tree) Unfinished() []*Directory {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAttributesAreSetByWhoMaySetThem(t *testing.T) {
+func TestWhoMaySetAttributes(t *testing.T) {
 	v := func(n uint32) *uint32 { return &n }
 	past, now := &TimeSetting{Time: time.Unix(1, 0)}, &TimeSetting{Now: true}
 	dir := Entry{Owner: 1000, Group: 100, Mode: 0o775}
@@ -18,7 +18,7 @@ func TestAttributesAreSetByWhoMaySetThem(t *testing.T) {
 		outsider = Credentials{UID: 1000, GID: 1000} // the owner, but not in the directory's group
 		member   = Credentials{UID: 2000, GID: 100}
 		other    = Credentials{UID: 3000, GID: 3000}
-		nobody   = Credentials{UID: Nobody, GID: Nobody} // a squashed root
+		squashed = Credentials{UID: SquashedID, GID: SquashedID} // a squashed root
 	)
 	for name, tc := range map[string]struct {
 		caller Credentials
@@ -37,7 +37,7 @@ func TestAttributesAreSetByWhoMaySetThem(t *testing.T) {
 		"a member of the group does not":               {caller: member, ask: Settings{Group: v(100)}, err: ErrNotOwner},
 		"the owner changes the mode":                   {caller: owner, ask: Settings{Mode: v(0o2770)}, want: Settings{Mode: v(0o2770)}},
 		"root changes the mode":                        {caller: root, ask: Settings{Mode: v(0o2770)}, want: Settings{Mode: v(0o2770)}},
-		"a squashed root does not":                     {caller: nobody, ask: Settings{Mode: v(0o777)}, err: ErrNotOwner},
+		"a squashed root does not":                     {caller: squashed, ask: Settings{Mode: v(0o777)}, err: ErrNotOwner},
 		"a member does not":                            {caller: member, ask: Settings{Mode: v(0o777)}, err: ErrNotOwner},
 		"setgid is for those who are in the group":     {caller: outsider, ask: Settings{Mode: v(0o2770)}, want: Settings{Mode: v(0o770)}},
 		"setgid with a new group that the owner is in": {caller: owner, ask: Settings{Mode: v(0o2770), Group: v(27)}, want: Settings{Mode: v(0o2770), Group: v(27)}},

@@ -11,8 +11,8 @@ import (
 	"github.com/howdah/howdah/internal/fleet"
 )
 
-// Nobody is the user and group that squashed callers become, as in ganesha.
-const Nobody = 65534
+// SquashedID is the user and group that squashed callers become, as in ganesha.
+const SquashedID = 65534
 
 // Share is what the tree needs of a FileShare. It is never changed after it was made.
 type Share struct {
@@ -43,7 +43,7 @@ type Share struct {
 	Created time.Time
 
 	rules []rule
-	// nodes are the Nodes of rules; nil: nobody.
+	// nodes are the Nodes of rules; nil: none.
 	nodes *clientNodes
 }
 
@@ -84,7 +84,7 @@ func NewShare(o fleet.Share) *Share {
 
 func (s *Share) attributes() attributes { return attributes{s.Owner, s.Group, s.Mode} }
 
-// newRule parses an access rule. One with something that this version does not know (the schema refuses it) gives nobody access.
+// newRule parses an access rule. One with something that this version does not know (the schema refuses it) gives no access.
 func newRule(r v1alpha1.AccessRule) rule {
 	out := rule{anyPort: r.SourcePorts == "" || r.SourcePorts == v1alpha1.SourcePortsAny, Access: Access{ReadOnly: r.AccessType == v1alpha1.AccessReadOnly, Squash: r.Squash}}
 	out.unknown = r.AccessType != "" && r.AccessType != v1alpha1.AccessReadWrite && r.AccessType != v1alpha1.AccessReadOnly

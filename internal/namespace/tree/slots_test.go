@@ -17,7 +17,7 @@ func TestAMkdirGoesToNoServerThatTakesNothing(t *testing.T) {
 	}{
 		"it serves":                 {ready: true},
 		"it is to be idle":          {server: func(s *internalv1.DataServer) { s.Spec.NewDirectories = internalv1.NewDirectoriesForbid }},
-		"nobody reaches it":         {server: func(s *internalv1.DataServer) { s.Status.Unreachable.SeenBy = "x" }},
+		"it is not reachable":       {server: func(s *internalv1.DataServer) { s.Status.Unreachable.SeenBy = "x" }},
 		"the share has given it up": {share: func(s *v1alpha1.FileShareSpec) { s.IgnoreDataOn = []string{"fs-0"} }},
 		"another was given up":      {share: func(s *v1alpha1.FileShareSpec) { s.IgnoreDataOn = []string{"fs-1"} }, ready: true},
 	} {

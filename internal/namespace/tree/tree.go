@@ -259,7 +259,7 @@ func (t *Tree) DeleteExport(server, share string) bool {
 // Export is what the tree knows of a ShareExport beside whether it is served.
 type Export struct {
 	UID types.UID
-	// Inventory is what was told of it last. It is not to be changed.
+	// Inventory is what was last reported of it. It is not to be changed.
 	Inventory internalv1.ShareInventory
 	// RootIDs are the identities of the share's directories, by volume.
 	RootIDs []string

@@ -212,7 +212,7 @@ func TestAHandleIsThatOfADirectoryAndNotOfItsName(t *testing.T) { // RFC 8881 se
 	}
 }
 
-func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
+func TestNothingInAListingIsPartOfAHandle(t *testing.T) {
 	tr := New("fs")
 	tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
 	tr.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 1))
@@ -229,7 +229,7 @@ func TestNothingThatAListingTellsOfADirectoryIsPartOfItsHandle(t *testing.T) {
 	}
 }
 
-func TestTheChangeAttributeTellsDifferentContentApart(t *testing.T) {
+func TestTheChangeAttributeDiffersWithTheContent(t *testing.T) {
 	build := func(events ...func(*Tree)) uint64 {
 		tr := New("fs")
 		tr.SetShare(fleet.ShareOf(newShare("s", "/s", 0, nil)))
@@ -349,7 +349,7 @@ func TestTheFirstRuleThatHasTheClientCounts(t *testing.T) {
 			t.Errorf("%s: %s, want %s", client, got, want)
 		}
 	}
-	// Whom its own rule refuses for the port is not let in by a wider one.
+	// A client that its own rule refuses for the port is not admitted by a wider one.
 	for client, want := range map[string]bool{
 		"10.0.0.9:1023": true, "10.0.0.9:1": true, "10.0.0.9:1024": false, "10.0.0.9:0": false, "10.0.0.8:1024": true, "12.0.0.1:2000": false,
 	} {
@@ -401,7 +401,7 @@ func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 	in("a node that one data server knows", "open", true, "192.168.7.9:900")
 	in("one that the other knows", "open", true, "192.168.7.2:900")
 	tr.DeleteServer("fs-0")
-	in("one that nobody knows any more", "open", false, "192.168.7.2:900")
+	in("one that is unknown by now", "open", false, "192.168.7.2:900")
 	tr.SetServer(server("fs-1"))
 	in("no node", "open", false, "192.168.7.9:900")
 	in("no node, by a wider rule after that for nodes", "ruled", false, "192.168.7.9:900")
@@ -458,7 +458,7 @@ func TestPermissionIsThatOfTheFirstClassThatTheCallerIsIn(t *testing.T) {
 	}
 }
 
-func TestSquashMapsToNobody(t *testing.T) {
+func TestSquashMapsTo65534(t *testing.T) {
 	all := Credentials{UID: 5, GID: 6, Groups: []uint32{0, 7}}
 	for name, tc := range map[string]struct {
 		in   Credentials
@@ -467,10 +467,10 @@ func TestSquashMapsToNobody(t *testing.T) {
 	}{
 		"None":             {Credentials{}, v1alpha1.SquashNone, Credentials{}},
 		"unset":            {Credentials{}, "", Credentials{}},
-		"Root of root":     {Credentials{Groups: []uint32{0, 5}}, v1alpha1.SquashRoot, Credentials{UID: Nobody, GID: Nobody}},
+		"Root of root":     {Credentials{Groups: []uint32{0, 5}}, v1alpha1.SquashRoot, Credentials{UID: SquashedID, GID: SquashedID}},
 		"Root of a user":   {all, v1alpha1.SquashRoot, Credentials{UID: 5, GID: 6, Groups: []uint32{7}}},
-		"Root of group 0":  {Credentials{UID: 5}, v1alpha1.SquashRoot, Credentials{UID: 5, GID: Nobody}},
-		"All of everybody": {all, v1alpha1.SquashAll, Credentials{UID: Nobody, GID: Nobody}},
+		"Root of group 0":  {Credentials{UID: 5}, v1alpha1.SquashRoot, Credentials{UID: 5, GID: SquashedID}},
+		"All of everybody": {all, v1alpha1.SquashAll, Credentials{UID: SquashedID, GID: SquashedID}},
 	} {
 		if diff := cmp.Diff(tc.want, Squash(tc.in, tc.how)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

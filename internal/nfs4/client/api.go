@@ -24,7 +24,7 @@ type MkdirOptions struct {
 }
 
 // Attributes are what Stat tells of a file or directory. Owner and Group are numeric on the wire;
-// a server that sends a name gives NobodyID.
+// a server that sends a name gives UnknownID.
 type Attributes struct {
 	Type         nfsv4.NfsFtype4
 	Mode         uint32
@@ -57,8 +57,8 @@ type Identity struct {
 	Owner, Scope string
 }
 
-// NobodyID stands for an owner that is not a number.
-const NobodyID = 65534
+// UnknownID stands for an owner that is not a number.
+const UnknownID = 65534
 
 // StatusError is an operation that the server answered with an error.
 type StatusError struct {

@@ -61,7 +61,7 @@ func (v *values) number() uint32 {
 	name := take(v, func() (string, int64, error) { return runtime.ReadUTF8String(v.reader, nfsv4.NFS4_OPAQUE_LIMIT) })
 	id, err := strconv.ParseUint(name, 10, 32)
 	if err != nil {
-		return NobodyID
+		return UnknownID
 	}
 	return uint32(id)
 }

@@ -41,7 +41,7 @@ func (c *Client) do(ctx context.Context, cred Credentials, cache bool, ops ...nf
 	defer cancel()
 	var wait pauses
 	retried := false
-	// answered is what the server last said: why there is no final answer, if the time ends in the midst of an attempt. Of what may have
+	// answered is what the server last answered: why there is no final answer, if the time ends in the midst of an attempt. Of what may have
 	// been executed by then it says nothing.
 	var answered *StatusError
 	for {

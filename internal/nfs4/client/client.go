@@ -20,7 +20,7 @@ type Options struct {
 	ClientOwner string
 	// Machine are the credentials of calls about the session itself; default root.
 	Machine Credentials
-	// Slots is how many calls run at the same time, if the server grants so many; default 32.
+	// Slots is how many calls run at the same time, if the server grants them; default 32.
 	Slots uint32
 	// CallTimeout bounds every call with all its retries, also when its context has no
 	// deadline; default 30 s.
@@ -29,7 +29,7 @@ type Options struct {
 	// the server's lease.
 	Renew  time.Duration
 	Logger *slog.Logger
-	// ServerOwner gives what the server must call itself (RFC 8881 section 2.10.4), asked anew for each session; "" or
+	// ServerOwner gives what the server must call itself (RFC 8881 section 2.10.4), read for each session; "" or
 	// no function: whatever. Behind an address may be another server than a moment ago.
 	ServerOwner func() string
 	// Dial makes a connection; default plain TCP.
@@ -162,7 +162,7 @@ func (c *Client) ready(ctx context.Context) (*session, error) {
 }
 
 // linkOf returns a connection for calls of a session, a new one if need be.
-// The session need not be told: with SP4_NONE its SEQUENCE is enough (RFC 8881 section 2.10.3.1).
+// The session is not bound explicitly: with SP4_NONE its SEQUENCE is enough (RFC 8881 section 2.10.3.1).
 func (c *Client) linkOf(ctx context.Context, session *session) (*link, error) {
 	if err := c.acquire(ctx); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (c *Client) establish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Whoever has the same owner began anew meanwhile, or the server forgot: there may be another session.
+	// Whoever has the same owner began again meanwhile, or the server forgot: there may be another session.
 	if sequenceState(r, nil, 1) == sequenceUnknown {
 		return errSessionLost
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
-// patience is for what takes milliseconds unless the machine is very busy.
-const patience = time.Minute
+// testTimeout is for what takes milliseconds unless the machine is very busy.
+const testTimeout = time.Minute
 
 // tree is a file server of directories and empty files in memory.
 type tree struct {
@@ -265,7 +265,7 @@ func serve(t *testing.T, tree *tree, addr string) *server {
 		t.Fatal(err)
 	}
 	var listener net.Listener
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if listener, err = net.Listen("tcp", addr); err == nil {
 			break
 		}

@@ -111,7 +111,7 @@ func TestGanesha(t *testing.T) {
 }
 
 // TestGaneshaRestarts makes and removes directories for HOWDAH_TEST_GANESHA_SOAK while
-// somebody kills and restarts ganesha: nothing may fail for good.
+// ganesha is killed and restarted: nothing may fail for good.
 func TestGaneshaRestarts(t *testing.T) {
 	addr, base := os.Getenv("HOWDAH_TEST_GANESHA"), os.Getenv("HOWDAH_TEST_GANESHA_DIRECTORY")
 	length, err := time.ParseDuration(os.Getenv("HOWDAH_TEST_GANESHA_SOAK"))

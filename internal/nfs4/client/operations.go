@@ -81,7 +81,7 @@ func (c *Client) Mkdir(ctx context.Context, cred Credentials, name string, optio
 		Objtype: &nfsv4.Createtype4_NF4DIR{}, Objname: base, Createattrs: encodeCreate(options),
 	}})...)
 	// Ganesha hands the mode to mkdir(2), which ignores these bits, and gives the directory its owner a moment later: who looks in between has it keep
-	// the caller's in its cache, until it is told once more. Not in the same compound: a SETATTR that is put off would send the CREATE again.
+	// the caller's in its cache, until it is set once more. Not in the same compound: a SETATTR that is put off would send the CREATE again.
 	if err == nil && (options.Mode&0o6000 != 0 || options.Owner != nil || options.Group != nil) {
 		_, err = c.do(ctx, cred, true, append(walk(append(directory, base)), &nfsv4.NfsArgop4_OP_SETATTR{
 			Opsetattr: nfsv4.Setattr4args{ObjAttributes: encodeCreate(options)},

@@ -142,7 +142,7 @@ func TestALostReplyAndALostSession(t *testing.T) {
 	}
 }
 
-// Somebody else with the same owner begins anew while the client makes its session, as an earlier life of a client does
+// Another client with the same owner begins again while the client makes its session, as an earlier life of a client does
 // whose lease is renewed once more: the session is lost before its first use, and the client makes another one.
 func TestASessionIsLostWhileItIsMade(t *testing.T) {
 	s := serve(t, newTree(), "127.0.0.1:0")
@@ -188,7 +188,7 @@ func TestServerRestart(t *testing.T) {
 func TestCallsRunAtTheSameTime(t *testing.T) {
 	const together = 32
 	s := serve(t, newTree(), "127.0.0.1:0")
-	c := dial(t, s.addr, client.Options{CallTimeout: patience})
+	c := dial(t, s.addr, client.Options{CallTimeout: testTimeout})
 	// No call ends before all have begun.
 	var begun sync.WaitGroup
 	begun.Add(together)
@@ -247,7 +247,7 @@ func TestCutsUnderLoad(t *testing.T) {
 
 func TestContextEndsACall(t *testing.T) {
 	s := serve(t, newTree(), "127.0.0.1:0")
-	c := dial(t, s.addr, client.Options{Slots: 1, CallTimeout: patience})
+	c := dial(t, s.addr, client.Options{Slots: 1, CallTimeout: testTimeout})
 	begun, end := make(chan struct{}), make(chan struct{})
 	s.tree.onCreate.Store(new(func() { close(begun); <-end }))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -264,16 +264,16 @@ func TestContextEndsACall(t *testing.T) {
 	}
 }
 
-func TestDelayIsWaitedForWithABound(t *testing.T) {
+func TestDelaysHaveALimit(t *testing.T) {
 	s := serve(t, newTree(), "127.0.0.1:0")
-	patient := dial(t, s.addr, client.Options{CallTimeout: patience})
-	// Its time may end between attempts or in the midst of one: the error says what the server said last.
+	steady := dial(t, s.addr, client.Options{CallTimeout: testTimeout})
+	// Its time may end between attempts or in the midst of one: the error says the last answer of the server.
 	hasty := dial(t, s.addr, client.Options{ClientOwner: "hasty", CallTimeout: 1100 * time.Millisecond})
-	if err := patient.Mkdir(context.Background(), root, "/d", client.MkdirOptions{}); err != nil {
+	if err := steady.Mkdir(context.Background(), root, "/d", client.MkdirOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.tree.delays.Store(2)
-	if _, err := patient.Stat(context.Background(), root, "/d"); err != nil {
+	if _, err := steady.Stat(context.Background(), root, "/d"); err != nil {
 		t.Errorf("two delays: %v", err)
 	}
 	s.tree.delays.Store(1000)

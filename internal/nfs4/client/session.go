@@ -19,7 +19,7 @@ const (
 type slot struct {
 	id       uint32
 	sequence uint32
-	// dirty: a call of this sequence was sent and then given up, and nobody knows
+	// dirty: a call of this sequence was sent and then given up, and it is not known
 	// whether it arrived.
 	dirty bool
 }

@@ -16,8 +16,8 @@ import (
 const (
 	// slots is how many a session asks for, as Linux does.
 	slots = 64
-	// patience bounds how long a call or a reply is waited for, and all of a connection that makes neither.
-	patience = time.Minute
+	// testTimeout bounds one call or reply, and a connection that makes neither.
+	testTimeout = time.Minute
 	// largest is more than any reply has.
 	largest = 2 << 20
 )
@@ -38,12 +38,12 @@ type Peer struct {
 
 // Connect opens a connection from a local address.
 func Connect(ctx context.Context, server, from string) (*Peer, error) {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: testTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", server)
 	if err != nil {
 		return nil, fmt.Errorf("connect from %s: %w", from, err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		return nil, fmt.Errorf("set the deadline of a connection: %w", err)
 	}
 	return &Peer{Conn: conn}, nil
@@ -72,7 +72,7 @@ func (p *Peer) Message(ops ...nfsv4.NfsArgop4) []byte {
 // Call sends a compound and reads the reply.
 func (p *Peer) Call(ops ...nfsv4.NfsArgop4) (*nfsv4.Compound4res, error) {
 	// Not a limit for the connection's life: on a busy machine a test lasts longer than any of its calls may.
-	if err := p.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		return nil, fmt.Errorf("set the deadline of a call: %w", err)
 	}
 	if _, err := p.Write(p.Message(ops...)); err != nil {
@@ -83,7 +83,7 @@ func (p *Peer) Call(ops ...nfsv4.NfsArgop4) (*nfsv4.Compound4res, error) {
 
 // Reply reads the next reply.
 func (p *Peer) Reply() (*nfsv4.Compound4res, error) {
-	if err := p.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		return nil, fmt.Errorf("set the deadline of a reply: %w", err)
 	}
 	reply, err := rpc.ReadRecord(p, largest)

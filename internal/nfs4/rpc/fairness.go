@@ -46,22 +46,22 @@ func (s *Server) admit(c *connection) bool {
 	if a != nil {
 		held = len(a.connections)
 	}
-	var victim *connection
+	var displaced *connection
 	switch {
 	case held >= s.limits.ConnectionsPerAddress:
-		victim = a.mostIdle(func(other *connection) bool { return other.silent(s.limits.Stuck) })
+		displaced = a.mostIdle(func(other *connection) bool { return other.silent(s.limits.Stuck) })
 	case s.connections >= s.limits.Connections:
-		victim = s.crowdedOut(held)
+		displaced = s.replaceable(held)
 	default:
 		return s.enter(c)
 	}
-	if victim == nil {
+	if displaced == nil {
 		s.totals.Refused++
 		return false
 	}
-	s.log.Debug("A connection gives its place to another client", "client", victim.address, "newcomer", c.address)
-	s.leave(victim)
-	s.dismiss(victim)
+	s.log.Debug("A connection gives its place to another client", "client", displaced.address, "newcomer", c.address)
+	s.leave(displaced)
+	s.dismiss(displaced)
 	return s.enter(c)
 }
 
@@ -95,9 +95,9 @@ func (s *Server) settle(c *connection) {
 	}
 }
 
-// crowdedOut is the connection that goes for one of an address that holds so many: of the address that
-// holds most, unless that is the newcomer's, or one that has never said anything.
-func (s *Server) crowdedOut(held int) *connection {
+// replaceable is the connection that goes for a new one of an address with that many connections: of the address that
+// holds most, unless that is the newcomer's, or one that has never sent anything.
+func (s *Server) replaceable(held int) *connection {
 	var most *account
 	for _, a := range s.accounts {
 		if most == nil || len(a.connections) > len(most.connections) {
@@ -108,8 +108,8 @@ func (s *Server) crowdedOut(held int) *connection {
 		return most.mostIdle(func(*connection) bool { return true })
 	}
 	for _, a := range s.accounts {
-		if victim := a.mostIdle(func(c *connection) bool { return c.silent(s.limits.Stuck) }); victim != nil {
-			return victim
+		if displaced := a.mostIdle(func(c *connection) bool { return c.silent(s.limits.Stuck) }); displaced != nil {
+			return displaced
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (r *running) served(conn net.Conn) {
 // until waits for the server to have come to something.
 func (r *running) until(what string, is func(Stats) bool) {
 	r.Helper()
-	for deadline := time.Now().Add(patience); !is(r.Stats()); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !is(r.Stats()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("it never came to pass that %s: %+v", what, r.Stats())
 		}
@@ -145,7 +145,7 @@ func TestIdleConnectionsOfFewAddressesDoNotShutTheDoor(t *testing.T) {
 	if !ended(r.dialFrom(attacker)) && r.Stats().Connections > 20 {
 		t.Error("more connections than there may be")
 	}
-	for range 30 { // More of the same does not push out who has less.
+	for range 30 { // More of the same do not displace an address with fewer.
 		_ = r.dialFrom(attacker)
 	}
 	for _, conn := range mine {
@@ -160,7 +160,7 @@ func TestAnAddressGetsNoMoreThanItsConnections(t *testing.T) {
 	r.until("both are there", func(s Stats) bool { return s.Connections == 2 })
 	time.Sleep(40 * time.Millisecond)
 	third := r.dialFrom(attacker)
-	r.served(third) // In place of the one that has said nothing.
+	r.served(third) // In place of the one that has sent nothing.
 	if !ended(silent) {
 		t.Error("the silent one stays")
 	}

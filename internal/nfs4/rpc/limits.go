@@ -6,7 +6,7 @@ import (
 )
 
 // Limits is what clients may make the server hold. The zero value of a field means its default. Every limit on
-// what all clients hold together has one beside it for a single client address, so that nobody can take it all.
+// what all clients hold together has one beside it for a single client address, so that no client can take it all.
 type Limits struct {
 	// MessageBytes is the size of the largest request, with the RPC header. Default 256 KiB.
 	// A client that sends more is disconnected.

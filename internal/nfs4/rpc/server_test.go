@@ -46,8 +46,8 @@ func (g *gate) Compound(ctx context.Context, _ Caller, args []byte) ([]byte, rpc
 	return args, rpcv2.SUCCESS
 }
 
-// patience is for what takes milliseconds unless the machine is very busy.
-const patience = time.Minute
+// testTimeout is for what takes milliseconds unless the machine is very busy.
+const testTimeout = time.Minute
 
 type running struct {
 	*testing.T
@@ -83,7 +83,7 @@ func serve(t *testing.T, handler Handler, limits Limits, listener net.Listener, 
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Error("Serve does not return")
 		}
 		if got := r.Stats(); got != (Stats{}) {
@@ -100,7 +100,7 @@ func (r *running) dial() net.Conn {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		r.Fatal(err)
 	}
 	return conn
@@ -115,7 +115,7 @@ func (r *running) dialFrom(address string) net.Conn {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		r.Fatal(err)
 	}
 	return conn
@@ -248,7 +248,7 @@ func TestAClientThatReadsNothingIsDropped(t *testing.T) {
 			break
 		}
 	}
-	for deadline := time.Now().Add(patience); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); r.Stats() != (Stats{}); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still there: %+v", r.Stats())
 		}

@@ -152,17 +152,17 @@ func (s *Server) evictLapsed(none *time.Time, eligible func(*clientRecord) bool)
 }
 
 func (s *Server) evictSilent(a *addressState, silentFor time.Duration, eligible func(*clientRecord) bool) bool {
-	var victim *clientRecord
+	var displaced *clientRecord
 	for _, c := range a.clients {
-		if c.isConfirmed && !c.busy() && eligible(c) && (victim == nil || c.renewed.Before(victim.renewed)) {
-			victim = c
+		if c.isConfirmed && !c.busy() && eligible(c) && (displaced == nil || c.renewed.Before(displaced.renewed)) {
+			displaced = c
 		}
 	}
-	if victim == nil || s.now().Sub(victim.renewed) < silentFor {
+	if displaced == nil || s.now().Sub(displaced.renewed) < silentFor {
 		return false
 	}
-	s.log.Debug("A client gives its place to another", "clientid", victim.id, "address", a.address, "clientsOfIt", len(a.clients))
-	s.drop(victim)
+	s.log.Debug("A client gives its place to another", "clientid", displaced.id, "address", a.address, "clientsOfIt", len(a.clients))
+	s.drop(displaced)
 	return true
 }
 

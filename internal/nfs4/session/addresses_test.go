@@ -119,7 +119,7 @@ func TestASilentClientGivesItsPlaceToItsNeighbour(t *testing.T) {
 	}
 }
 
-// An address has so many changes a second; others are not held up by it.
+// The changes of an address are limited by second; others are not delayed by it.
 func TestRateOfChanges(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1, ChangeBurst: 3, ChangesPerAddress: 4})
 	mine, _ := f.clientAt(at(1), "a")
@@ -135,7 +135,7 @@ func TestRateOfChanges(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // Nobody waits in this test.
+	cancel() // No client waits in this test.
 	number++
 	if encoded, _ := f.Compound(ctx, at(1), encode(1, sequence(mine, 0, number), putRoot, create)); encoded[3] != byte(nfsv4.NFS4ERR_DELAY&0xff) {
 		t.Errorf("one more: %x", encoded[:4])
@@ -153,7 +153,7 @@ func TestRateOfChanges(t *testing.T) {
 	}
 }
 
-// An address does so many changes at a time; more of them wait, and more than these are put off at once.
+// The changes of an address at a time are limited; a few more wait, and further ones get NFS4ERR_DELAY at once.
 func TestChangesAtATime(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1000, ChangeBurst: 1000, ChangesPerAddress: 2, Slots: 16})
 	f.handler.entered, f.handler.leave = make(chan struct{}, 100), make(chan struct{})

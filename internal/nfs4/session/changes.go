@@ -22,7 +22,7 @@ func limited(number nfsv4.NfsOpnum4) bool {
 	return false
 }
 
-// beginChange admits a change: a client address has so many a second, and so many at a time. False means
+// beginChange admits a change: a client address has a limit by second, and one at a time. False means
 // NFS4ERR_DELAY. release is to be called at the end of the change.
 func (s *Server) beginChange(ctx context.Context, caller rpc.Caller) (release func(), admitted bool) {
 	release, admitted = s.awaitChange(ctx, caller)

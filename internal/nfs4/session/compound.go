@@ -83,7 +83,7 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	if args.SaCachethis {
 		r.cacheLimit = int(fore.CaMaxresponsesizeCached)
 	}
-	// The slot comes back whatever happens, or the client would wait for it for ever.
+	// The slot comes back whatever happens, or the client would never stop waiting for it.
 	var reply []byte
 	defer func() { s.finish(granted, reply) }()
 	at := &place{gate: s.gate, address: rpc.Client(caller.Addr)}

@@ -7,14 +7,14 @@ import (
 
 // forgetAfter is how long after the last lookup a wait is forgotten. A client that gets
 // NFS4ERR_DELAY asks again within 15 s (Linux: NFS4_POLL_RETRY_MAX), so a longer
-// silence means that nobody waits, and the next trouble is a new one.
+// silence means that no client waits, and the next wait is a new one.
 const forgetAfter = 90 * time.Second
 
 // maxWaits bounds the memory for waits.
 const maxWaits = 4096
 
-// patience bounds how long clients are put off for one reason.
-type patience struct {
+// delays bounds how long clients wait for one reason.
+type delays struct {
 	now func() time.Time
 	// limit 0: there is none.
 	limit time.Duration
@@ -25,9 +25,9 @@ type patience struct {
 
 type wait struct{ since, last time.Time }
 
-// delay tells whether to answer NFS4ERR_DELAY: what is waited for is not good, and has
+// delay tells whether to answer NFS4ERR_DELAY: the condition is not good, and has
 // not been so for long enough to let the client meet its own error.
-func (p *patience) delay(key string, good bool) bool {
+func (p *delays) delay(key string, good bool) bool {
 	if p.limit == 0 {
 		return !good
 	}
@@ -50,8 +50,8 @@ func (p *patience) delay(key string, good bool) bool {
 	return now.Sub(w.since) < p.limit
 }
 
-// sweep forgets what nobody waits for; if that is nothing, it forgets everything.
-func (p *patience) sweep(now time.Time) {
+// sweep forgets what no client waits for; if that is nothing, it forgets everything.
+func (p *delays) sweep(now time.Time) {
 	for key, w := range p.waits {
 		if now.Sub(w.last) > forgetAfter {
 			delete(p.waits, key)

@@ -14,7 +14,7 @@ import (
 
 const (
 	// abandonedAfter is how long a change may take that a namespace server makes for a client.
-	// It is longer than Config.Timeout should be; after it the Keeper finishes or undoes the change.
+	// It is longer than Config.Timeout should be; after it the Leader finishes or undoes the change.
 	abandonedAfter = 15 * time.Second
 	// keeperWorkers is how many ShareDirectories and volumes are worked on at a time.
 	keeperWorkers = 8
@@ -28,7 +28,7 @@ const (
 	// misplacedPause is how long after directories were found that clients don't see it is looked whether they are still there.
 	misplacedPause = time.Minute
 	// retryRemoval is how long after a refusal a removal that the operator wants is tried again. It is slow because
-	// nobody waits: whoever empties the directory can also rmdir it.
+	// no client waits: whoever empties the directory can also rmdir it.
 	retryRemoval = 10 * time.Minute
 )
 
@@ -41,21 +41,21 @@ type task struct {
 	server string
 }
 
-// Keeper finishes what others began: it makes declared directories, finishes or undoes changes
+// Leader finishes what others began: it makes declared directories, finishes or undoes changes
 // whose namespace server is gone, and writes ShareDirectories for directories that have none. One of a FileServer's
-// namespace servers, the elected one, runs it. It reacts to events and asks nobody while there are none.
-type Keeper struct {
+// namespace servers, the elected one, runs it. It reacts to events, and sends nothing while there are none.
+type Leader struct {
 	*Service
 
 	// lists has an element for each list of a whole share that is in memory.
 	lists chan struct{}
-	// running is held by Run: a keeper that lost the election may still be ending when it is elected again.
+	// running is held by Run: a leader that lost the election may still be ending when it is elected again.
 	running sync.Mutex
 
 	mu sync.Mutex
-	// queue is nil while another namespace server is the keeper.
+	// queue is nil while another namespace server is the leader.
 	queue workqueue.TypedRateLimitingInterface[task]
-	// seen tells since when this keeper knows the unfinished state of a ShareDirectory.
+	// seen tells since when this leader knows the unfinished state of a ShareDirectory.
 	seen map[task]seen
 	// scanned has the shares whose directories on a server are known, with what the scan depended on.
 	scanned map[task]string
@@ -66,18 +66,18 @@ type seen struct {
 	since   time.Time
 }
 
-// NewKeeper makes a Keeper that does nothing until it runs.
-func NewKeeper(s *Service) *Keeper {
-	return &Keeper{Service: s, lists: make(chan struct{}, listsAtATime)}
+// NewLeader makes a Leader that does nothing until it runs.
+func NewLeader(s *Service) *Leader {
+	return &Leader{Service: s, lists: make(chan struct{}, listsAtATime)}
 }
 
-// Run does the keeper's work until the context ends.
-func (k *Keeper) Run(ctx context.Context) {
+// Run does the leader's work until the context ends.
+func (k *Leader) Run(ctx context.Context) {
 	k.running.Lock()
 	defer k.running.Unlock()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](retryFirst, retryMost)
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-		workqueue.TypedRateLimitingQueueConfig[task]{Name: "keeper", Clock: k.Clock})
+		workqueue.TypedRateLimitingQueueConfig[task]{Name: "leader", Clock: k.Clock})
 	k.mu.Lock()
 	k.queue, k.seen, k.scanned = queue, map[task]seen{}, map[task]string{}
 	k.mu.Unlock()
@@ -104,7 +104,7 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 // next does one task; false: the queue is shut down.
-func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task]) bool {
+func (k *Leader) next(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task]) bool {
 	t, shutdown := queue.Get()
 	if shutdown {
 		return false
@@ -123,7 +123,7 @@ func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInte
 		err = k.complete(work, t)
 	}
 	if err != nil && ctx.Err() == nil {
-		k.Log.Warn("the keeper tries again later", "share", t.share, "path", t.path, "server", t.server, "error", err)
+		k.Log.Warn("the leader tries again later", "share", t.share, "path", t.path, "server", t.server, "error", err)
 		queue.AddRateLimited(t)
 		return true
 	}
@@ -132,7 +132,7 @@ func (k *Keeper) next(ctx context.Context, queue workqueue.TypedRateLimitingInte
 }
 
 // DirectoryChanged is to be called after the tree has a new state of a ShareDirectory.
-func (k *Keeper) DirectoryChanged(share, path string) {
+func (k *Leader) DirectoryChanged(share, path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {
@@ -155,7 +155,7 @@ func (k *Keeper) DirectoryChanged(share, path string) {
 }
 
 // wait is how long a ShareDirectory is left to the namespace server that works on it. k.mu is held.
-func (k *Keeper) wait(t task, r *tree.Directory) time.Duration {
+func (k *Leader) wait(t task, r *tree.Directory) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
 		return retryRemoval - k.Clock.Since(k.seen[t].since)
@@ -166,7 +166,7 @@ func (k *Keeper) wait(t task, r *tree.Directory) time.Duration {
 }
 
 // againLater has the removal of a directory that holds data tried again.
-func (k *Keeper) againLater(t task) {
+func (k *Leader) againLater(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {
@@ -177,7 +177,7 @@ func (k *Keeper) againLater(t task) {
 }
 
 // againAfter has a ShareDirectory looked at again.
-func (k *Keeper) againAfter(t task, wait time.Duration) {
+func (k *Leader) againAfter(t task, wait time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue != nil {
@@ -186,7 +186,7 @@ func (k *Keeper) againAfter(t task, wait time.Duration) {
 }
 
 // ServerChanged is to be called after the tree has a new state of a data server.
-func (k *Keeper) ServerChanged(name string) {
+func (k *Leader) ServerChanged(name string) {
 	server, ok := k.Tree.Server(name)
 	if !ok {
 		return
@@ -194,11 +194,11 @@ func (k *Keeper) ServerChanged(name string) {
 	for _, share := range k.Tree.Shares() {
 		k.lookFor(share, server)
 	}
-	k.resume(func(r *tree.Directory) bool { return (r.Server == name || !r.ToldOwners) && server.Serves[r.Share] })
+	k.resume(func(r *tree.Directory) bool { return (r.Server == name || !r.CopiesCurrent) && server.Serves[r.Share] })
 }
 
 // ShareChanged is to be called after the tree has a new state of a share.
-func (k *Keeper) ShareChanged(name string) {
+func (k *Leader) ShareChanged(name string) {
 	share, ok := k.Tree.Share(name)
 	if !ok {
 		return
@@ -210,7 +210,7 @@ func (k *Keeper) ShareChanged(name string) {
 }
 
 // resume puts the unfinished ShareDirectories that match on the queue.
-func (k *Keeper) resume(matches func(*tree.Directory) bool) {
+func (k *Leader) resume(matches func(*tree.Directory) bool) {
 	k.mu.Lock()
 	idle := k.queue == nil
 	k.mu.Unlock()
@@ -231,7 +231,7 @@ func scanStamp(share *tree.Share, room internalv1.DirectoryLimits) string {
 }
 
 // lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
-func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
+func (k *Leader) lookFor(share *tree.Share, server *tree.Server) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {
@@ -250,14 +250,14 @@ func (k *Keeper) lookFor(share *tree.Share, server *tree.Server) {
 
 // DirectoryLost is to be called when the ShareDirectory of a directory went without a removal or a rename: if the directory is
 // there it gets another.
-func (k *Keeper) DirectoryLost(r *tree.Directory) {
+func (k *Leader) DirectoryLost(r *tree.Directory) {
 	k.rememberLost(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {
 		return
 	}
-	// Somebody who deletes one may delete many. One look at the server finds them all.
+	// Whoever deletes one may delete many. One look at the server finds them all.
 	for _, server := range k.Tree.Servers() {
 		if r.Server == server.Name || r.Server == "" {
 			k.queue.AddAfter(task{share: r.Share, server: server.Name}, lostPause)
@@ -266,7 +266,7 @@ func (k *Keeper) DirectoryLost(r *tree.Directory) {
 }
 
 // lookAgain has a server scanned once more some time later.
-func (k *Keeper) lookAgain(t task) {
+func (k *Leader) lookAgain(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue != nil {

@@ -28,9 +28,9 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// world is a keeper with one data server in memory.
+// world is a leader with one data server in memory.
 type world struct {
-	keeper *Keeper
+	leader *Leader
 	owner  *ownertest.Owner
 	clock  *clocktesting.FakeClock
 }
@@ -58,20 +58,20 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	dial := owners.MutualTLS(ownertest.Identities(t), func(string) string { return naming.DataServerTLSName(ownertest.FileServerUID, "fs-0") })
 	pool := owners.NewPool("test", func(string) string { return "owner" }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
-	w.keeper = NewKeeper(NewService(Config{
+	w.leader = NewLeader(NewService(Config{
 		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}, &internalv1.ShareExport{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
 		Replica: "me", Clock: w.clock, Log: slog.New(slog.DiscardHandler), Concurrent: 4, Timeout: 10 * time.Second,
 	}))
-	w.keeper.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
-	t.Cleanup(w.keeper.queue.ShutDown)
-	if err := w.keeper.Client.Create(t.Context(), builders.ShareExport("ns", "fs", "s", "fs-0")); err != nil {
+	w.leader.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
+	t.Cleanup(w.leader.queue.ShutDown)
+	if err := w.leader.Client.Create(t.Context(), builders.ShareExport("ns", "fs", "s", "fs-0")); err != nil {
 		t.Fatal(err)
 	}
-	w.keeper.seen, w.keeper.scanned = map[task]seen{}, map[task]string{}
+	w.leader.seen, w.leader.scanned = map[task]seen{}, map[task]string{}
 	return w
 }
 
-// left is a ShareDirectory as somebody left it.
+// left is a ShareDirectory as it was left.
 func left(path string, state internalv1.DirectoryState, edit ...func(*internalv1.ShareDirectory)) *internalv1.ShareDirectory {
 	volume, id := int32(0), int64(7)
 	o := &internalv1.ShareDirectory{
@@ -101,7 +101,7 @@ func declared(o *internalv1.ShareDirectory) { o.Annotations = nil }
 
 func whenEmpty(o *internalv1.ShareDirectory) { o.Spec.Removal = internalv1.RemovalWhenEmpty }
 
-func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
+func TestTheLeaderFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 	const (
 		creating = internalv1.DirectoryCreating
 		ready    = internalv1.DirectoryReady
@@ -197,7 +197,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.layout, !tc.idle)
-			k := w.keeper
+			k := w.leader
 			for _, o := range tc.directories {
 				state := o.Status.State
 				if err := k.Client.Create(t.Context(), o); err != nil {
@@ -244,7 +244,7 @@ func TestTheKeeperFinishesOrUndoesWhatOthersLeft(t *testing.T) {
 
 func TestARefusedRemovalIsTriedAgainSlowlyAndWrittenOnce(t *testing.T) {
 	w := newWorld(t, "", true)
-	k := w.keeper
+	k := w.leader
 	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
 	w.owner.Put("/s/0/p/a/file", ownertest.Directory{Mode: 0o755})
 	o := left("p/a", internalv1.DirectoryReady, whenEmpty)

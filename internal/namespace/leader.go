@@ -14,8 +14,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// A keeper that is gone is replaced within leaseDuration; one that stops cleanly, at
-// once. What two keepers do at a time by mistake is harmless: each step is checked by the API or by the owner.
+// A leader that is gone is replaced within leaseDuration; one that stops cleanly, at
+// once. What two leaders do at a time by mistake is harmless: each step is checked by the API or by the owner.
 const (
 	leaseDuration = 4 * time.Second
 	renewDeadline = 3 * time.Second
@@ -26,7 +26,7 @@ const (
 func elect(ctx context.Context, config *rest.Config, o *Options, m *serverMetrics, keep func(context.Context)) error {
 	leases, err := coordination.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("prepare the election of the keeper: %w", err)
+		return fmt.Errorf("prepare the election of the leader: %w", err)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
@@ -40,16 +40,16 @@ func elect(ctx context.Context, config *rest.Config, o *Options, m *serverMetric
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
-				o.Log.Info("this namespace server is the keeper now")
-				m.becameKeeper()
+				o.Log.Info("this namespace server is the leader now")
+				m.becameLeader()
 				keep(ctx)
 			},
-			OnStoppedLeading: func() { m.keeper.Set(0) },
+			OnStoppedLeading: func() { m.leader.Set(0) },
 		},
 		Name: naming.NamespaceServers(o.FileServer),
 	})
 	if err != nil {
-		return fmt.Errorf("prepare the election of the keeper: %w", err)
+		return fmt.Errorf("prepare the election of the leader: %w", err)
 	}
 	for ctx.Err() == nil {
 		// Run returns when leadership is lost: then it is sought again.

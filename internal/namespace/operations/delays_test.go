@@ -26,7 +26,7 @@ func (w *waiting) expect(what string, after time.Duration, want nfsv4.Nfsstat4) 
 	}
 }
 
-func TestAnOwnerThatDoesNotServeIsWaitedForAsLongAsTheClientWaits(t *testing.T) {
+func TestALookupWaitsForAnOwnerThatDoesNotServe(t *testing.T) {
 	w := &waiting{world: newWorld(t), t: t, ops: at("/open/plain/junction", getfh)}
 	w.down["fs-0"] = true
 	w.expect("when the owner is down", 0, nfsv4.NFS4ERR_DELAY)
@@ -38,9 +38,9 @@ func TestAnOwnerThatDoesNotServeIsWaitedForAsLongAsTheClientWaits(t *testing.T) 
 	w.expect("when it is up", 0, nfsv4.NFS4ERR_MOVED)
 }
 
-func TestAnOwnerThatDoesNotServeIsWaitedForUpToTheLimitThatTheUserSet(t *testing.T) {
+func TestALookupWaitsForAnOwnerUpToTheLimit(t *testing.T) {
 	w := &waiting{world: newWorld(t), t: t, ops: at("/open/plain/junction", getfh)}
-	w.handler.patience.limit = time.Minute
+	w.handler.delays.limit = time.Minute
 	w.down["fs-0"] = true
 	w.expect("when the owner is down", 0, nfsv4.NFS4ERR_DELAY)
 	w.expect("after 59 s", 59*time.Second, nfsv4.NFS4ERR_DELAY)
@@ -49,13 +49,13 @@ func TestAnOwnerThatDoesNotServeIsWaitedForUpToTheLimitThatTheUserSet(t *testing
 	w.expect("when it is up", 0, nfsv4.NFS4ERR_MOVED)
 	w.down["fs-0"] = true
 	w.expect("when it is down again", 0, nfsv4.NFS4ERR_DELAY)
-	w.expect("after nobody asked for long", time.Hour, nfsv4.NFS4ERR_DELAY)
+	w.expect("after a long time without a request", time.Hour, nfsv4.NFS4ERR_DELAY)
 }
 
 func TestANameThatIsBeingMadeIsMissingAfterTheLimit(t *testing.T) {
 	w := &waiting{world: newWorld(t), t: t, ops: at("/open/plain", lookup("making"))}
 	w.expect("without a limit", time.Hour, nfsv4.NFS4ERR_DELAY)
-	w.handler.patience.limit = time.Minute
+	w.handler.delays.limit = time.Minute
 	w.expect("with one", 0, nfsv4.NFS4ERR_DELAY)
 	w.expect("after it", 61*time.Second, nfsv4.NFS4ERR_NOENT)
 	w.handler.Tree.SetDirectory(directory("open", "plain/making", "fs-0", internalv1.DirectoryReady, 9))
