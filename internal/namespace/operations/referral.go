@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -18,7 +19,9 @@ import (
 // server does, for that reason, and asks the owner, which alone knows when something was last made in the directory.
 //
 // Linux keeps the answer for as long as the change attribute of the directory above stays the same. So that changes with time,
-// too: what a client shows is at most changeEvery older than its attribute cache allows.
+// too: what a client shows is at most changeEvery older than its attribute cache allows. And it ignores a later answer that has
+// mounted_on_fileid and no fileid (nfs_update_inode), although it asks for the first alone: so it gets fileid, too, with the same value.
+// RFC 8881 section 18.7.4 has a server return all attributes that were requested, and does not rule out another.
 
 const changeEvery = 10 * time.Minute
 
@@ -42,7 +45,11 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 	}
 	e.Owner, e.Group = seen.Owner, seen.Group
 	e.Accessed, e.Changed, e.Modified = seen.Access, seen.Metadata, seen.Modify
-	return c.encodeOf(e, request, union(absent, shown)), nfsv4.NFS4_OK
+	given := union(absent, shown)
+	if hasBit(request, nfsv4.FATTR4_MOUNTED_ON_FILEID) {
+		request, given = setBit(slices.Clone(request), nfsv4.FATTR4_FILEID), setBit(given, nfsv4.FATTR4_FILEID)
+	}
+	return c.encodeOf(e, request, given), nfsv4.NFS4_OK
 }
 
 // change is the change attribute of a directory as clients get it.

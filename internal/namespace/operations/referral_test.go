@@ -15,15 +15,15 @@ import (
 
 func TestReferralsHaveOwnerAndTimesOfTheDirectory(t *testing.T) {
 	asked := getattr(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_TYPE, nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP,
-		nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY)
+		nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY, nfsv4.FATTR4_MOUNTED_ON_FILEID)
 	moments := [3]time.Time{time.Unix(11, 1), time.Unix(12, 2), time.Unix(13, 3)}
-	locations := bitmapOf(nfsv4.FATTR4_FS_LOCATIONS)
+	locations := bitmapOf(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_MOUNTED_ON_FILEID)
 	for name, tc := range map[string]struct {
 		err    error
 		status nfsv4.Nfsstat4
 		given  []uint32
 	}{
-		"the data server answers":         {status: nfsv4.NFS4_OK, given: union(locations, shown)},
+		"the data server answers":         {status: nfsv4.NFS4_OK, given: setBit(union(locations, shown), nfsv4.FATTR4_FILEID)},
 		"the data server refuses":         {err: &nfs.StatusError{Op: "LOOKUP", Status: nfsv4.NFS4ERR_NOENT}, status: nfsv4.NFS4_OK, given: locations},
 		"the data server does not answer": {err: errors.New("no route to host"), status: nfsv4.NFS4ERR_DELAY},
 	} {
@@ -46,12 +46,14 @@ func TestReferralsHaveOwnerAndTimesOfTheDirectory(t *testing.T) {
 			if diff := cmp.Diff(trim(tc.given), trim(got.Attrmask)); diff != "" {
 				t.Errorf("attributes (-want +got):\n%s", diff)
 			}
+			e, _ := w.handler.Tree.At("/open/plain/junction")
 			var want values
 			want.text("7")
 			want.text("8")
 			for _, moment := range moments {
 				want.time(moment)
 			}
+			want.u64(e.ID.FileID())
 			if tail := got.AttrVals[max(0, len(got.AttrVals)-want.Len()):]; tc.err == nil && !cmp.Equal(tail, want.Bytes()) {
 				t.Errorf("owner and times are %x, want %x", tail, want.Bytes())
 			}
