@@ -348,7 +348,7 @@ func (m *model) startManager(name string) *modelProcess {
 type namespaceServer struct {
 	ctx     context.Context
 	tree    *nstree.Tree
-	keeper  *directories.Keeper
+	keeper  *directories.Leader
 	handler *operations.Handler
 	keeping bool
 }
@@ -360,7 +360,7 @@ func (m *model) startNamespaceServer(name string) *modelProcess {
 		Tree: tree, Client: &modelClient{p: p}, Owners: &modelNFS{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,
 		Clock: clock.RealClock{}, Log: slog.New(&modelLog{p}), Concurrent: 64, Timeout: 10 * time.Second,
 	})
-	dataServer := &namespaceServer{ctx: ctx, tree: tree, keeper: directories.NewKeeper(service)}
+	dataServer := &namespaceServer{ctx: ctx, tree: tree, keeper: directories.NewLeader(service)}
 	dataServer.handler = operations.New(operations.Config{
 		Tree: tree, Mutator: service, Reachable: func(string) bool { return true }, Now: time.Now, LeaseSeconds: 60,
 	})
