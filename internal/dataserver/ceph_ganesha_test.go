@@ -145,7 +145,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 		t.Errorf("%+v are served, after %d starts", served.Exports, s.supervisor.State().Starts)
 	}
 	_, message := readyCondition(served)
-	for _, want := range []string{`share nobody: no entry nobody.json is in Secret ceph-shares`, "is that of share alpha, too"} {
+	for _, want := range []string{`share nobody: no entry nobody.json is in Secret ceph-shares`, "is also used by share alpha"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("%q does not say %q", message, want)
 		}
@@ -253,7 +253,7 @@ func TestWhatIsMissingInARealCephClusterIsSaid(t *testing.T) {
 		"no pool other for recovery records":   func(o *cephstorage.Options) { o.RecoveryPool = "other" },
 		"no file system other; it has: fs1":    func(o *cephstorage.Options) { o.FileSystem = "other" },
 		"no monitor answers at 10.77.0.1:3999": func(o *cephstorage.Options) { o.Monitors = []string{"10.77.0.1:3999"} },
-		"the key of client.nobody is not taken by Ceph": func(o *cephstorage.Options) {
+		"Ceph refuses the key of client.nobody": func(o *cephstorage.Options) {
 			o.RecoveryUser = "nobody"
 			key, err := os.ReadFile(filepath.Join(o.Secrets, "client."+good.RecoveryUser+".keyring"))
 			mustWork(t, "read", err)

@@ -161,8 +161,8 @@ func statuses() []mistake {
 		})},
 		{"FileServer: a Ceph whose Secret is not there", summaryFor(server, "training", v1alpha1.ReasonCephUnusable, func(namespace string) {
 			inCeph(namespace, "training", 2)
-			cephAtFault(namespace, "training", "there is no Secret ceph-shares, or nothing is in it; what is new takes up to two minutes to come here. "+
-				"It must have an entry client.howdah-rec-training.keyring: what ceph auth get client.howdah-rec-training prints")
+			cephAtFault(namespace, "training", "there is no Secret ceph-shares, or it is empty. "+
+				"It must have an entry client.howdah-rec-training.keyring: what ceph auth get client.howdah-rec-training prints. Changes take up to two minutes to reach the pods")
 		})},
 		{"FileServer: it serves from Ceph", summaryFor(server, "training", v1alpha1.ReasonReady, func(namespace string) {
 			inCeph(namespace, "training", 2)

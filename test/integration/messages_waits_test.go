@@ -118,7 +118,7 @@ func waits() []mistake {
 			runEverything(namespace, "training")
 			create(data(namespace).Build())
 			refuseExports(namespace, "training", "data", internalv1.ReasonCephUnusable,
-				`no entry data.json is in Secret ceph-shares; what is new takes up to two minutes to come here. It must be {"path": its directory in the file system, "user": its cephx user}`)
+				`no entry data.json is in Secret ceph-shares. It must be {"path": its directory in the file system, "user": its cephx user}. Changes take up to two minutes to reach the pods`)
 		})},
 		{"FileShare: with its place in Ceph to be made, and the steward has not made it yet", summaryFor(share, "data", v1alpha1.ReasonStoragePending, func(namespace string) {
 			provisioned(namespace, "training", 2)

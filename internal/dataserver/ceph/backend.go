@@ -26,25 +26,27 @@ const idsObject = "exports"
 
 // Options say where the data is.
 type Options struct {
-	// Monitors are "address:port", FSID is the cluster's identity, FileSystem the name of the file system in it. A DataServer may name
-	// other monitors later.
+	// Monitors are "address:port". FSID is the cluster's identity. FileSystem is the name of the file system in it. A DataServer may
+	// name other monitors later.
 	Monitors         []string
 	FSID, FileSystem string
-	// RecoveryPool has the recovery records, RecoveryUser may write them, in the RADOS namespace Node: the data server's name in the cluster.
+	// RecoveryPool has the recovery records, in the RADOS namespace Node: the data server's name in the cluster. RecoveryUser may
+	// write them.
 	RecoveryPool, RecoveryUser, Node string
 	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and <share>.json
-	// for each share, SecretName the Secret that is mounted there.
+	// for each share. SecretName is the Secret that is mounted there.
 	ConfigFile, Secrets, SecretName string
-	// Steward is who writes that Secret, and makes and removes directories of shares; "" if somebody else did all that.
+	// Steward is the name of the steward that writes this Secret, and makes and removes the shares' directories. "" if an
+	// administrator does this.
 	Steward string
-	// Helper is howdah-ceph; unset means client.Binary.
+	// Helper is the path of howdah-ceph; "" means client.Binary.
 	Helper string
-	// Fence blocklists clients by their addresses; nil if nobody may.
+	// Fence blocklists Ceph clients by their addresses; nil if this is not possible.
 	Fence func(ctx context.Context, addresses []string) error
 	Log   *slog.Logger
 }
 
-// lookEvery is how often shares are looked at. Each look is two small writes of recovery records in Ceph.
+// lookEvery is how often exports are checked. Each check makes two small writes of recovery records in Ceph.
 const lookEvery = 30 * time.Second
 
 // Backend is the Ceph file system of a data server.
@@ -53,31 +55,31 @@ type Backend struct {
 	secrets secrets
 	// monitors are those in ceph.conf; empty before it is written.
 	monitors monitors
-	// own is the connection of the recovery user, nil if there is none.
+	// own is the connection of the recovery user; nil if there is none.
 	own *client.Client
-	// ownKey is the key that own was made with.
+	// ownKey is the key that own connected with.
 	ownKey string
-	// shares are those that can be exported as they were read first, by name.
+	// shares are the shares that can be exported, by name, with the entries that were read first.
 	shares map[string]share
-	// exported are the shares of the last configuration; they are read beside passes.
+	// exported are the shares of the last configuration. Other goroutines than the exporter's read them.
 	exported atomic.Pointer[map[string]share]
-	// users has the share of each user that was seen in this pass, asked the shares that were.
+	// users has the share of each user that was seen in this pass. asked has the shares that were prepared in this pass.
 	users map[string]string
 	asked map[string]bool
 	// joined: the data server is a member of its grace object.
 	joined bool
-	// written is the export ID table as it is in the cluster.
+	// written is the export ID table that the cluster has.
 	written []byte
-	// inUse are the keys that ganesha has; now is a clock.
+	// inUse are the keys that ganesha uses.
 	inUse keysInUse
 	now   func() time.Time
-	// watching is who watches the grace object.
+	// watching has the clients that watch the grace object.
 	watching watching
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New is the back end of a file system. It connects when it is first needed.
+// New returns the back end of a file system. It connects when it is first used.
 func New(options Options) *Backend {
 	return &Backend{
 		options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{},
@@ -85,52 +87,52 @@ func New(options Options) *Backend {
 	}
 }
 
-// Refusal is the reason of what Ceph or its Secret is at fault for.
+// Refusal is the condition reason for faults of Ceph or of its Secret.
 func (b *Backend) Refusal() string { return internalv1.ReasonCephUnusable }
 
-// LookEvery is there because a client of Ceph that was shut out, by somebody or by five minutes without network, never comes back by
-// itself: libcephfs answers ESHUTDOWN for ever.
+// LookEvery is not 0, because a Ceph client that is blocklisted (by an administrator, or after five minutes without network) never
+// recovers by itself: libcephfs always answers ESHUTDOWN.
 func (b *Backend) LookEvery() time.Duration { return lookEvery }
 
 func (b *Backend) place() client.Place {
 	return client.Place{Pool: b.options.RecoveryPool, Namespace: b.options.Node}
 }
 
-// Parts is one: every share has one directory.
+// Parts is 1: every share has one directory.
 func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
 
-// Judge refuses another cluster than the one that the data is in. A cluster that does not answer is not refused: what is
-// served goes on, and comes back with the cluster.
+// Judge refuses a cluster whose fsid is not the expected one. A cluster that does not answer is not refused: its exports stay, and
+// work again when the cluster does.
 func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
 	b.users, b.asked, b.inUse.refused = map[string]string{}, map[string]bool{}, false
 	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
 		return err
 	}
 	if b.joined {
-		return nil // It can't become another one: ganesha has its monitors.
+		return nil // The cluster can't change any more: ganesha has its monitors.
 	}
 	own, err := b.connected(ctx)
 	if err != nil {
-		return nil // Claim says it.
+		return nil // Claim reports this error.
 	}
 	fsid, err := own.FSID(ctx)
 	if err != nil {
 		return nil
 	}
 	if fsid != b.options.FSID {
-		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph (external.monitors, or the CephCluster that rook.clusterRef names), or, if the fsid was never right, make another FileServer",
+		return fmt.Errorf("the Ceph cluster at %s has the fsid %s, not %s: correct spec.storage.ceph (external.monitors, or the CephCluster that rook.clusterRef names), or, if the fsid was never right, create another FileServer",
 			b.monitors.String(), fsid, b.options.FSID)
 	}
 	return nil
 }
 
-// Identities are none: all data servers have the same storage.
+// Identities are nil: all data servers share the storage.
 func (b *Backend) Identities() map[int32]string { return nil }
 
-// HasRoot is not asked: who makes the directories of shares knows what was there (internal/steward).
+// HasRoot is always true: the steward, which makes the directories of shares, detects lost ones (internal/steward).
 func (b *Backend) HasRoot(string, int32) (bool, error) { return true, nil }
 
-// RootIDs is made from the share's path: a subvolume that is made anew has another, with a UUID that Ceph chooses.
+// RootIDs are hashes of the share's path: a subvolume that is made again has another path, with a UUID that Ceph chooses.
 func (b *Backend) RootIDs(share string) []string {
 	known, ok := b.shares[share]
 	if !ok || known.Path == "" {
@@ -140,8 +142,8 @@ func (b *Backend) RootIDs(share string) []string {
 	return []string{hex.EncodeToString(sum[:16])}
 }
 
-// Claim makes the data server a member of its grace object, without which ganesha does not start. The RADOS namespace has the FileServer's
-// UID in its name, so it is nobody else's.
+// Claim makes the data server a member of its grace object; otherwise ganesha does not start. The name of the RADOS namespace
+// contains the FileServer's UID, so no other FileServer uses it.
 func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	if b.joined {
 		return nil
@@ -166,7 +168,7 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
 		}
 	}
-	// The start that follows need not make a connection for it, which takes half a second or more while its clients wait.
+	// Reading the watchers here saves BeforeStart a connection, which takes half a second or more while clients wait.
 	if found, err := own.Watchers(ctx, b.place(), ceph.GraceObject); err == nil {
 		b.watching.setBeforeFirst(ceph.Dead(found))
 	}
@@ -195,7 +197,7 @@ func (b *Backend) ReadIDs(ctx context.Context, _ *internalv1.DataServer) (*expor
 	return exportids.Join([][]byte{b.written}, b.idsName, func(name string, _ int32) string { return name })
 }
 
-// WriteIDs writes the table, if it is another than the one that is there.
+// WriteIDs writes the table if it has changed.
 func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
 	text, err := table.Part(0)
 	if err != nil || slices.Equal(text, b.written) {
@@ -206,14 +208,14 @@ func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
 		return err
 	}
 	if err := own.Change(ctx, b.place(), idsObject, ceph.Change{Data: text}); err != nil {
-		return fmt.Errorf("keeping the Export_Ids: %w", b.renewing(err))
+		return fmt.Errorf("writing the Export_Ids: %w", b.renewing(err))
 	}
 	b.written = text
 	return nil
 }
 
-// PrepareRoot gives the share's directory, which is there already, its attributes, as the share's own user. Shares come in the order of
-// their age: of two with one user the older has it.
+// PrepareRoot sets the attributes of the share's directory, which exists already, as the share's own user. It is called for the
+// oldest share first: of two shares with the same user the older is served.
 func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	b.asked[name] = true
 	found, err := b.secrets.share(name)
@@ -221,12 +223,12 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 		return err
 	}
 	if other, taken := b.users[found.User]; taken && other != name {
-		return fmt.Errorf("its Ceph user client.%s is that of share %s, too: give each share its own, or clients of one can reach the other", found.User, other)
+		return fmt.Errorf("its Ceph user client.%s is also used by share %s: give each share its own user, or clients of one share can reach the other", found.User, other)
 	}
 	if known, served := b.shares[name]; served && known != found {
 		b.users[known.User] = name
-		return fmt.Errorf("entry %s.json of Secret %s was changed, and the share is still that of client.%s in %s: "+
-			"restart the data servers' pods, one after the other, if that is meant", name, b.options.SecretName, known.User, known.Path)
+		return fmt.Errorf("entry %s.json of Secret %s was changed, but the share is still served as client.%s from %s: "+
+			"restart the data servers' pods one by one if the change is intended", name, b.options.SecretName, known.User, known.Path)
 	}
 	b.users[found.User] = name
 	if applied == nil || *applied != wanted {
@@ -246,11 +248,11 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 	return b.tryNewKey(ctx, found)
 }
 
-// Diagnose tries what ganesha does to export a share: ganesha only says that there is none.
+// Diagnose does what ganesha does to export a share, because ganesha does not say why it can't.
 func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	known, ready := b.shares[name]
 	if !ready {
-		return nil // PrepareRoot has said why.
+		return nil // PrepareRoot has reported why.
 	}
 	return b.as(ctx, known, "looking at the share's directory", func(ctx context.Context, user *client.Client, directory client.Directory) error {
 		_, err := user.Attributes(ctx, directory)
@@ -258,12 +260,12 @@ func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	})
 }
 
-// Shares are not known: the recovery user sees no file system, and a share's user nothing but its own.
+// Shares are not known: the recovery user can't read the file system, and a share's user can read only its own directory.
 func (b *Backend) Shares(context.Context, *internalv1.DataServer) ([]string, bool, error) {
 	return nil, false, nil
 }
 
-// Measure tells how full the file system is: it is that of all shares and servers.
+// Measure returns how full the file system is, which all shares and data servers use.
 func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]backend.Usage, error) {
 	own, err := b.connected(ctx)
 	if err != nil {
@@ -284,8 +286,8 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
 }
 
-// CompleteConfig has ganesha keep its clients in the data server's RADOS namespace. A share that is not asked for any more is forgotten: a
-// new one of its name may be somewhere else.
+// CompleteConfig lets ganesha keep its recovery records in the data server's RADOS namespace. It forgets shares that are not asked
+// for any more: a new share of the same name may be in another directory.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
 	exported := maps.Clone(b.shares)
@@ -298,23 +300,23 @@ func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	}
 }
 
-// CompleteExport names the share's directory and user.
+// CompleteExport sets the share's directory and user.
 func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 	known := b.shares[name]
 	b.read(known.User)
 	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
 }
 
-// BeforeStart has what is left of the start before shut out: each of its watches would make ganesha wait, 3 s for every change of the
-// grace object. Ganesha starts meanwhile, which saves its clients the time that the fence takes: its own watch is none of those that were seen
-// before, a notification ends as soon as the dead one is shut out, and each share's old session is ended by the metadata servers before it is
-// reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
+// BeforeStart blocklists the Ceph clients of the last start. Each of their watches would make ganesha wait 3 s for every change of
+// the grace object. It does not wait for the blocklisting, so that NFS clients don't wait for it either. This is safe: the watch of
+// the new ganesha is not among those that were seen before, a notification ends as soon as the dead watcher is blocklisted, and the
+// metadata servers end each share's old session before it is reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.readAgain()
 	if b.options.Fence == nil {
 		return nil
 	}
-	// Who was seen is known without asking Ceph, which takes half a second or more.
+	// Asking Ceph takes half a second or more, so use the watchers that were seen before.
 	dead, known := b.watching.take()
 	if !known {
 		var err error
@@ -325,12 +327,13 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	b.options.Log.Info("shutting out what is left of the last start", "addresses", dead)
+	b.options.Log.Info("blocklisting the Ceph clients of the last start", "addresses", dead)
 	go b.fence(ctx, dead)
 	return nil
 }
 
-// watchers are the addresses that watch the grace object, by a connection of their own: this is called beside everything else.
+// watchers returns the addresses that watch the grace object. It makes its own connection, because it runs concurrently with the
+// other methods.
 func (b *Backend) watchers(ctx context.Context) ([]string, error) {
 	own, err := b.connect(ctx, b.options.RecoveryUser)
 	if err != nil {
@@ -339,7 +342,7 @@ func (b *Backend) watchers(ctx context.Context) ([]string, error) {
 	defer own.Close()
 	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
 	if err != nil {
-		return nil, fmt.Errorf("looking who watches the grace object: %w", err)
+		return nil, fmt.Errorf("listing the watchers of the grace object: %w", err)
 	}
 	return ceph.Dead(watchers), nil
 }
@@ -347,23 +350,24 @@ func (b *Backend) watchers(ctx context.Context) ([]string, error) {
 func (b *Backend) fence(ctx context.Context, dead []string) {
 	began := b.now()
 	if err := b.options.Fence(ctx, dead); err != nil {
-		b.options.Log.Warn("what is left of the last start is not shut out, so ganesha's start takes seconds longer", "err", err)
+		b.options.Log.Warn("the Ceph clients of the last start were not blocklisted, so ganesha's start takes some seconds longer", "err", err)
 		return
 	}
-	b.options.Log.Info("shut out what was left of the last start", "took", b.now().Sub(began).String())
+	b.options.Log.Info("blocklisted the Ceph clients of the last start", "took", b.now().Sub(began).String())
 }
 
-// HasData tells whether the share has a directory.
+// HasData reports whether the share has a directory.
 func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name string) bool {
 	_, err := b.secrets.share(name)
 	return err == nil
 }
 
-// errNotOurs tells that the data stays.
-var errNotOurs = errors.New("reclaimPolicy is Delete, and its directory in Ceph was made by somebody else and stays: take the share's entry out of the Secret, " +
-	"and remove the directory in Ceph or keep it, or set reclaimPolicy to Retain")
+// errNotOurs says that the data stays.
+var errNotOurs = errors.New("reclaimPolicy is Delete, but Howdah did not make the share's directory in Ceph and does not remove it: " +
+	"delete the share's entry from the Secret, and delete the directory in Ceph or keep it; or set reclaimPolicy to Retain")
 
-// Discard removes nothing: the steward does, when no data server exports the share any more; or whoever made the directory.
+// Discard removes nothing. The steward removes the directory when no data server exports the share any more. Without a steward
+// the administrator removes it.
 func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {
 	if b.options.Steward == "" && b.HasData(ctx, server, name) {
 		return errNotOurs

@@ -26,10 +26,10 @@ const (
 	helps = "CEPH_STORAGE_TEST_ANSWERS"
 )
 
-// cluster has what howdah-ceph answers, by what is asked: "connect" with the user, or an operation, of commands with their names.
+// cluster has howdah-ceph's answers by request: "connect" with the user, or an operation, with the names of commands.
 type cluster map[string]string
 
-// whole is a cluster with all that is needed.
+// whole is a cluster that has everything.
 func whole() cluster {
 	return cluster{
 		"fsid":      `{"code":0,"result":"` + fsid + `"}`,
@@ -39,13 +39,13 @@ func whole() cluster {
 	}
 }
 
-// but is the cluster with another answer.
+// but replaces one answer.
 func (c cluster) but(asked, answer string) cluster {
 	c[asked] = answer
 	return c
 }
 
-// TestMain lets the test be howdah-ceph.
+// TestMain lets the test binary act as howdah-ceph.
 func TestMain(m *testing.M) {
 	script, helper := os.LookupEnv(helps)
 	if !helper {
@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// stored is a back end with a Secret of these entries besides the recovery user's key, on a cluster.
+// stored returns a back end on a cluster, whose Secret has these entries and the recovery user's key.
 func stored(t *testing.T, c cluster, entries map[string]string) *Backend {
 	t.Helper()
 	text, err := json.Marshal(c)
@@ -96,7 +96,7 @@ func stored(t *testing.T, c cluster, entries map[string]string) *Backend {
 	})
 }
 
-func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
+func TestMessageForAnUnusableCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster cluster
 		change  func(*Options)
@@ -112,7 +112,7 @@ func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
 		"no such pool":                  {whole(), func(o *Options) { o.RecoveryPool = "other" }, "ceph osd pool create other"},
 		"a user that may not read":      {whole().but("read", `{"code":1,"words":"reading grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
 		"a user that may not write":     {whole().but("write", `{"code":1,"words":"writing grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
-		"a user that may ask nobody":    {whole().but("mon fs ls", `{"code":13,"words":"access denied"}`), nil, "ceph auth caps client.rec mon 'allow r'"},
+		"a user without rights":         {whole().but("mon fs ls", `{"code":13,"words":"access denied"}`), nil, "ceph auth caps client.rec mon 'allow r'"},
 		"a monitor that is no address":  {whole(), func(o *Options) { o.Monitors = []string{"mon.example.org"} }, "is no IP address with a port"},
 		"an OSD that does not answer":   {whole().but("read", `{"code":110,"words":"reading grace: Connection timed out"}`), nil, "reading the grace object in pool howdah: reading grace: Connection timed out"},
 		"another server's grace object": {whole().but("read", `{"code":0,"result":{"data":"01000000000000000000000000000000","keys":{"other":"02"},"version":1}}`), nil, "has server other in it"},
@@ -128,13 +128,13 @@ func TestAClusterThatCanNotBeUsedIsNamed(t *testing.T) {
 				err = b.Claim(t.Context(), server)
 			}
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("said: %v\nwant: %s", err, tc.want)
+				t.Errorf("got: %v\nwant: %s", err, tc.want)
 			}
 		})
 	}
 }
 
-func TestRightsThatWereGivenCountAtTheNextTry(t *testing.T) {
+func TestNewRightsAreUsedAtTheNextTry(t *testing.T) {
 	b := stored(t, whole().but("read", `{"code":1,"words":"reading grace: Operation not permitted"}`), nil)
 	server := &internalv1.DataServer{}
 	try := func() error {
@@ -144,21 +144,21 @@ func TestRightsThatWereGivenCountAtTheNextTry(t *testing.T) {
 		return b.Claim(t.Context(), server)
 	}
 	if err := try(); err == nil {
-		t.Fatal("it may not read and claims all the same")
+		t.Fatal("Claim succeeds without the right to read")
 	}
 	text, err := json.Marshal(whole())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(helps, string(text)) // What a new connection finds; one that is there keeps its rights.
+	t.Setenv(helps, string(text)) // Only a new connection has the new rights.
 	if err := try(); err != nil {
-		t.Errorf("it was given the rights: %v", err)
+		t.Errorf("after it got the rights: %v", err)
 	}
 }
 
 var wanted = exportids.RootAttributes{Owner: 1000, Group: 1000, Mode: "0755"}
 
-func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {
+func TestPrepareRoot(t *testing.T) {
 	entries := map[string]string{
 		"one.json": `{"path": "/v/one", "user": "a"}`, "two.json": `{"path": "/v/two", "user": "a"}`, "three.json": `{"path": "/v/three", "user": "c"}`,
 		"client.a.keyring": keyOfA, "client.c.keyring": "[client.c]\nkey = AQ==\n",
@@ -169,11 +169,11 @@ func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {
 		want    string
 	}{
 		"two shares":                      {whole(), []string{"one", "three"}, ""},
-		"a second share of one user":      {whole(), []string{"one", "two"}, "client.a is that of share one, too"},
+		"a second share of one user":      {whole(), []string{"one", "two"}, "client.a is also used by share one"},
 		"a directory that is not there":   {whole().but("fs.attributes", `{"code":1,"words":"mounting /v/one: Operation not permitted"}`), []string{"one"}, "either the directory does not exist, or the user has no rights to it"},
-		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "the key of client.a is not taken by Ceph"},
-		"metadata servers that are away":  {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "are its metadata servers well"},
-		"a share that the Secret has not": {whole(), []string{"four"}, "no entry four.json is in Secret ceph-shares"},
+		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "Ceph refuses the key of client.a"},
+		"metadata servers that are down":  {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "check its metadata servers"},
+		"a share missing in the Secret":   {whole(), []string{"four"}, "no entry four.json is in Secret ceph-shares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stored(t, tc.cluster, entries)
@@ -185,13 +185,13 @@ func TestASharesDirectoryIsPreparedOrItIsSaidWhyNot(t *testing.T) {
 				err = b.PrepareRoot(t.Context(), share, 0, wanted, nil)
 			}
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("said: %v\nwant: %s", err, tc.want)
+				t.Errorf("got: %v\nwant: %s", err, tc.want)
 			}
 		})
 	}
 }
 
-func TestWhatIsServedStaysWhereItIs(t *testing.T) {
+func TestAServedShareKeepsItsDirectoryAndUser(t *testing.T) {
 	b := stored(t, whole(), map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA, "client.c.keyring": "[client.c]\nkey = AQ==\n"})
 	pass := func(shares ...string) (ganesha.Export, error) {
 		t.Helper()
@@ -218,7 +218,7 @@ func TestWhatIsServedStaysWhereItIs(t *testing.T) {
 		t.Fatalf("%+v, %v", export, err)
 	}
 	write("s.json", `{"path": "/v/two", "user": "c"}`)
-	if export, err := pass("s"); err == nil || !strings.Contains(err.Error(), "still that of client.a in /v/one") || export.Path != "/v/one" || export.CephFS.User != "a" {
+	if export, err := pass("s"); err == nil || !strings.Contains(err.Error(), "still served as client.a from /v/one") || export.Path != "/v/one" || export.CephFS.User != "a" {
 		t.Errorf("its entry was changed: %+v, %v", export, err)
 	}
 	if err := os.Remove(filepath.Join(b.options.Secrets, "s.json")); err != nil {
@@ -236,7 +236,7 @@ func TestWhatIsServedStaysWhereItIs(t *testing.T) {
 	}
 }
 
-func TestNewMonitorsAreInTheConfigurationAtTheNextPass(t *testing.T) {
+func TestNewMonitorsAreWrittenInTheNextPass(t *testing.T) {
 	b := stored(t, whole(), nil)
 	server := &internalv1.DataServer{}
 	for _, monitors := range [][]string{{"10.0.0.1:3300"}, {"10.0.0.7:3300", "10.0.0.8:6789"}} {
@@ -259,8 +259,8 @@ func TestNewMonitorsAreInTheConfigurationAtTheNextPass(t *testing.T) {
 	}
 }
 
-// librados can wait for an OSD for ever that all others reach again. Its connection is not kept for that the monitors answer it.
-func TestAConnectionThatDoesNotAnswerInTimeIsMadeAnew(t *testing.T) {
+// librados can wait without end for an OSD that all other clients reach again, while its monitors answer.
+func TestAConnectionThatTimesOutIsReplaced(t *testing.T) {
 	b := stored(t, whole().but("write", `{"code":110,"words":"writing exports: Connection timed out"}`), nil)
 	if err := b.configure(nil); err != nil {
 		t.Fatal(err)
@@ -270,20 +270,20 @@ func TestAConnectionThatDoesNotAnswerInTimeIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.WriteIDs(t.Context(), table); !errors.Is(err, syscall.ETIMEDOUT) {
-		t.Fatalf("the cluster does not answer, and that is told as %v", err)
+		t.Fatalf("the cluster does not answer, and the error is %v", err)
 	}
 	text, err := json.Marshal(whole())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(helps, string(text)) // It does to who asks anew.
+	t.Setenv(helps, string(text)) // New connections get answers.
 	if err := b.WriteIDs(t.Context(), table); err != nil {
 		t.Errorf("the next try: %v", err)
 	}
 }
 
-// A new key is tried, and ganesha started anew for it, one data server after the other. One that Ceph does not take costs nothing.
-func TestANewKeyIsTriedBeforeGaneshaIsStartedForIt(t *testing.T) {
+// A new key is tried, and then ganesha is restarted, one data server after the other. A key that Ceph refuses causes no restart.
+func TestANewKeyIsTriedBeforeGaneshaIsRestarted(t *testing.T) {
 	entries := map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA}
 	b, now := stored(t, whole(), entries), time.Unix(1e9, 0)
 	b.now = func() time.Time { return now } // It is data server 12.
@@ -323,7 +323,7 @@ func TestANewKeyIsTriedBeforeGaneshaIsStartedForIt(t *testing.T) {
 	answer(whole().but("connect a", `{"code":13,"words":"Permission denied"}`))
 	write("WRONG==")
 	for range 30 {
-		if why, err := pass(); why != "" || err == nil || !strings.Contains(err.Error(), "ganesha goes on with the key of client.a that it has") {
+		if why, err := pass(); why != "" || err == nil || !strings.Contains(err.Error(), "ganesha still uses the old key of client.a") {
 			t.Fatalf("a wrong key: %q, %v", why, err)
 		}
 	}
@@ -337,18 +337,18 @@ func TestANewKeyIsTriedBeforeGaneshaIsStartedForIt(t *testing.T) {
 		}
 	}
 	if passes != 13 {
-		t.Errorf("data server 12 starts ganesha anew in pass %d", passes)
+		t.Errorf("data server 12 restarts ganesha in pass %d", passes)
 	}
 	if err := b.BeforeStart(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if why, err := pass(); why != "" || err != nil {
-		t.Errorf("ganesha has it: %q, %v", why, err)
+		t.Errorf("ganesha has the new key: %q, %v", why, err)
 	}
 }
 
-// An export that was taken away and is brought back has a new client, with the key of the present.
-func TestAnExportThatIsMadeAnewReadsItsKeyAnew(t *testing.T) {
+// An export that is removed and added again has a new Ceph client, with the current key.
+func TestAnExportThatIsMadeAgainReadsItsKeyAgain(t *testing.T) {
 	b := stored(t, whole(), map[string]string{"client.a.keyring": keyOfA})
 	pass := func(exported bool) {
 		var config ganesha.Config
@@ -374,8 +374,8 @@ func TestAnExportThatIsMadeAnewReadsItsKeyAnew(t *testing.T) {
 	}
 }
 
-// Who watched the grace object while ganesha ran is dead when it has ended; Ceph is asked only if nobody was seen.
-func TestWhoWatchedIsShutOutWithoutAskingCeph(t *testing.T) {
+// The watchers that were seen while ganesha ran are dead after its end. Ceph is asked only if none were seen.
+func TestSeenWatchersAreBlocklistedWithoutAskingCeph(t *testing.T) {
 	const listed = `{"code":0,"result":[{"address":"10.244.1.9:0/1"}]}`
 	b, fenced := stored(t, whole().but("watchers", listed), nil), make(chan []string, 1)
 	b.options.Fence = func(_ context.Context, addresses []string) error {
@@ -388,29 +388,29 @@ func TestWhoWatchedIsShutOutWithoutAskingCeph(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-fenced; !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %v is shut out, not %s", what, got, want)
+			t.Errorf("%s: %v is blocklisted, not %s", what, got, want)
 		}
 	}
-	starts("nobody was seen", "10.244.1.9:0/1")
+	starts("no watcher was seen", "10.244.1.9:0/1")
 	ceph := &sick{watch: []string{"10.244.1.9:0/2"}}
 	watch := &healthWatch{connect: ceph.connect, watching: &b.watching}
-	watch.lookWhoWatches(t.Context()) // There is no connection yet.
-	starts("nobody could be seen", "10.244.1.9:0/1")
+	watch.updateWatchers(t.Context()) // There is no connection yet.
+	starts("there was no connection", "10.244.1.9:0/1")
 	watch.connection = ceph
-	watch.lookWhoWatches(t.Context())
-	starts("one was seen", "10.244.1.9:0/2")
-	starts("it was seen of the start before", "10.244.1.9:0/1")
-	watch.lookWhoWatches(t.Context())
+	watch.updateWatchers(t.Context())
+	starts("a watcher was seen", "10.244.1.9:0/2")
+	starts("a watcher was seen before the last start", "10.244.1.9:0/1")
+	watch.updateWatchers(t.Context())
 	ceph.watch, ceph.err = nil, errors.New("away")
-	watch.lookWhoWatches(t.Context())
-	starts("Ceph did not answer since", "10.244.1.9:0/2")
+	watch.updateWatchers(t.Context())
+	starts("Ceph has not answered since", "10.244.1.9:0/2")
 }
 
-// Claim has a connection already when it finds who watches: the pod before this one, or nobody.
-func TestTheFirstStartShutsOutWhomClaimSaw(t *testing.T) {
+// Claim has a connection when it reads the watchers. There is one if the last pod was killed.
+func TestTheFirstStartBlocklistsTheWatchersThatClaimSaw(t *testing.T) {
 	for name, tc := range map[string]struct{ watchers, want string }{
-		"the pod before was killed":   {`[{"address":"10.244.1.9:0/1"}]`, "10.244.1.9:0/1"},
-		"the pod before said goodbye": {`[]`, ""},
+		"the last pod was killed":     {`[{"address":"10.244.1.9:0/1"}]`, "10.244.1.9:0/1"},
+		"the last pod ended normally": {`[]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, fenced := stored(t, whole().but("watchers", `{"code":0,"result":`+tc.watchers+`}`), nil), make(chan []string, 1)
@@ -434,17 +434,17 @@ func TestTheFirstStartShutsOutWhomClaimSaw(t *testing.T) {
 				got = strings.Join(<-fenced, " ")
 			}
 			if got != tc.want {
-				t.Errorf("%q is shut out, not %q", got, tc.want)
+				t.Errorf("%q is blocklisted, not %q", got, tc.want)
 			}
 			if err := b.BeforeStart(t.Context(), ""); err == nil {
-				t.Error("who watches after the first start was not asked")
+				t.Error("Ceph was not asked for the watchers after the first start")
 			}
 		})
 	}
 }
 
-// A listing of another directory than the exported one would make everything seem to be missing.
-func TestOnlyWhatIsExportedIsListed(t *testing.T) {
+// If it listed another directory than the exported one, everything would seem to be missing.
+func TestOnlyExportedSharesAreListed(t *testing.T) {
 	answers := whole().but("fs.tree", `{"code":0,"result":[{"path":"train","uid":1,"gid":2,"mode":493}]}`).but("fs.sizes", `{"code":0,"result":{"train":8796093022208}}`)
 	b := stored(t, answers, map[string]string{
 		"client.a.keyring": keyOfA, "s.json": `{"path": "/v/two", "user": "a"}`,
@@ -475,8 +475,8 @@ func TestOnlyWhatIsExportedIsListed(t *testing.T) {
 	}
 }
 
-// A subvolume that is made anew has another path, and the share's root another identity.
-func TestTheRootOfAShareIsKnownByItsPath(t *testing.T) {
+// A subvolume that is made again has another path, so the share's root has another identity.
+func TestTheIdentityOfARootDependsOnItsPath(t *testing.T) {
 	of := func(path string) []string {
 		b := New(Options{FSID: "f", FileSystem: "fs"})
 		b.shares = map[string]share{"s": {Path: path}}
@@ -487,6 +487,6 @@ func TestTheRootOfAShareIsKnownByItsPath(t *testing.T) {
 		t.Errorf("the identity is %q", one)
 	}
 	if ids := New(Options{}).RootIDs("s"); ids != nil {
-		t.Errorf("a share without a place has %q", ids)
+		t.Errorf("a share without a directory has %q", ids)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
-// patience is how long something may take that is done with a share's directory; it takes some 0.1 s.
-const patience = 30 * time.Second
+// directoryTimeout limits an operation on a share's directory. Usually it takes about 0.1 s.
+const directoryTimeout = 30 * time.Second
 
-// connected gives the recovery user's connection: a new one if the last has ended, or was made with a key that was replaced, which Ceph
-// leaves without an answer sooner or later. A new key that is not taken is no reason to let go of one that is.
+// connected returns the recovery user's connection. It makes a new one if the last has ended, or if its key was replaced: Ceph stops
+// answering such a connection sooner or later. If Ceph refuses the new key, it keeps a connection that still works.
 func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
 	key := b.secrets.keyOf(b.options.RecoveryUser)
 	isAlive := false
@@ -57,16 +57,16 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 		return connection, nil
 	case errors.Is(err, syscall.ETIMEDOUT):
 		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", &b.monitors, err)
-	// EIO: what is no key at all. EACCES: another one, or a user that there is not, or one without rights at the monitors (measured).
+	// EIO: the text is not a key. EACCES: the key is wrong, or the user does not exist or has no rights at the monitors (measured).
 	case client.IsRefusal(err, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENOENT):
-		return nil, fmt.Errorf("the key of client.%s is not taken by Ceph: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, mon 'allow r' included (%w)",
+		return nil, fmt.Errorf("Ceph refuses the key of client.%s: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, including mon 'allow r' (%w)",
 			user, user, b.options.SecretName, user, err)
 	}
 	return nil, err
 }
 
-// configure writes ceph.conf, if it is not as it should be. Ganesha reads it for exports that are new; what runs learns of monitors
-// from Ceph itself.
+// configure writes ceph.conf if the monitors have changed. Ganesha reads it for new exports. Existing ones learn of new monitors from
+// Ceph itself.
 func (b *Backend) configure(wanted []string) error {
 	if len(wanted) == 0 {
 		wanted = b.options.Monitors
@@ -85,7 +85,7 @@ func (b *Backend) configure(wanted []string) error {
 	return nil
 }
 
-// monitors are the addresses that are used now. They are read beside passes, too.
+// monitors are the addresses that are used now. Several goroutines read them.
 type monitors struct {
 	mutex     sync.Mutex
 	addresses []string
@@ -109,7 +109,7 @@ func (m *monitors) String() string {
 	return strings.Join(m.addresses, ", ")
 }
 
-// findPlaces looks whether there are the file system and the pool. Names that are wrong are found here, where they can be said in words.
+// findPlaces checks that the file system and the pool exist, so that a wrong name gets a clear message.
 func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
 	systems, err := own.Command(ctx, ceph.FileSystems())
 	if err != nil {
@@ -122,8 +122,8 @@ func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
 	return ceph.FindPlaces(b.options.FileSystem, b.options.RecoveryPool, systems, pools)
 }
 
-// renewing lets a connection go that has not done in time what it was asked for: librados can wait for an OSD for ever that all others reach
-// again (seen after a minute without network, with the monitors' answers in time). The next try makes a new one.
+// renewing closes a connection after a timeout, so that the next try makes a new one. librados can wait without end for an OSD that
+// all other clients reach again (seen after a minute without network, while the monitors answered in time).
 func (b *Backend) renewing(err error) error {
 	if b.own != nil && (errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, context.DeadlineExceeded)) {
 		b.own.Close()
@@ -132,8 +132,8 @@ func (b *Backend) renewing(err error) error {
 	return err
 }
 
-// withCaps adds to an error that the recovery user may not do something what would let it. A connection keeps the rights that it began
-// with, for an hour: the next try makes a new one.
+// withCaps adds the missing rights to a permission error of the recovery user. It also closes the connection, which keeps its old
+// rights for an hour: the next try makes a new one.
 func (b *Backend) withCaps(err error) error {
 	if !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) {
 		return err
@@ -141,14 +141,14 @@ func (b *Backend) withCaps(err error) error {
 	b.own.Close()
 	b.own = nil
 	user, namespace := b.options.RecoveryUser, strings.TrimRight(b.options.Node, "0123456789")
-	return fmt.Errorf("user client.%s has too few rights: ceph auth caps client.%s mon 'allow r' osd 'allow rwx pool=%s namespace=%s*' (%w)",
+	return fmt.Errorf("user client.%s has too few rights; run: ceph auth caps client.%s mon 'allow r' osd 'allow rwx pool=%s namespace=%s*' (%w)",
 		user, user, b.options.RecoveryPool, namespace, err)
 }
 
-// as does something with a share's directory as the share's user.
+// as calls do with a connection of the share's user, for the share's directory. what says in error messages what do does.
 func (b *Backend) as(ctx context.Context, of share, what string, do func(context.Context, *client.Client, client.Directory) error) error {
-	// The helper waits for monitors and for the mount as long as it is told to, and for a metadata server for ever.
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	// The helper has timeouts for the monitors and for the mount, but none for the metadata servers.
+	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
 	defer cancel()
 	user, err := b.connect(ctx, of.User)
 	if err != nil {
@@ -157,13 +157,13 @@ func (b *Backend) as(ctx context.Context, of share, what string, do func(context
 	defer user.Close()
 	err = do(ctx, user, client.Directory{FileSystem: b.options.FileSystem, Root: of.Path})
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOENT) {
-		// Ceph says EPERM of a directory that is not there, too.
+		// Ceph also answers EPERM if the directory does not exist.
 		return fmt.Errorf("client.%s can't use %s: either the directory does not exist, or the user has no rights to it (ceph auth get client.%s must show mds 'allow rw path=%s') (%w)",
 			of.User, of.Path, of.User, of.Path, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
-		// Who has no right to any metadata server waits for one.
-		return fmt.Errorf("%s as client.%s: Ceph did not do it in time: are its metadata servers well (ceph health), and has the user rights (ceph auth get client.%s must show mds 'allow rw path=%s')? (%w)",
+		// A user without rights to any metadata server waits for one.
+		return fmt.Errorf("%s as client.%s: Ceph did not answer in time: check its metadata servers (ceph health) and the rights of the user (ceph auth get client.%s must show mds 'allow rw path=%s') (%w)",
 			what, of.User, of.User, of.Path, err)
 	}
 	if err != nil {

@@ -13,39 +13,40 @@ import (
 )
 
 const (
-	// healthEvery is how often Ceph is asked for its health: one small command of a monitor's.
+	// healthEvery is how often Ceph is asked for its health: one small command to a monitor.
 	healthEvery = 5 * time.Second
-	// healthPatience is longer than the helper waits for monitors (10 s), so that its words come first.
-	healthPatience = 15 * time.Second
+	// healthTimeout is longer than the helper's timeout for monitors (10 s), so that the helper's error message is used.
+	healthTimeout = 15 * time.Second
 )
 
-// asked is what is asked for its health: a client of Ceph.
+// asked is the part of a Ceph client that healthWatch uses.
 type asked interface {
 	Command(ctx context.Context, command ceph.Command) (string, error)
 	Watchers(ctx context.Context, place client.Place, object string) ([]ceph.Watcher, error)
 	Close()
 }
 
-// healthWatch asks for the health of the cluster, by a connection of its own: the other one waits where Ceph does. It belongs to one goroutine.
+// healthWatch watches the health of the cluster. It has its own connection, because the other one blocks while Ceph does not answer.
+// It is used by one goroutine.
 type healthWatch struct {
-	// connect makes a connection, monitors names them, for messages.
-	connect  func(ctx context.Context) (asked, error)
+	connect func(ctx context.Context) (asked, error)
+	// monitors returns the monitors' addresses for messages.
 	monitors func() string
-	// fileSystem and recoveryPool are what the health is to be about.
+	// fileSystem and recoveryPool select the health checks that matter.
 	fileSystem, recoveryPool string
 
 	connection asked // nil: none.
 	scope      ceph.Scope
-	// place is where the grace object is, watching gets who watches it; nil: nobody wants to know.
+	// place is where the grace object is. watching gets its watchers; nil if they are not needed.
 	place    client.Place
 	watching *watching
-	// reached: there was a connection once. What keeps the first one from being made is said by Claim.
+	// reached: there was a connection once. Until then Claim reports why there is none.
 	reached bool
 }
 
-// WatchHealth asks for the cluster's health, and tells of it when it is another. It leaves the first seconds to ganesha's start, which connects,
-// too: what is wrong with Ceph then, Claim says.
-func (b *Backend) WatchHealth(ctx context.Context, tell func(backend.Health) error) {
+// WatchHealth polls the cluster's health and reports changes. It starts after some seconds, because ganesha's start connects to
+// Ceph at the same time; Claim reports what is wrong then.
+func (b *Backend) WatchHealth(ctx context.Context, report func(backend.Health) error) {
 	select {
 	case <-ctx.Done():
 		return
@@ -55,20 +56,20 @@ func (b *Backend) WatchHealth(ctx context.Context, tell func(backend.Health) err
 		connect: func(ctx context.Context) (asked, error) {
 			connection, err := b.connect(ctx, b.options.RecoveryUser)
 			if err != nil {
-				return nil, err // Not the nil of another type.
+				return nil, err // A nil *client.Client would be an interface that is not nil.
 			}
 			return connection, nil
 		},
 		monitors: b.monitors.String, fileSystem: b.options.FileSystem, recoveryPool: b.options.RecoveryPool, place: b.place(), watching: &b.watching,
 	}
-	watch.run(ctx, tell)
+	watch.run(ctx, report)
 }
 
-func (w *healthWatch) run(ctx context.Context, tell func(backend.Health) error) {
+func (w *healthWatch) run(ctx context.Context, report func(backend.Health) error) {
 	defer w.close()
 	var last *backend.Health
 	for tick := time.NewTicker(healthEvery); ; {
-		if seen, known := w.look(ctx); known && ctx.Err() == nil && (last == nil || *last != seen) && tell(seen) == nil {
+		if seen, known := w.look(ctx); known && ctx.Err() == nil && (last == nil || *last != seen) && report(seen) == nil {
 			last = &seen
 		}
 		select {
@@ -77,28 +78,28 @@ func (w *healthWatch) run(ctx context.Context, tell func(backend.Health) error) 
 			return
 		case <-tick.C:
 		}
-		w.lookWhoWatches(ctx)
+		w.updateWatchers(ctx)
 	}
 }
 
-// lookWhoWatches keeps who watches the grace object, for the next start of ganesha. What it can't know it leaves as it is.
-func (w *healthWatch) lookWhoWatches(ctx context.Context) {
+// updateWatchers records the watchers of the grace object for the next start of ganesha. If it can't read them, it keeps the last ones.
+func (w *healthWatch) updateWatchers(ctx context.Context) {
 	if w.connection == nil || w.watching == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	if found, err := w.connection.Watchers(ctx, w.place, ceph.GraceObject); err == nil {
 		w.watching.set(ceph.Dead(found))
 	}
 }
 
-// look asks once. What it can't know is not known: rights that are missing, say, or a cluster that was never reached.
+// look asks once. known is false if there is no answer to report, because rights are missing or the cluster was never reached.
 func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bool) {
 	isOld := w.connection != nil
 	answer, err := w.ask(ctx)
 	if isOld && isSilence(err) {
-		// Ceph leaves who has a key that was replaced without an answer, as one that is away does: a new connection has the new key.
+		// Ceph does not answer a connection whose key was replaced. A new connection has the new key.
 		answer, err = w.ask(ctx)
 	}
 	switch {
@@ -115,14 +116,14 @@ func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bo
 	return backend.Health{Failing: strings.Join(found.Failing, "; "), Degraded: strings.Join(found.Degraded, "; ")}, true
 }
 
-// isSilence tells whether there was no answer in time.
+// isSilence reports whether the error is a timeout.
 func isSilence(err error) bool {
 	return errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ask asks once, by a new connection if there is none, and keeps none that has no answer.
+// ask asks once, and connects first if there is no connection. It closes a connection that does not answer.
 func (w *healthWatch) ask(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	if w.connection == nil {
 		connection, err := w.connect(ctx)

@@ -12,8 +12,8 @@ import (
 
 var _ backend.Lister = (*Backend)(nil)
 
-// Directories lists a share as its user, by a mount that ends with the answer. Only what is exported: another entry in the Secret may
-// be another directory, where everything would be missing.
+// Directories lists a share as its user, with a mount that is closed afterwards. It lists only exported shares: an entry in the Secret
+// that is not exported yet may name another directory, where everything would seem to be missing.
 func (b *Backend) Directories(ctx context.Context, name string, depth int32) (found []listing.Directory, err error) {
 	known, err := b.exportedShare(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *Backend) exportedShare(name string) (share, error) {
 	return known, nil
 }
 
-// Sizes asks Ceph for its count of what is in a share's directories, in the same way.
+// Sizes reads Ceph's recursive sizes of a share's directories, in the same way.
 func (b *Backend) Sizes(ctx context.Context, name string, depth int32) (sizes map[string]int64, err error) {
 	known, err := b.exportedShare(name)
 	if err != nil {

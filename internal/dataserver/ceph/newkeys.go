@@ -13,30 +13,32 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 )
 
-// Ganesha reads a user's key when it makes an export of that user, and never again: it goes on for hours with one that Ceph does not take any
-// more. A second client of the same user, with the new key, would have the first shut out, because their reclaim uuids are the same; and an
-// export that is taken away and brought back is ESTALE for open files. So a new key comes by a new start of ganesha, whose clients reclaim
-// what they have. It is tried first: a start with a key that is wrong would cost what is served.
+// Ganesha reads a user's key only when it makes an export of that user. It keeps using a key that Ceph has replaced for hours. A second
+// client of the same user with the new key would end the first one's session, because their reclaim uuids are the same. Removing and
+// adding the export gives clients ESTALE for open files. So ganesha is restarted to use a new key, and its clients reclaim their state.
+// The key is tried before that, because a restart with a wrong key would end the exports that still work.
 
-// settle is how long keys stay as they are before ganesha is started anew for them, turnEvery how long after a data server the next one is.
 const (
-	settle    = 30 * time.Second
+	// settle is how long keys must stay unchanged before ganesha is restarted for them.
+	settle = 30 * time.Second
+	// turnEvery is the delay between the restarts of one data server and the next.
 	turnEvery = 30 * time.Second
 )
 
-// keysInUse are the keys that ganesha has, or a little older ones: by their users.
+// keysInUse are the keys that ganesha uses, or slightly older ones.
 type keysInUse struct {
-	mutex sync.Mutex // BeforeStart is called beside everything else.
-	keys  map[string]string
-	// exported are the users in the present configuration.
+	mutex sync.Mutex // BeforeStart is called by another goroutine.
+	// keys are by user.
+	keys map[string]string
+	// exported are the users in the current configuration.
 	exported map[string]bool
-	// proven are new keys that Ceph takes, since is when the last of them was; refused: one was not taken in this pass.
+	// proven are new keys that Ceph accepts, by user. since is when the last one was added. refused: Ceph refused one in this pass.
 	proven  map[string]string
 	since   time.Time
 	refused bool
 }
 
-// readAgain notes that ganesha reads all its keys anew.
+// readAgain notes that ganesha reads all its keys again.
 func (b *Backend) readAgain() {
 	b.inUse.mutex.Lock()
 	defer b.inUse.mutex.Unlock()
@@ -45,7 +47,7 @@ func (b *Backend) readAgain() {
 	}
 }
 
-// forget begins another configuration. Whoever was not in the last one had no export: ganesha will read the key anew.
+// forget starts a new configuration. It drops the keys of users that had no export in the last one: ganesha will read them again.
 func (k *keysInUse) forget() {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -53,7 +55,7 @@ func (k *keysInUse) forget() {
 	k.exported = map[string]bool{}
 }
 
-// read notes that ganesha will read a user's key, if it has not.
+// read notes that ganesha will read a user's key if it has not read it yet.
 func (b *Backend) read(user string) {
 	b.inUse.mutex.Lock()
 	defer b.inUse.mutex.Unlock()
@@ -63,7 +65,7 @@ func (b *Backend) read(user string) {
 	}
 }
 
-// renewed gives a user's key if ganesha has another one.
+// renewed returns a user's key, and whether ganesha still uses another one.
 func (b *Backend) renewed(user string) (key string, is bool) {
 	b.inUse.mutex.Lock()
 	old, used := b.inUse.keys[user]
@@ -72,7 +74,7 @@ func (b *Backend) renewed(user string) (key string, is bool) {
 	return key, used && key != "" && old != "" && key != old
 }
 
-// tryNewKey looks whether Ceph takes a key of a share's user that ganesha has not yet.
+// tryNewKey checks whether Ceph accepts a new key of a share's user, if ganesha does not use it yet.
 func (b *Backend) tryNewKey(ctx context.Context, of share) error {
 	key, is := b.renewed(of.User)
 	if !is || b.inUse.proven[of.User] == key || b.inUse.refused {
@@ -83,8 +85,8 @@ func (b *Backend) tryNewKey(ctx context.Context, of share) error {
 		return err
 	})
 	if err != nil {
-		b.inUse.refused = true // When Ceph is away it is so for all, and each try can take long.
-		return fmt.Errorf("ganesha goes on with the key of client.%s that it has; with the new one: %w", of.User, err)
+		b.inUse.refused = true // If Ceph does not answer, it is the same for all keys, and each try can take long.
+		return fmt.Errorf("ganesha still uses the old key of client.%s, because the new one failed: %w", of.User, err)
 	}
 	b.prove(of.User, key)
 	return nil
@@ -94,13 +96,13 @@ func (b *Backend) prove(user, key string) {
 	b.inUse.proven[user], b.inUse.since = key, b.now()
 }
 
-// Outdated tells that ganesha has keys that were replaced, when it is this data server's turn.
+// Outdated says that ganesha uses replaced keys, when it is this data server's turn to restart.
 func (b *Backend) Outdated(ctx context.Context) string {
 	own := b.options.RecoveryUser
 	if key, is := b.renewed(own); is && b.inUse.proven[own] != key {
 		connection, err := b.connect(ctx, own)
 		if err != nil {
-			b.options.Log.Warn("ganesha goes on with the key that it has for its recovery records", "err", err)
+			b.options.Log.Warn("ganesha still uses the old key for its recovery records, because the new one failed", "err", err)
 		} else {
 			connection.Close()
 			b.prove(own, key)
@@ -117,11 +119,11 @@ func (b *Backend) Outdated(ctx context.Context) string {
 	return fmt.Sprintf("client.%s has a new key (%d users)", users[0], len(users))
 }
 
-// turn is how long after the first data server this one is.
+// turn is how long this data server waits after the first one's restart.
 func (b *Backend) turn() time.Duration {
 	ordinal, err := strconv.Atoi(b.options.Node[strings.LastIndexByte(b.options.Node, '-')+1:])
 	if err != nil {
-		return 0 // Its name is no data server's; it takes no turn.
+		return 0 // Not the name of a data server.
 	}
 	return time.Duration(ordinal) * turnEvery
 }

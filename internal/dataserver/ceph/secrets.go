@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// secrets are the files of the Secret with the shares' directories and the users' keys. What is wrong with them goes into statuses, so it
-// names the Secret, the entry and what to do.
+// secrets are the files of the Secret with the shares' directories and the users' keys. Its errors appear in statuses, so they name
+// the Secret, the entry and what to do.
 type secrets struct {
-	// directory is where the Secret is mounted, name is its name, steward who writes it; "" if people do.
+	// directory is where the Secret is mounted. name is its name. steward is the steward that writes it; "" if an administrator does.
 	directory, name, steward string
 }
 
-// share is where a share's data is, and whose it is: the entry <share>.json.
+// share is the entry <share>.json: where a share's data is, and its user.
 type share struct {
 	// Path is the share's directory in the file system.
 	Path string `json:"path"`
@@ -30,20 +30,21 @@ func (s secrets) keyring(user string) string {
 	return filepath.Join(s.directory, "client."+user+".keyring")
 }
 
-// missing tells that an entry is not there, with what belongs into it. The Secret is mounted whether it exists or not.
+// missing returns the error for a missing entry, which must have this content. The Secret is optional, so it may not exist.
 func (s secrets) missing(entry, content string) error {
 	if s.steward != "" {
-		return fmt.Errorf("the steward has put no entry %s into Secret %s yet, or it has not come here: kubectl get stewards,sharestorages say what it waits for", entry, s.name)
+		return fmt.Errorf("the steward has not written entry %s to Secret %s yet, or the change has not reached this pod: "+
+			"kubectl get stewards,sharestorages shows what the steward waits for", entry, s.name)
 	}
-	// The kubelet's own names begin with two dots, and are there in any case.
+	// The kubelet's own files start with two dots, and always exist.
 	found, err := filepath.Glob(filepath.Join(s.directory, "[^.]*"))
 	if err == nil && len(found) == 0 {
-		return fmt.Errorf("there is no Secret %s, or nothing is in it; what is new takes up to two minutes to come here. It must have an entry %s: %s", s.name, entry, content)
+		return fmt.Errorf("there is no Secret %s, or it is empty. It must have an entry %s: %s. Changes take up to two minutes to reach the pods", s.name, entry, content)
 	}
-	return fmt.Errorf("no entry %s is in Secret %s; what is new takes up to two minutes to come here. It must be %s", entry, s.name, content)
+	return fmt.Errorf("no entry %s is in Secret %s. It must be %s. Changes take up to two minutes to reach the pods", entry, s.name, content)
 }
 
-// key looks whether there is a key of a user.
+// key checks that there is a key of a user.
 func (s secrets) key(user string) error {
 	text, err := os.ReadFile(s.keyring(user))
 	entry := filepath.Base(s.keyring(user))
@@ -58,7 +59,7 @@ func (s secrets) key(user string) error {
 	return nil
 }
 
-// keyOf is a user's key, "" if none is there.
+// keyOf returns a user's key; "" if there is none.
 func (s secrets) keyOf(user string) string {
 	text, err := os.ReadFile(s.keyring(user))
 	if err != nil {
@@ -72,7 +73,7 @@ func (s secrets) keyOf(user string) string {
 	return ""
 }
 
-// share reads and judges the entry of a share.
+// share reads and validates the entry of a share.
 func (s secrets) share(name string) (share, error) {
 	entry := name + ".json"
 	text, err := os.ReadFile(filepath.Join(s.directory, entry))
@@ -84,18 +85,18 @@ func (s secrets) share(name string) (share, error) {
 	}
 	var found share
 	if err := json.Unmarshal(text, &found); err != nil {
-		return share{}, fmt.Errorf("entry %s of Secret %s is no JSON object with path and user: %w", entry, s.name, err)
+		return share{}, fmt.Errorf("entry %s of Secret %s is not a JSON object with path and user: %w", entry, s.name, err)
 	}
 	switch {
 	case !strings.HasPrefix(found.Path, "/") || path.Clean(found.Path) != found.Path || found.Path == "/":
 		return share{}, fmt.Errorf("entry %s of Secret %s has the path %q: it must be a directory below the file system's root, without a slash at the end", entry, s.name, found.Path)
 	case strings.ContainsAny(found.Path, "\"\\\n\r\x00"):
-		return share{}, fmt.Errorf("entry %s of Secret %s has the path %q: quotes, backslashes and ends of lines can't be in it", entry, s.name, found.Path)
+		return share{}, fmt.Errorf("entry %s of Secret %s has the path %q: it can't contain quotes, backslashes or line breaks", entry, s.name, found.Path)
 	case found.User == "" || strings.HasPrefix(found.User, "client.") || strings.ContainsAny(found.User, "/\\\"\n\r\x00 ;#$'"):
 		return share{}, fmt.Errorf("entry %s of Secret %s has the user %q: it must be a cephx user without \"client.\"", entry, s.name, found.User)
 	}
 	if found.User == "admin" {
-		return share{}, fmt.Errorf("entry %s of Secret %s has the user admin, who may do everything: clients of the share could reach all that is in the file system. Give it a user that is good for its directory alone", entry, s.name)
+		return share{}, fmt.Errorf("entry %s of Secret %s has the user admin, which may do everything: clients of the share could reach the whole file system. Use a user that has rights to the share's directory only", entry, s.name)
 	}
 	return found, s.key(found.User)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// secretOf is a Secret with files of these texts.
+// secretOf returns a Secret with these files.
 func secretOf(t *testing.T, files map[string]string) secrets {
 	t.Helper()
 	directory := t.TempDir()
@@ -28,10 +28,10 @@ func TestAShareIsReadFromItsEntry(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
+func TestMessageForAWrongEntry(t *testing.T) {
 	for name, tc := range map[string]struct{ entry, want string }{
-		"none":                        {"", "no entry s.json is in Secret ceph-shares; what is new takes up to two minutes"},
-		"no JSON":                     {"path: /a", "entry s.json of Secret ceph-shares is no JSON object"},
+		"none":                        {"", "no entry s.json is in Secret ceph-shares. It must be {"},
+		"no JSON":                     {"path: /a", "entry s.json of Secret ceph-shares is not a JSON object"},
 		"no path":                     {`{"user": "a"}`, `has the path ""`},
 		"a relative path":             {`{"path": "a", "user": "a"}`, `has the path "a"`},
 		"a path out of it":            {`{"path": "/a/../b", "user": "a"}`, `has the path "/a/../b"`},
@@ -39,7 +39,7 @@ func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
 		"a path that ends the string": {`{"path": "/a\"; b", "user": "a"}`, "quotes"},
 		"no user":                     {`{"path": "/a"}`, `has the user ""`},
 		"the daemon's name":           {`{"path": "/a", "user": "client.a"}`, `without "client."`},
-		"a user of all rights":        {`{"path": "/a", "user": "admin"}`, "has the user admin, who may do everything"},
+		"a user of all rights":        {`{"path": "/a", "user": "admin"}`, "has the user admin, which may do everything"},
 		"a path as the user":          {`{"path": "/a", "user": "../a"}`, `has the user "../a"`},
 		"a user in two lines":         {`{"path": "/a", "user": "a\nb"}`, "has the user"},
 		"no key":                      {`{"path": "/a", "user": "b"}`, "no entry client.b.keyring is in Secret ceph-shares"},
@@ -55,19 +55,19 @@ func TestWhatIsWrongWithAnEntryIsSaid(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsNotThereIsNamed(t *testing.T) {
-	const want = "there is no Secret ceph-shares, or nothing is in it"
-	// As a kubelet mounts a Secret that is optional and not there.
+func TestMessageForAMissingSecret(t *testing.T) {
+	const want = "there is no Secret ceph-shares, or it is empty"
+	// This is how a kubelet mounts an optional Secret that does not exist.
 	if err := secretOf(t, map[string]string{"..data": ""}).key("rec"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "client.rec.keyring") {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestWhereAStewardWritesTheSecretItIsNamed(t *testing.T) {
+func TestMessageForAMissingEntryNamesTheSteward(t *testing.T) {
 	s := secretOf(t, nil)
 	s.steward = "training"
 	_, err := s.share("unet3d")
-	if err == nil || !strings.Contains(err.Error(), "the steward has put no entry unet3d.json into Secret ceph-shares yet") {
+	if err == nil || !strings.Contains(err.Error(), "the steward has not written entry unet3d.json to Secret ceph-shares yet") {
 		t.Errorf("%v", err)
 	}
 }

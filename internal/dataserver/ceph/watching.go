@@ -2,33 +2,34 @@ package ceph
 
 import "sync"
 
-// watching is who was seen to watch the grace object while ganesha ran: its connection to the recovery records. When ganesha has ended, they are
-// what is left of it. One that ends within seconds of its start may not have been seen.
+// watching has the watchers of the grace object that were seen while ganesha ran: ganesha's own connections to the recovery records.
+// They remain after ganesha has ended. A ganesha that ends within seconds of its start may not have been seen.
 type watching struct {
 	mutex     sync.Mutex
 	addresses []string
-	// nobody: it is known that there is nobody, since no ganesha was started yet.
-	nobody bool
+	// empty: there is certainly no watcher, because no ganesha has been started yet.
+	empty bool
 }
 
 func (w *watching) set(addresses []string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.addresses, w.nobody = addresses, false
+	w.addresses, w.empty = addresses, false
 }
 
-// setBeforeFirst is for the time before the first start, when nobody comes any more.
+// setBeforeFirst sets the watchers before the first start, when no new ones can appear.
 func (w *watching) setBeforeFirst(addresses []string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.addresses, w.nobody = addresses, len(addresses) == 0
+	w.addresses, w.empty = addresses, len(addresses) == 0
 }
 
-// take is called while no ganesha runs, so all are dead. It is not known who watches if nobody was seen while one ran.
+// take returns and clears the watchers. It is called while no ganesha runs, so all of them are dead. known is false if none was seen
+// while a ganesha ran.
 func (w *watching) take() (addresses []string, known bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	addresses, known = w.addresses, w.nobody || len(w.addresses) > 0
-	w.addresses, w.nobody = nil, false
+	addresses, known = w.addresses, w.empty || len(w.addresses) > 0
+	w.addresses, w.empty = nil, false
 	return addresses, known
 }
