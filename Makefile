@@ -126,7 +126,7 @@ test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-t
 	hack/test.sh ceph
 
 .PHONY: test-ceph-processes
-test-ceph-processes: packages ##+ A data server's tests and hostile clients on a real Ceph without a cluster; how soon it is back after a kill
+test-ceph-processes: packages ##+ Data servers, kills of them and hostile clients, on a real Ceph without a cluster
 	hack/test.sh processes
 
 .PHONY: test-rook

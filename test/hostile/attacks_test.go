@@ -147,6 +147,7 @@ func suffer(t *testing.T, a attack, from string) {
 		t.Errorf("the server needed %s to stop", took)
 	}
 	t.Logf("FIGURE stopped: %s", w.server.HowEnded())
+	w.logFindings(len(findings))
 }
 
 // times does something for each number below n at once, and returns how often it worked.

@@ -262,7 +262,7 @@ func longest(path string) (size int64, err error) {
 	return size, err
 }
 
-// wholeHoles makes holes of a whole file that is as long as files can be. Some clients may be told to come later; others must be served.
+// wholeHoles makes holes of a whole file that is as long as files can be. Some clients may get NFS4ERR_DELAY; others must be served.
 func wholeHoles(_ context.Context, w *world, from string) (string, error) {
 	size, err := longest(filepath.Join(w.storage.path(share), "dir", "file"))
 	if err != nil {

@@ -153,6 +153,16 @@ func listXattrs(path string) (string, error) {
 	return string(into[:n]), nil
 }
 
+// logFindings logs what sanitizers reported while the server stopped: what they had written before is known.
+func (w *world) logFindings(known int) {
+	w.t.Helper()
+	findings, err := w.server.Findings()
+	must(w.t, err)
+	if len(findings) > known {
+		w.t.Logf("FIGURE at the stop, sanitizers: %s", findings[known:min(len(findings), known+6000)])
+	}
+}
+
 // watch is a client that behaves well. It has a file open, a lock on it, and goes on working.
 type watch struct {
 	world   *world
