@@ -1,12 +1,9 @@
 package fileshare
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -104,44 +101,25 @@ func describeNotAllowed(o *observed) string {
 	return text
 }
 
-// changeAttachment does what a plan says.
-func (r *Reconciler) changeAttachment(ctx context.Context, plan attachmentPlan) error {
+// changes are the writes of a plan.
+func (p attachmentPlan) changes() []apply.Change {
 	switch {
-	case plan.create != nil:
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, plan.create))
-	case plan.after != nil:
-		return client.IgnoreNotFound(r.Client.Patch(ctx, plan.after, client.MergeFromWithOptions(plan.before, client.MergeFromWithOptimisticLock{})))
-	case plan.remove != nil:
-		return r.deleteAsSeen(ctx, plan.remove)
-	case plan.release != nil:
-		_, err := apply.RemoveFinalizer(ctx, r.Client, plan.release.DeepCopy(), v1alpha1.AttachmentFinalizer)
-		return err
+	case p.create != nil:
+		return []apply.Change{{Create: p.create}}
+	case p.after != nil:
+		return []apply.Change{{Before: p.before, After: p.after, Race: apply.MustExistUnchanged}}
+	case p.remove != nil:
+		return []apply.Change{{Delete: p.remove}}
+	case p.release != nil:
+		return []apply.Change{{Release: p.release, Finalizer: v1alpha1.AttachmentFinalizer}}
 	}
 	return nil
 }
 
-// detach hides a share that is being deleted from clients. Its ShareAttachment is held until the end, because it keeps the FileServer.
-func (r *Reconciler) detach(ctx context.Context, o *observed) error {
+// planDetachment hides a share that is being deleted from clients. Its ShareAttachment is held until the end, because it keeps the FileServer.
+func planDetachment(o *observed) attachmentPlan {
 	if o.attachment == nil || o.attachment.DeletionTimestamp != nil {
-		return nil
+		return attachmentPlan{}
 	}
-	return r.deleteAsSeen(ctx, o.attachment)
-}
-
-// release lets go of the ShareAttachment of a share that is gone but for its finalizer.
-func (r *Reconciler) release(ctx context.Context, o *observed) error {
-	if o.attachment == nil {
-		return nil
-	}
-	_, err := apply.RemoveFinalizer(ctx, r.Client, o.attachment.DeepCopy(), v1alpha1.AttachmentFinalizer)
-	return err
-}
-
-// deleteAsSeen deletes an object, and no other that took its name meanwhile.
-func (r *Reconciler) deleteAsSeen(ctx context.Context, object client.Object) error {
-	uid := object.GetUID()
-	if err := r.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
-	}
-	return nil
+	return attachmentPlan{remove: o.attachment}
 }

@@ -9,6 +9,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/brace"
@@ -43,6 +44,26 @@ type directoryPlan struct {
 
 // directoryChange is a ShareDirectory before and after.
 type directoryChange struct{ before, after *internalv1.ShareDirectory }
+
+// changes are the writes of a plan, in stages. A ShareDirectory that exists already is as good as a new one: a client's mkdir was faster, and it has the
+// owner. Namespace servers write ShareDirectories, too, and whoever wins that race causes another pass.
+func (p *directoryPlan) changes() [][]apply.Change {
+	var create, forget []apply.Change
+	for _, directory := range p.create {
+		create = append(create, apply.Change{Create: directory})
+	}
+	for _, directory := range p.forget {
+		forget = append(forget, apply.Change{Delete: directory, AsRead: true})
+	}
+	return [][]apply.Change{create, patches(p.change), forget}
+}
+
+func patches(changes []directoryChange) (all []apply.Change) {
+	for _, change := range changes {
+		all = append(all, apply.Change{Before: change.before, After: change.after})
+	}
+	return all
+}
 
 // declaredPaths are the directories that a share's specification asks for.
 func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {

@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
@@ -81,5 +82,6 @@ func (r *Reconciler) retainOrphans(ctx context.Context, attachment *internalv1.S
 			changes = append(changes, change)
 		}
 	}
-	return r.changeDirectories(ctx, changes)
+	_, err := apply.Execute(ctx, r.Client, patches(changes))
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,7 +120,7 @@ func planRecall(o *observed) []*internalv1.ShareExport {
 
 // recall makes them, and says so. In a Kubernetes namespace that is being deleted nothing can be made: its data servers go, too.
 func (r *Reconciler) recall(ctx context.Context, o *observed, missing []*internalv1.ShareExport) (ctrl.Result, error) {
-	err := r.changeExports(ctx, exportPlan{create: missing})
+	_, err := apply.Execute(ctx, r.Client, exportPlan{create: missing}.changes()...)
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		err = r.reportTeardown(ctx, o, "asking "+plural(len(missing), "data server")+" to remove what there may be of the share")
 	}
@@ -234,32 +233,22 @@ func (r *Reconciler) isFinished(ctx context.Context, export *internalv1.ShareExp
 	return err == nil && !kept, err
 }
 
-// changeExports does what a plan says.
-func (r *Reconciler) changeExports(ctx context.Context, plan exportPlan) error {
-	group, writing := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for _, export := range plan.create {
-		group.Go(func() error { return client.IgnoreAlreadyExists(r.Client.Create(writing, export)) })
+// changes are the writes of a plan, in stages.
+func (p exportPlan) changes() [][]apply.Change {
+	var first, last []apply.Change
+	for _, export := range p.create {
+		first = append(first, apply.Change{Create: export})
 	}
-	for _, change := range plan.change {
-		group.Go(func() error {
-			// A lost race is an error here: an export must not be deleted before it says what is to become of its data, and one that
-			// is gone before it was to remove it has left it there.
-			err := r.Client.Patch(writing, change.after, client.MergeFromWithOptions(change.before, client.MergeFromWithOptimisticLock{}))
-			if change.after.Spec.DataPolicy == internalv1.DataDelete {
-				return err
-			}
-			return client.IgnoreNotFound(err)
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("writing the exports: %w", err)
-	}
-	for _, export := range plan.remove {
-		uid := export.UID
-		if err := r.Client.Delete(ctx, export, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting an export: %w", err)
+	for _, change := range p.change {
+		// An export must not be deleted before it has its data policy, and one that is gone before it had DataDelete has left its data.
+		race := apply.MustExistUnchanged
+		if change.after.Spec.DataPolicy == internalv1.DataDelete {
+			race = apply.MustExist
 		}
+		first = append(first, apply.Change{Before: change.before, After: change.after, Race: race})
 	}
-	return nil
+	for _, export := range p.remove {
+		last = append(last, apply.Change{Delete: export})
+	}
+	return [][]apply.Change{first, last}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,26 +51,20 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 			return err
 		}
 	}
+	var remove, release []apply.Change
 	for _, orphan := range orphans {
 		if orphan.GetDeletionTimestamp() == nil {
-			if err := r.deleteAsSeen(ctx, orphan); err != nil {
-				return err
-			}
+			remove = append(remove, apply.Change{Delete: orphan})
 		}
 	}
 	for _, directory := range unmade {
-		// Not if it has changed since: it may have a share again.
-		as := client.Preconditions{UID: &directory.UID, ResourceVersion: &directory.ResourceVersion}
-		if err := r.Client.Delete(ctx, directory, as); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting ShareDirectory %s: %w", directory.Name, err)
-		}
+		remove = append(remove, apply.Change{Delete: directory, AsRead: true}) // One that changed since may have a share again.
 	}
 	for i := range attachments.Items {
-		if _, err := apply.RemoveFinalizer(ctx, r.Client, attachments.Items[i].DeepCopy(), v1alpha1.AttachmentFinalizer); err != nil {
-			return err
-		}
+		release = append(release, apply.Change{Release: &attachments.Items[i], Finalizer: v1alpha1.AttachmentFinalizer})
 	}
-	return nil
+	_, err = apply.Execute(ctx, r.Client, remove, release)
+	return err
 }
 
 // unmadeDirectories are the ShareDirectories of a share whose directory no data server has reported as made. Should there be one on a

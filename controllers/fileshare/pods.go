@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
@@ -39,7 +40,7 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 		return "", err
 	}
 	if claim.DeletionTimestamp == nil {
-		if err := r.deleteAsSeen(ctx, claim); err != nil {
+		if _, err := apply.Execute(ctx, r.Client, []apply.Change{{Delete: claim}}); err != nil {
 			return "", err
 		}
 		if found, err = lookup.Object(ctx, r.Live, key, claim); err != nil || !found {

@@ -74,23 +74,20 @@ func planStorageEnd(o *observed, data internalv1.DataPolicy) storagePlan {
 	return plan
 }
 
-// changeStorage does what a plan says.
-func (r *Reconciler) changeStorage(ctx context.Context, plan storagePlan) error {
-	if plan.create != nil {
-		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, plan.create)); err != nil {
-			return fmt.Errorf("making the share's ShareStorage: %w", err)
-		}
+// changes are the writes of a plan, in stages.
+func (p storagePlan) changes() [][]apply.Change {
+	var first, last []apply.Change
+	if p.create != nil {
+		first = append(first, apply.Change{Create: p.create})
 	}
-	if plan.after != nil {
-		// A lost race is an error: it must not be deleted before it says what is to become of its data.
-		if err := r.Client.Patch(ctx, plan.after, client.MergeFromWithOptions(plan.before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("changing the share's ShareStorage: %w", err)
-		}
+	if p.after != nil {
+		// It must not be deleted before it has its data policy.
+		first = append(first, apply.Change{Before: p.before, After: p.after, Race: apply.MustExist})
 	}
-	if plan.remove != nil {
-		return r.deleteAsSeen(ctx, plan.remove)
+	if p.remove != nil {
+		last = append(last, apply.Change{Delete: p.remove})
 	}
-	return nil
+	return [][]apply.Change{first, last}
 }
 
 // endStorage ends the place of a share that is being deleted, and tells what the share has to wait for; "" if for nothing. Data that is
@@ -112,7 +109,7 @@ func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting strin
 	if removesData(o) {
 		data = internalv1.DataDelete
 	}
-	if err := r.changeStorage(ctx, planStorageEnd(o, data)); err != nil || data == internalv1.DataRetain {
+	if _, err := apply.Execute(ctx, r.Client, planStorageEnd(o, data).changes()...); err != nil || data == internalv1.DataRetain {
 		return "", err
 	}
 	waiting = fmt.Sprintf("waiting for the steward of FileServer %s to remove the share's data", o.fileServer.Name)

@@ -33,7 +33,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	if err := r.detach(ctx, o); err != nil {
+	if _, err := apply.Execute(ctx, r.Client, planDetachment(o).changes()); err != nil {
 		return apply.Outcome(err)
 	}
 	if waiting, err := r.waitForSnapshots(ctx, o); err != nil {
@@ -49,7 +49,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if missing := planRecall(o); len(missing) > 0 {
 		return r.recall(ctx, o, missing)
 	}
-	if err := r.changeExports(ctx, planRemoval(o)); err != nil {
+	if _, err := apply.Execute(ctx, r.Client, planRemoval(o).changes()...); err != nil {
 		return apply.Outcome(err)
 	}
 	if waiting := waitForExports(o); waiting != "" {
@@ -71,7 +71,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
-	if err := r.release(ctx, o); err != nil {
+	if _, err := apply.Execute(ctx, r.Client, attachmentPlan{release: o.attachment}.changes()); err != nil {
 		return apply.Outcome(err)
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer)
@@ -92,7 +92,7 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 	doomed, left := desired.SelectShare(o.share), len(o.directories)
 	if retains(o) {
 		changes := retain(o)
-		if err := r.changeDirectories(ctx, changes); err != nil {
+		if _, err := apply.Execute(ctx, r.Client, patches(changes)); err != nil {
 			return 0, err
 		}
 		if len(changes) > 0 {

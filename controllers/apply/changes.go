@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// writers is how many changes of a stage are written at the same time.
+const writers = 8
+
+// Race says what it means that an object changed, or went, after it was read.
+type Race int
+
+const (
+	// RaceLost: the winner's event causes another pass, so nothing is wrong.
+	RaceLost Race = iota
+	// MustExistUnchanged: an object that changed since is an error, because later changes rely on this one. One that is gone is not.
+	MustExistUnchanged
+	// MustExist: one that is gone is an error, too.
+	MustExist
+)
+
+// Change is one write that a decision asks for. Exactly one of Create, After, Delete and Release is set.
+type Change struct {
+	// Create is to be made; one that exists already is as good.
+	Create client.Object
+	// Before and After are an object that is to be changed. Its status is written first: what the rest causes must find it.
+	Before, After client.Object
+	// Race is for After.
+	Race Race
+	// Delete is to be deleted, and no other object that has taken its name since. AsRead: only if it did not change since it was read.
+	Delete client.Object
+	AsRead bool
+	// Release is to lose Finalizer.
+	Release   client.Object
+	Finalizer string
+}
+
+// Execute writes the changes of each stage at the same time, and the next stage after that; an error ends it. It returns the number of objects to be
+// created that exist now.
+func Execute(ctx context.Context, c client.Client, stages ...[]Change) (created int, err error) {
+	for _, stage := range stages {
+		exist := make([]bool, len(stage))
+		group, writing := errgroup.WithContext(ctx)
+		group.SetLimit(writers)
+		for i := range stage {
+			group.Go(func() error {
+				if err := stage[i].write(writing, c); err != nil {
+					return err
+				}
+				exist[i] = stage[i].Create != nil
+				return nil
+			})
+		}
+		err = group.Wait()
+		for _, exists := range exist {
+			if exists {
+				created++
+			}
+		}
+		if err != nil {
+			return created, err
+		}
+	}
+	return created, nil
+}
+
+func (g *Change) write(ctx context.Context, c client.Client) error {
+	switch {
+	case g.Create != nil:
+		if err := c.Create(ctx, g.Create); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("making %T %s: %w", g.Create, g.Create.GetName(), err)
+		}
+	case g.After != nil:
+		err := patch(ctx, c, g.Before, g.After)
+		if g.Race == RaceLost && apierrors.IsConflict(err) || g.Race != MustExist && apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("changing %T %s: %w", g.After, g.After.GetName(), err)
+		}
+	case g.Delete != nil:
+		uid, version := g.Delete.GetUID(), g.Delete.GetResourceVersion()
+		as := client.Preconditions{UID: &uid}
+		if g.AsRead {
+			as.ResourceVersion = &version
+		}
+		if err := c.Delete(ctx, g.Delete, as); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting %T %s: %w", g.Delete, g.Delete.GetName(), err)
+		}
+	case g.Release != nil:
+		object, ok := g.Release.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is not an object", g.Release)
+		}
+		_, err := RemoveFinalizer(ctx, c, object, g.Finalizer)
+		return err
+	}
+	return nil
+}
+
+// patch writes the difference of two states, its status first, and nothing if the object has changed since it was read. The difference is taken once,
+// between what was read and what is wanted: caches keep less than the API server answers, and what they leave out would seem to be removed.
+func patch(ctx context.Context, c client.Client, before, after client.Object) error {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return err
+	}
+	var rest map[string]any
+	if err := json.Unmarshal(data, &rest); err != nil {
+		return err
+	}
+	version := before.GetResourceVersion()
+	if status, changed := rest["status"]; changed {
+		delete(rest, "status")
+		written, ok := before.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is not an object", before)
+		}
+		data, err := atVersion(map[string]any{"status": status}, version)
+		if err != nil {
+			return err
+		}
+		if err := c.Status().Patch(ctx, written, client.RawPatch(types.MergePatchType, data)); err != nil {
+			return err
+		}
+		version = written.GetResourceVersion()
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	if data, err = atVersion(rest, version); err != nil {
+		return err
+	}
+	return c.Patch(ctx, after, client.RawPatch(types.MergePatchType, data))
+}
+
+// atVersion adds the resource version that an object must have for a patch to be taken.
+func atVersion(patch map[string]any, version string) ([]byte, error) {
+	metadata, ok := patch["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		patch["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = version
+	return json.Marshal(patch)
+}
