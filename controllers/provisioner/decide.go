@@ -73,6 +73,32 @@ type decision struct {
 	success string
 }
 
+// doubt is what has to be read past the caches before a decision may take something away: caches lag.
+type doubt int
+
+const (
+	noDoubt doubt = iota
+	// aboutVolume: that the volume still says Delete.
+	aboutVolume
+	// aboutNoVolume: that there is no volume, and no claim.
+	aboutNoVolume
+	// aboutNoShare: that there is no share.
+	aboutNoShare
+)
+
+// doubtOf is the doubt about a decision. Once it is read, the pass decides again.
+func doubtOf(o *observed, d decision) doubt {
+	switch {
+	case (d.deleteShare || d.policy == v1alpha1.ReclaimDelete) && o.volume != nil:
+		return aboutVolume
+	case (d.deleteShare || d.removeDirectory) && o.volume == nil:
+		return aboutNoVolume
+	case d.dropVolume && o.share == nil:
+		return aboutNoShare
+	}
+	return noDoubt
+}
+
 // decide is the whole pass but for reading, writing and telling.
 func decide(o *observed) decision {
 	switch {

@@ -383,3 +383,26 @@ func TestALostShareComesBack(t *testing.T) {
 		t.Errorf("made again: %+v", got)
 	}
 }
+
+func TestWhatADecisionReadsPastTheCachesFirst(t *testing.T) {
+	volume, share := &corev1.PersistentVolume{}, &v1alpha1.FileShare{}
+	for name, tc := range map[string]struct {
+		o    observed
+		d    decision
+		want doubt
+	}{
+		"nothing":                         {observed{volume: volume}, decision{}, noDoubt},
+		"a share is made":                 {observed{}, decision{createShare: share}, noDoubt},
+		"a share goes after its volume":   {observed{volume: volume, share: share}, decision{deleteShare: true}, aboutVolume},
+		"a share is to take its data":     {observed{volume: volume, share: share}, decision{policy: v1alpha1.ReclaimDelete}, aboutVolume},
+		"a share is to keep its data":     {observed{volume: volume, share: share}, decision{policy: v1alpha1.ReclaimRetain}, noDoubt},
+		"a share has no claim any more":   {observed{share: share}, decision{deleteShare: true}, aboutNoVolume},
+		"a directory has no claim":        {observed{}, decision{removeDirectory: true}, aboutNoVolume},
+		"a volume goes without its share": {observed{volume: volume}, decision{dropVolume: true}, aboutNoShare},
+		"a volume goes, and has a share":  {observed{volume: volume, share: share}, decision{dropVolume: true}, noDoubt},
+	} {
+		if got := doubtOf(&tc.o, tc.d); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*observed, error
 	if err := r.observeShare(ctx, o, name); err != nil {
 		return nil, err
 	}
-	return o, r.makeCertain(ctx, o, name)
+	return o, nil
 }
 
 func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string) error {
@@ -198,22 +198,21 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNam
 	return err
 }
 
-// makeCertain reads past the caches what the pass would take something away for: that the volume says Delete, or that there is no volume, no
-// claim, no share.
-func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) error {
-	switch d := decide(o); {
-	case (d.deleteShare || d.policy == v1alpha1.ReclaimDelete) && o.volume != nil:
+// readLive reads past the caches what a decision doubts.
+func (r *Reconciler) readLive(ctx context.Context, o *observed, name string, about doubt) error {
+	switch about {
+	case aboutVolume:
 		volume := &corev1.PersistentVolume{}
 		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: name}, volume)
 		if err != nil {
 			return err
 		}
 		if !found || volume.UID != o.volume.UID {
-			*o = observed{now: o.now} // The cache will tell what there is in its place.
+			*o = observed{now: o.now} // Nothing to do: when the cache has what there is now, that causes another pass.
 			return nil
 		}
 		o.volume = volume
-	case (d.deleteShare || d.removeDirectory) && o.volume == nil:
+	case aboutNoVolume:
 		volume := &corev1.PersistentVolume{}
 		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: name}, volume)
 		if err != nil {
@@ -232,7 +231,7 @@ func (r *Reconciler) makeCertain(ctx context.Context, o *observed, name string) 
 		if found && volumeOf(claim) == name {
 			o.claim = claim
 		}
-	case d.dropVolume && o.share == nil:
+	case aboutNoShare:
 		namespace, _, _ := shareOf(o.volume)
 		share := &v1alpha1.FileShare{}
 		found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Namespace: namespace, Name: name}, share)

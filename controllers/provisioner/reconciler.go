@@ -52,8 +52,8 @@ type Reconciler struct {
 	assumed  assumed
 }
 
-// The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: who does not
-// switch this on does not give it. The rest the operator has anyway.
+// The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: an operator
+// without provisioning does not have it. The rest the operator has anyway.
 
 // Reconcile brings one claim to its volume, or takes the volume and its share away.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -62,6 +62,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	d := decide(o)
+	if about := doubtOf(o, d); about != noDoubt {
+		if err := r.readLive(ctx, o, request.Name, about); err != nil {
+			return ctrl.Result{}, err
+		}
+		d = decide(o)
+	}
 	err = r.execute(ctx, o, d)
 	if apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, nil // The cache lags behind an earlier pass, which made the event.
