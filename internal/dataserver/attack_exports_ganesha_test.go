@@ -98,7 +98,7 @@ func squashHolds(t *testing.T) {
 			}
 		}
 		start := then([]operation{putHandle(handles["none"])}, through("none", "all")...)
-		w.mustAnswer("root where nobody is squashed, by "+way, root, then(start, lookUpName("secret"), readAll(anonymous)), nfsv4.NFS4_OK)
+		w.mustAnswer("root where no user is squashed, by "+way, root, then(start, lookUpName("secret"), readAll(anonymous)), nfsv4.NFS4_OK)
 		start = then([]operation{putHandle(handles["readers"])}, through("readers", "none")...)
 		w.mustAnswer("a write where only reads are allowed, by "+way, root, then(start, lookUpName("secret"), write(anonymous, "x")), nfsv4.NFS4ERR_ROFS)
 	}

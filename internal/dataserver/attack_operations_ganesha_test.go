@@ -101,7 +101,7 @@ func readersChangeNothing(t *testing.T) {
 	s.mustLive(t, s.pid())
 }
 
-// withoutAHandle sends what needs a current handle, as clients and strangers, on no handle and on the root of everything.
+// withoutAHandle sends what needs a current handle, as clients with and without access, on no handle and on the root of everything.
 func withoutAHandle(t *testing.T) {
 	s := exported(t, "handleless")
 	pid := s.pid()

@@ -22,14 +22,14 @@ import (
 )
 
 // inCeph is what a test in a real Ceph cluster needs: it runs as root in a root directory with ganesha, howdah-ceph and the cluster's
-// /etc/ceph, with the address 10.99.0.1, and it makes the users and directories that somebody else would have made.
+// /etc/ceph, with the address 10.99.0.1, and it makes the users and directories that an administrator would have made.
 type inCeph struct {
 	t       *testing.T
 	admin   *cephclient.Client
 	volume  ceph.Volume
 	options cephstorage.Options
 	uid     string
-	// toothless: nobody may fence.
+	// toothless is true if fencing is not allowed.
 	toothless atomic.Bool
 }
 
@@ -137,7 +137,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	c.entry("thief", "/volumes/elsewhere", ceph.ShareUser(c.uid, "alpha"))
 	began = time.Now()
 	s.apply(func(spec *dataservertest.Wanted) {
-		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("nobody"), dataservertest.ShareSpec("thief"), dataservertest.ShareSpec("beta"))
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("keyless"), dataservertest.ShareSpec("thief"), dataservertest.ShareSpec("beta"))
 	})
 	served := s.await("the good share to be served", func(status dataservertest.Reported) bool { return len(status.Exports) == 2 })
 	t.Logf("FIGURE a further share is served after %s", time.Since(began).Round(time.Millisecond))
@@ -145,7 +145,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 		t.Errorf("%+v are served, after %d starts", served.Exports, s.supervisor.State().Starts)
 	}
 	_, message := readyCondition(served)
-	for _, want := range []string{`share nobody: no entry nobody.json is in Secret ceph-shares`, "is also used by share alpha"} {
+	for _, want := range []string{`share keyless: no entry keyless.json is in Secret ceph-shares`, "is also used by share alpha"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("%q does not say %q", message, want)
 		}
@@ -220,7 +220,7 @@ func TestAnotherRealCephClusterIsRefused(t *testing.T) {
 	}
 }
 
-// What hack/ceph-shares.sh gives a FileServer's recovery user is enough for each of its data servers, and what is less is said.
+// What hack/ceph-shares.sh gives a FileServer's recovery user is enough for each of its data servers. Missing rights are reported.
 func TestRightsForRecoveryRecordsInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
 	c.make("alpha")
@@ -246,19 +246,19 @@ func TestRightsForRecoveryRecordsInARealCephCluster(t *testing.T) {
 	s.settle()
 }
 
-func TestWhatIsMissingInARealCephClusterIsSaid(t *testing.T) {
+func TestWhatIsMissingInARealCephClusterIsReported(t *testing.T) {
 	c := newInCeph(t)
 	good := c.options
 	for want, change := range map[string]func(*cephstorage.Options){
 		"no pool other for recovery records":   func(o *cephstorage.Options) { o.RecoveryPool = "other" },
 		"no file system other; it has: fs1":    func(o *cephstorage.Options) { o.FileSystem = "other" },
 		"no monitor answers at 10.77.0.1:3999": func(o *cephstorage.Options) { o.Monitors = []string{"10.77.0.1:3999"} },
-		"Ceph refuses the key of client.nobody": func(o *cephstorage.Options) {
-			o.RecoveryUser = "nobody"
+		"Ceph refuses the key of client.unknown": func(o *cephstorage.Options) {
+			o.RecoveryUser = "unknown"
 			key, err := os.ReadFile(filepath.Join(o.Secrets, "client."+good.RecoveryUser+".keyring"))
 			mustWork(t, "read", err)
-			text := strings.ReplaceAll(string(key), good.RecoveryUser, "nobody")
-			mustWork(t, "write", os.WriteFile(filepath.Join(o.Secrets, "client.nobody.keyring"), []byte(text), 0o600))
+			text := strings.ReplaceAll(string(key), good.RecoveryUser, "unknown")
+			mustWork(t, "write", os.WriteFile(filepath.Join(o.Secrets, "client.unknown.keyring"), []byte(text), 0o600))
 		},
 	} {
 		c.options = good

@@ -55,7 +55,7 @@ func goesOn(t *testing.T, what string, file operation, goes func()) {
 	began := time.Now()
 	goes()
 	const address = "10.99.0.1:2049"
-	for time.Since(began) < timeout { // Between two pods nobody listens; in a cluster clients wait with the namespace servers then.
+	for time.Since(began) < timeout { // Between two pods no process listens; in a cluster clients wait with the namespace servers then.
 		if probe, err := net.Dial("tcp", address); err == nil {
 			_ = probe.Close()
 			break

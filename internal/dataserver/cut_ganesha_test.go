@@ -157,7 +157,7 @@ func removalsAreCut(t *testing.T) {
 		change(func(spec *dataservertest.Wanted) { spec.Exports, spec.Removals = spec.Exports[:1], []string{"again"} })
 		for _, volume := range []string{"0", "1"} {
 			if _, err := os.Lstat(path(volume, "again")); err == nil {
-				t.Errorf("round %d: the data on volume %s is said to be removed, and is not", round, volume)
+				t.Errorf("round %d: the data on volume %s is reported as removed, but is still there", round, volume)
 			}
 		}
 		change(func(spec *dataservertest.Wanted) {

@@ -38,8 +38,8 @@ func (s *dataServer) awaitRefusal() (message string) {
 	return message
 }
 
-// sharedVolumesAreRefused: a folder of a larger disk is neither written to nor exported until somebody allows it, and no longer
-// when nobody does.
+// sharedVolumesAreRefused: a folder of a larger disk is neither written to nor exported unless the DataServer allows it. It is
+// no longer exported when the DataServer stops allowing it.
 func sharedVolumesAreRefused(t *testing.T) {
 	s := boot(t, "folder", 1)
 	s.apply(func(spec *dataservertest.Wanted) {

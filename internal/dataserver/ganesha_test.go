@@ -307,10 +307,10 @@ func runScenarios(t *testing.T) {
 		{"nothing is written while nothing changes", nothingIsWritten},
 		{"a hundred shares are reloaded quickly", hundredShares},
 		{"200 clients with 16 connections each", manyConnections},
-		{"what ganesha counts is told by share", metricsOfGanesha},
+		{"ganesha's counters are reported by share", metricsOfGanesha},
 		{"the exporter is not reached from outside", exporterIsNotReached},
 		{"silent clients of the exporter harm nothing", silenceHarmsNothing},
-		{"grace is told", graceIsTold},
+		{"grace is reported", graceIsReported},
 		{"a thousand shares stand beside each other", thousandShares},
 		{"forged handles are refused", forgedHandlesAreRefused},
 		{"handles outlive restarts and the exchange of keys", handlesStayValid},
@@ -441,7 +441,7 @@ func firstClientBlockCounts(t *testing.T) {
 	mustWork(t, "a namespace server's root where others only read", mkdir(trusted, root, "/wide/0/namespace"))
 	mustWork(t, "a namespace server's root where all are squashed", mkdir(trusted, root, "/all/0/namespace"))
 	mustWork(t, "a client from a reserved port, where others are refused", mkdir(s.fromReservedPort("10.99.0.1"), user, "/reserved/0/owner"))
-	mustFailWith(t, "a client from another port, whom a wider rule would let in", mkdir(one, user, "/reserved/0/no"), nfsv4.NFS4ERR_NOENT)
+	mustFailWith(t, "a client from another port, which a wider rule would let in", mkdir(one, user, "/reserved/0/no"), nfsv4.NFS4ERR_NOENT)
 	mustWork(t, "an address of the next rule, from any port", mkdir(two, user, "/reserved/0/two"))
 	mustWork(t, "a namespace server, from any port", mkdir(trusted, root, "/reserved/0/namespace"))
 	var answer *client.StatusError
@@ -598,7 +598,7 @@ func removedDataGoes(t *testing.T) {
 	}
 	entries, err := os.ReadDir("/volumes/removed/1/going")
 	if err != nil || len(entries) != 0 {
-		t.Errorf("a share that is made anew has %v, %v", entries, err)
+		t.Errorf("a share that is made again has %v, %v", entries, err)
 	}
 
 	// The last ones: what is left is a configuration without exports.

@@ -12,7 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// lateClientsAreKept: a client that calls a moment after its lease, and nobody wanted what it has, goes on with it. Ganesha alone keeps who is
+// lateClientsAreKept: a client that calls a moment after its lease ended keeps its state, if no other client wanted it. Ganesha alone keeps who is
 // later than its reaper, which comes every half lease, and expires who is earlier. So clients come at different moments between two of its
 // visits: of those the reaper can have seen one.
 func lateClientsAreKept(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 func (s *dataServer) scrape() string {
 	s.t.Helper()
 	answer := httptest.NewRecorder()
-	s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, http.NoBody))
+	s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.MetricsPath, nil))
 	if answer.Code != http.StatusOK {
 		s.t.Fatalf("the metrics: %d %s", answer.Code, answer.Body)
 	}
@@ -109,8 +109,8 @@ func metricsOfGanesha(t *testing.T) {
 	}
 }
 
-// graceIsTold: a client that does not come back keeps a restarted ganesha in grace, and the metrics say so until it ends.
-func graceIsTold(t *testing.T) {
+// graceIsReported: a client that does not come back keeps a restarted ganesha in grace, and the metrics say so until it ends.
+func graceIsReported(t *testing.T) {
 	const identity = `{data_server="training-0",file_server="training",namespace="default"}`
 	s := boot(t, "grace", 1)
 	s.apply(func(spec *dataservertest.Wanted) {

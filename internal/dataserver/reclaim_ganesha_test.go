@@ -44,8 +44,8 @@ func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file 
 	return pid, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
 }
 
-// graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), in which nobody could have
-// reclaimed anything. A lock that is not reclaimed is lost, and who has it gets EIO.
+// graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), so that no client could have
+// reclaimed anything. A lock that is not reclaimed is lost, and its client gets EIO.
 func graceIsForClients(t *testing.T) {
 	const grace = 4
 	slow := func(name string, tries int, isFar func(pid int) bool) {
@@ -58,8 +58,8 @@ func graceIsForClients(t *testing.T) {
 		s.startsSlowly(name, grace, tries, isFar)
 		s.stop()
 	}
-	// The grace period begins anew, and some microseconds later ganesha looks whether it is over: a stop that falls between the two is not
-	// mended, and is no stop that a node makes. Three in a row are none.
+	// The grace period starts again, and some microseconds later ganesha checks whether it is over. A stop between the two is not
+	// handled, but no node stops a process so exactly, and three times in a row even less.
 	slow("slow", 3, func(int) bool { return true })
 	// After that look, and long before there is a port.
 	slow("later", 1, func(int) bool { time.Sleep(10 * time.Millisecond); return true })
@@ -95,7 +95,7 @@ func (s *dataServer) startsSlowly(name string, grace time.Duration, tries int, i
 	for range 20 {
 		pid, file := fileBeforeAKill(t, s, "/volumes/"+name+"/0/alpha")
 		stopped := stopInGrace(t, s, pid, isFar)
-		time.Sleep(100 * time.Millisecond) // What it said before is read.
+		time.Sleep(100 * time.Millisecond) // Its earlier log lines are read by then.
 		tookCalls := s.supervisor.State().Initialized
 		if !tookCalls {
 			time.Sleep((grace + 1) * time.Second)
@@ -129,8 +129,8 @@ func stopInGrace(t *testing.T, s *dataServer, after int, isFar func(pid int) boo
 	return 0
 }
 
-// clientsAreKnownByTheirOwner: networks of pods may change a client's address on the way when its server's pod comes back on another node. Who it is
-// is told by its client owner alone (RFC 8881 section 2.4); another one has nothing to reclaim.
+// clientsAreKnownByTheirOwner: pod networks may translate a client's address differently when its server's pod comes back on another node. Only the
+// client owner identifies the client (RFC 8881 section 2.4); another client has nothing to reclaim.
 func clientsAreKnownByTheirOwner(t *testing.T) {
 	s := boot(t, "reclaim", 1)
 	s.apply(func(spec *dataservertest.Wanted) {
@@ -147,8 +147,8 @@ func clientsAreKnownByTheirOwner(t *testing.T) {
 	if status := after.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
 		t.Errorf("it is refused to reclaim with %s", client.StatusName(status))
 	}
-	if status := dialWireAs(t, "somebody else", "10.99.0.1:2049", 1).Run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
-		t.Errorf("another client at the address that it had is told %s when it reclaims", client.StatusName(status))
+	if status := dialWireAs(t, "another client", "10.99.0.1:2049", 1).Run(user, file, reclaimOpen()); status != nfsv4.NFS4ERR_NO_GRACE {
+		t.Errorf("another client at the same address gets %s when it reclaims", client.StatusName(status))
 	}
 
 	// Ganesha looks by itself every half lease, which is 3 s; a client that has reclaimed and goes on with its work waits for no such look.

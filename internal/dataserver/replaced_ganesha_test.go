@@ -21,7 +21,7 @@ func bootAgain(t *testing.T, name string, count int32, before dataservertest.Rep
 	return s
 }
 
-// replacedVolumeIsRefused: somebody deletes a claim and its pod, and the next pod has a new, empty volume under the same name. It is not
+// replacedVolumeIsRefused: a user deletes a claim and its pod, and the next pod has a new, empty volume under the same name. It is not
 // used, and nothing is written to it, until the volume that is missing is given up by its identity. The volume itself is taken back at any time.
 func replacedVolumeIsRefused(t *testing.T) {
 	s := boot(t, "replaced", 2)

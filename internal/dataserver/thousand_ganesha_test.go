@@ -67,7 +67,7 @@ func costOfConnections(t *testing.T) {
 		mustWork(t, "send", err)
 		mustAnswerNull(t, "an address that is let in", connection)
 	}
-	t.Logf("FIGURE with so many shares a connection that is not let in is closed after %s, one that is has its first answer after %s", closed, time.Since(began)/count)
+	t.Logf("FIGURE with a thousand shares a connection that is not let in is closed after %s, one that is has its first answer after %s", closed, time.Since(began)/count)
 }
 
 // thousandShares: what happens to some shares, even to hundreds at once, others do not notice.
@@ -116,8 +116,8 @@ func thousandShares(t *testing.T) {
 		want.Exports = append(slices.Clone(want.Exports), dataservertest.ShareSpec("broken"), dataservertest.ShareSpec("sound"))
 	})
 	s.await("the share beside a broken one to be served", func(status dataservertest.Reported) bool { return idsOf(status, "sound") != nil })
-	told, _ := s.status.Get()
-	ready := meta.FindStatusCondition(told.Conditions, v1alpha1.ConditionReady)
+	reported, _ := s.status.Get()
+	ready := meta.FindStatusCondition(reported.Conditions, v1alpha1.ConditionReady)
 	if ready.Status != "True" || ready.Reason != internalv1.ReasonExportsFailing || !strings.Contains(ready.Message, "share broken") {
 		t.Errorf("the server says %+v", ready)
 	}

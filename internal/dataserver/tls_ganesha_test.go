@@ -132,17 +132,17 @@ func trustByProof(t *testing.T) {
 	for _, tc := range []struct {
 		who    string
 		bundle []byte
-		told   string
+		reason string
 	}{
 		{"another FileServer", dataservertest.Issue(t, dataservertest.ForeignAuthority, (*mtls.Authority).NamespaceServers), "unsupported application protocols"},
 		{"expired", dataservertest.Issue(t, dataservertest.TestAuthority, expired), "certificate has expired"},
 		{"a data server", dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "incompatible key usage"},
 	} {
 		mustBeRefused(t, tc.who, tc.bundle)
-		// The client is told before the log.
-		for deadline := time.Now().Add(timeout); !strings.Contains(s.logged.String(), tc.told); time.Sleep(5 * time.Millisecond) {
+		// The client gets the answer before the log has it.
+		for deadline := time.Now().Add(timeout); !strings.Contains(s.logged.String(), tc.reason); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the log does not say %q: %s", tc.who, tc.told, &s.logged)
+				t.Fatalf("%s: the log does not say %q: %s", tc.who, tc.reason, &s.logged)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func askedForDirectories(t *testing.T) {
 		if !errors.Is(err, listing.ErrNotOffered) || ctx.Err() != nil {
 			t.Errorf("port %d, after %s: %v", port, time.Since(began), err)
 		}
-		t.Logf("FIGURE no answer at port %d: told after %s", port, time.Since(began).Round(time.Millisecond))
+		t.Logf("FIGURE no answer at port %d: an error after %s", port, time.Since(began).Round(time.Millisecond))
 		cancel()
 		_ = conn.Close()
 	}
@@ -185,7 +185,7 @@ func askedForDirectories(t *testing.T) {
 	}
 }
 
-// mustBeRefused fails if a NULL is answered to who has the certificate.
+// mustBeRefused fails if a client with this certificate gets an answer to NULL.
 func mustBeRefused(t *testing.T, who string, bundle []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -195,7 +195,7 @@ func mustBeRefused(t *testing.T, who string, bundle []byte) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	// In TLS 1.3 a client hears only now what the server thinks of its certificate.
+	// In TLS 1.3 a client gets only now the server's verdict on its certificate.
 	null := []byte{0x80, 0, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0x86, 0xa3, 0, 0, 0, 4, 27: 0, 43: 0}
 	_, _ = conn.Write(null)
 	if n, err := conn.Read(make([]byte, 100)); err == nil {

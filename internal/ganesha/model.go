@@ -75,9 +75,9 @@ type Client struct {
 	Addresses []netip.Prefix
 	// Access tells what the clients may do.
 	Access Access
-	// Squash tells which users are mapped to nobody.
+	// Squash tells which users are mapped to the anonymous user.
 	Squash Squash
-	// ReservedPorts takes them from source ports below 1024 only (ganesha's PrivilegedPort).
+	// ReservedPorts accepts them from source ports below 1024 only (ganesha's PrivilegedPort).
 	ReservedPorts bool
 }
 
@@ -88,7 +88,7 @@ type Access string
 const (
 	ReadWrite Access = "RW"
 	ReadOnly  Access = "RO"
-	// AccessNone keeps clients out whom a later block would let in.
+	// AccessNone refuses clients that a later block would let in.
 	AccessNone Access = "None"
 )
 

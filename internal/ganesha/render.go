@@ -34,7 +34,7 @@ func Render(config Config) (string, error) {
 	w.core(config)
 	w.nfsv4(config)
 	w.block("EXPORT_DEFAULTS", func() {
-		// Nobody but those whom a CLIENT block names.
+		// Only clients that a CLIENT block names have access.
 		w.word("Access_Type", "None")
 		w.word("SecType", "sys")
 		w.word("Protocols", "4")
@@ -96,7 +96,7 @@ func (w *writer) nfsv4(config Config) {
 		w.number("Max_Client_Ids_Per_Address", uint64(limits.ClientsPerAddress))
 		w.number("Max_Sessions", uint64(limits.Sessions))
 		w.number("Max_Sessions_Per_Client", uint64(limits.SessionsPerClient))
-		// Clients that are silent are kept while there is room, and nobody wants what they have.
+		// Silent clients are kept while there is room and no other client wants what they hold.
 		w.number("Expired_Client_Threshold", uint64(limits.Clients))
 		w.number("Max_Alive_Time_For_Expired_Client", maxSilentSeconds)
 		w.quoted("Server_Scope", config.ServerScope)

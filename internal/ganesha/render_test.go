@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/ganesha/ganeshatest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func address(t testing.TB, text string) netip.Prefix {
 	t.Helper()
@@ -83,7 +83,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			}
 			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}, nil}}
 		},
-		"an export for nobody": func(_ *testing.T, c *Config) {
+		"an export without clients": func(_ *testing.T, c *Config) {
 			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil, nil}}
 		},
 		"two shares in CephFS": func(t *testing.T, c *Config) {

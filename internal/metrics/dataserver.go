@@ -37,7 +37,7 @@ var (
 		"Bytes used of the volume's file system, at most a minute ago.", "volume")
 
 	GaneshaScraped = gauge(DataServer, "howdah_data_server_ganesha_scraped",
-		"1 if ganesha has told its counters, 0 if they are missing here.")
+		"1 if ganesha's counters could be read, 0 if they are missing here.")
 	GaneshaOperations = counter(DataServer, "howdah_data_server_operations_total",
 		"NFS operations that ganesha executed, by name (RFC 8881) and status.", "operation", "status")
 	// GaneshaOperationDuration has ganesha's own bounds, from 1 ms.

@@ -1,5 +1,5 @@
-// Package mountinfo reads the kernel's table of mounts and decides whether a volume is a file system of its own. Who has a
-// file handle, forged or leaked, reaches no further than the file system that the handle is of, so nothing else may be on it.
+// Package mountinfo reads the kernel's table of mounts and decides whether a volume is a file system of its own. A client
+// with a forged or leaked file handle can reach everything on that handle's file system, so nothing else may be on it.
 //
-// It gets text and gives values: it opens nothing, and imports no other package of the project.
+// It turns text into values: it opens nothing, and imports no other package of the project.
 package mountinfo

@@ -2,7 +2,7 @@ package mountinfo
 
 import "strings"
 
-// whyOwn ends every refusal. It is written for somebody who meets it as the first thing Howdah says.
+// whyOwn ends every refusal. It is written for a new user, who may see it as Howdah's first message.
 const whyOwn = "A client with a forged or leaked file handle could reach everything on that file system, and size and free space would be those of all " +
 	"of it. Nothing is written to the volume or exported. Use a StorageClass that makes a file system for each volume (the class of a FileServer " +
 	"can't be changed: make another FileServer), or, where all clients may see all that is there, set " +

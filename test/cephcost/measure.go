@@ -15,10 +15,10 @@ import (
 var workScript string
 
 const (
-	// restFor is how long the lab rests before each measurement, and the machine's CPU is looked at.
+	// restFor is how long the lab rests before each measurement, while the CPU of the machine is checked.
 	restFor = 3 * time.Second
-	// restTries is how often it is looked again while the machine is busy: the lab itself works for some seconds after a measurement (Ceph removes
-	// what was removed in the background, a pod that was used gives back what it has). What is busy for longer is somebody else.
+	// restTries is how often the check is repeated while the machine is busy: the lab itself works for some seconds after a measurement (Ceph
+	// removes data in the background, a pod releases what it used). If it is busy for longer, the cause is another process.
 	restTries = 10
 	// ticksPerSecond is the unit of /proc/PID/stat (proc_pid_stat(5)), the same on every architecture of today.
 	ticksPerSecond = 100
@@ -34,7 +34,7 @@ type used struct {
 func (b *bench) serving(ctx context.Context, w way) (used, error) {
 	const script = `for p in /proc/[0-9]*; do
 		[ "$(cat $p/comm 2>/dev/null)" = %s ] || continue
-		# One that has ended and was not waited for has none: ceph-fuse, after an umount in a pod whose first process waits for nobody.
+		# A zombie has no VmRSS: ceph-fuse, after an umount in a pod whose first process does not reap its children.
 		memory=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' $p/status)
 		[ -n "$memory" ] || continue
 		read -r stat <$p/stat; set -- $stat

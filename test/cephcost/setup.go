@@ -280,7 +280,7 @@ func (b *bench) removeAll(ctx context.Context) {
 		complain(err)
 	}
 	for _, args := range [][]string{
-		// Before its servers: a node that is to unmount what nobody serves any more waits for minutes.
+		// Before its servers: a node waits for minutes when it unmounts a file system whose server is gone.
 		{"delete", "pod", clientPod, "--grace-period=1"},
 		{"delete", "pods", "--selector", cluster.ClientLabel, "--grace-period=1"},
 		{"delete", "fileshares", "--all", "--timeout=60s"},

@@ -14,9 +14,8 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// apply brings the storage and ganesha to what the DataServer asks for. The order is what
-// keeps data safe: whether the storage may be exported at all, whose it is, then the ids in it, then the
-// directories, then the exports, and removals only when nothing exports them any more.
+// apply brings the storage and ganesha to what the DataServer asks for. The order keeps data safe: first whether the storage may be exported
+// at all and whose it is, then the IDs in it, the directories and the exports. Data is removed only when nothing exports it any more.
 func (m *Exporter) apply(ctx, supervised context.Context) *kubeapi.Fault {
 	err := m.storage.Judge(ctx, m.dataServer)
 	if m.refused = err != nil; m.refused {
@@ -26,7 +25,7 @@ func (m *Exporter) apply(ctx, supervised context.Context) *kubeapi.Fault {
 	if failure != nil {
 		return failure
 	}
-	if err = m.tellShares(ctx); err != nil {
+	if err = m.reportShares(ctx); err != nil {
 		return kubeapi.NewFault(v1alpha1.ReasonApplyFailed, err)
 	}
 	text, err := ganesha.Render(config)
@@ -52,8 +51,8 @@ func (m *Exporter) apply(ctx, supervised context.Context) *kubeapi.Fault {
 	return nil
 }
 
-// renew has ganesha started anew if the storage says that it goes by something that was replaced: once for each start, and not while
-// clients still reclaim what they had before it.
+// renew restarts ganesha if the storage says that it uses something that was replaced: once for each start, and not while clients still
+// reclaim their state.
 func (m *Exporter) renew(ctx context.Context) {
 	state := m.Ganesha.State()
 	if !state.Initialized || state.InGrace || m.ended == state.Starts {
@@ -78,7 +77,7 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 	}
 	state := m.Ganesha.State()
 	if state.Starts != m.starts {
-		// A new process has loaded what was in the file at its start, and serves nothing that was looked at.
+		// A new process has loaded what was in the file at its start. What it serves has not been verified.
 		m.starts, m.loaded, m.verified, m.serving = state.Starts, state.Config, "", map[string]server.FileSystem{}
 		m.leaving = map[string]bool{}
 		if m.loaded != text {
@@ -97,7 +96,7 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 	for path := range m.serving {
 		m.leaving[path] = true
 	}
-	// What it has afterwards is not known until the reload succeeded; what it served it very likely goes on serving.
+	// What ganesha has loaded is unknown until the reload succeeds. It very likely goes on serving what it served.
 	m.loaded, m.verified = "", ""
 	began := m.now()
 	err := m.Ganesha.Reload(ctx)
@@ -111,8 +110,8 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 	return nil
 }
 
-// configure writes what ganesha reads when it starts: the configuration, whose text is given, and which of its exports are mounted side by
-// side. A start between the two mounts one too few or too many, which it makes up for.
+// configure writes what ganesha reads when it starts: the configuration, whose text is given, and which of its exports are mounted at the
+// same time. If ganesha starts between the two writes, it mounts one export too few or too many, and corrects that itself.
 func (m *Exporter) configure(config ganesha.Config, text string) error {
 	if err := durable.Write(supervisor.MountsFile(m.ConfigFile), ganesha.Mounts(config)); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Certificates are the files with what namespace servers know this data server by.
+// Certificates are the files that identify this data server to namespace servers.
 type Certificates struct {
 	Current string
-	// Previous is there while keys are being replaced.
+	// Previous exists while keys are being replaced.
 	Previous string
 }
 
-// identify gives the TLS port the certificates of the DataServer, or takes them away if they are not good.
+// identify gives the certificates of the DataServer to the TLS port, or removes them if they are not valid.
 func (m *Exporter) identify() {
 	m.uncertified = nil
 	scope := m.dataServer.Spec.ServerScope

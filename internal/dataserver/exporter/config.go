@@ -18,8 +18,8 @@ import (
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
-// exports; what is particular to the storage is the back end's to say. The memory is what the container may use, in bytes, 0 for all there is. The pod's own
-// node comes to it from gateways.
+// exports; the back end adds what is specific to the storage. memoryLimit is what the container may use, in bytes; 0 means no limit. The pod's own
+// node connects from gateways.
 func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64, gateways ...netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
@@ -34,7 +34,7 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 		ServerOwner:  owner,
 		LeaseSeconds: server.Spec.LeaseSeconds, Limits: ganesha.LimitsFor(memoryLimit).WithConnections(uint32(server.Spec.MaxConnections)),
 		AlwaysAdmitted: own,
-		// Ganesha asks for a grace of at least a lease: a client that is slow to notice must still find it.
+		// Ganesha needs a grace period of at least a lease: a client that notices the restart late must still be able to reclaim.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}
 	storage.CompleteConfig(&config)
@@ -66,9 +66,8 @@ func serverOwner(server *internalv1.DataServer) (string, error) {
 	return naming.DataServerOwner(server.Spec.ServerScope, ordinal), nil
 }
 
-// loopbackClients come before all rules of users: the instance manager's own address, from which it looks whether exports
-// serve and hands on the calls of namespace servers, may do everything; the rest of the loopback network, where kubectl
-// port-forward comes from, may do nothing.
+// loopbackClients come before all rules of users. The exporter's own address may do everything: the exporter checks the exports from it, and
+// forwards the calls of namespace servers. The rest of the loopback network may do nothing: kubectl port-forward comes from there.
 func loopbackClients(own netip.Addr) []ganesha.Client {
 	return []ganesha.Client{
 		{Addresses: []netip.Prefix{netip.PrefixFrom(own, own.BitLen())}, Access: ganesha.ReadWrite, Squash: ganesha.SquashNone},
@@ -79,7 +78,7 @@ func loopbackClients(own netip.Addr) []ganesha.Client {
 // nodes are the Nodes of access rules.
 type nodes struct {
 	networks []netip.Prefix
-	// known: the operator has told of some. The pod's own node is let in before.
+	// known is true if the operator has listed some. The pod's own node has access before that.
 	known bool
 }
 
@@ -98,9 +97,9 @@ func clusterNodes(server *internalv1.DataServer, gateways []netip.Addr) (nodes, 
 	return found, nil
 }
 
-// clientRules are the rules of a share for ganesha, where the first one that has a client's address decides. While no node is known, a rule for nodes
-// may be that of any address, so none after it counts: it could give a node more. A rule without an address is left out: ganesha would take it for
-// everybody's.
+// clientRules are the rules of a share for ganesha, which uses the first one that has the client's address. While no node is known, a rule for
+// nodes may match any address, so the rules after it are left out: they could give a node more rights. A rule without an address is left out,
+// because ganesha would apply it to every client.
 func clientRules(rules []v1alpha1.AccessRule, nodes nodes) ([]ganesha.Client, error) {
 	clients := make([]ganesha.Client, 0, len(rules))
 	for i, rule := range rules {

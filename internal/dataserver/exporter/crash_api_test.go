@@ -32,7 +32,7 @@ type modelAPI struct {
 	mu      sync.Mutex
 	objects map[string]client.Object // By kind and name.
 	version int
-	// watchers are told of every change, in order.
+	// watchers get every change, in order.
 	watchers map[*modelProcess]func(modelEvent)
 }
 
@@ -273,7 +273,7 @@ func (a *modelAPI) remove(o client.Object, must metav1.Preconditions) error {
 }
 
 // modelClient is the API as a process reaches it. It reads from the process's cache, unless it is live or the process has none.
-// Methods that nobody needs are those of a nil interface.
+// Methods that no test needs are those of a nil interface.
 type modelClient struct {
 	client.Client
 	p    *modelProcess

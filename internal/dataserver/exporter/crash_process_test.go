@@ -28,7 +28,7 @@ const (
 	answerLost mishap = "its answer lost"
 	// sentTwice: its first answer was lost, and the call was repeated.
 	sentTwice mishap = "sent twice"
-	// The process ends before the call is executed, or before it hears of that.
+	// The process ends before the call is executed, or before it gets the answer.
 	killedBefore mishap = "killed before it"
 	killedAfter  mishap = "killed after it"
 	// The process is asked to end, and does its last things.

@@ -42,7 +42,7 @@ type life struct {
 	unsure bool
 }
 
-// written is a file that a client wrote, and was told so. Its name tells the life and is unique.
+// written is a file that a client wrote, with a successful answer. Its name contains the life and is unique.
 type written struct {
 	name string
 	life int
@@ -59,7 +59,7 @@ type users struct {
 	declared bool
 	lives    []*life
 	files    []*written
-	// made are directories of which a client was told that they are made, with the life.
+	// made are directories whose creation was answered with success, with the life.
 	made map[string]int
 }
 

@@ -30,7 +30,7 @@ const (
 	retryMost  = 15 * time.Second
 	// stopReport is how long the report of a stop may take.
 	stopReport = 2 * time.Second
-	// noRecordRemembered is how long a client that ganesha could not write down is told of.
+	// noRecordRemembered is how long the status mentions a client that ganesha could not record.
 	noRecordRemembered = 10 * time.Minute
 )
 
@@ -44,22 +44,22 @@ type Reporter interface {
 
 // Daemon is ganesha as the manager sees it: a supervisor.
 type Daemon interface {
-	// Hold has clients wait from now on, until it is up.
+	// Hold makes clients wait from now on, until ganesha is up.
 	Hold()
 	// Run keeps it running until the context ends.
 	Run(ctx context.Context)
 	State() supervisor.State
 	// Reload makes it read its configuration again, and returns when it has.
 	Reload(ctx context.Context) error
-	// Restart has it stopped gracefully and started again, and does not wait for that.
+	// Restart stops it gracefully and starts it again. It returns at once.
 	Restart()
-	// Kill has it ended at once and started again.
+	// Kill ends it at once; it is then started again.
 	Kill()
-	// SetRounds tells it how often each Export_Id was used before.
+	// SetRounds gives it how often each Export_Id was used before.
 	SetRounds(rounds []byte) error
 }
 
-// Config is what an Exporter works with. All fields are required, but for Fence-like ones that name another value.
+// Config is what an Exporter works with. All fields are required, except where a comment says what the zero value means.
 type Config struct {
 	// NodeName and PodIP go into the status.
 	NodeName, PodIP string
@@ -67,7 +67,7 @@ type Config struct {
 	ConfigFile string
 	// Keys are those of file handles.
 	Keys supervisor.HandleKeys
-	// Certificates are those by which namespace servers know this data server.
+	// Certificates identify this data server to namespace servers.
 	Certificates Certificates
 	// MemoryLimit is what the container may use, in bytes; 0 if nothing limits it.
 	MemoryLimit int64
@@ -83,11 +83,11 @@ type Config struct {
 	Desired <-chan kubeapi.Desired
 	// IsDeleted tells whether the DataServer is being deleted, or is gone.
 	IsDeleted func() bool
-	// Leave is how long the exporter goes on after its context has ended, so that new connections are led elsewhere before.
+	// Leave is how long ganesha goes on serving after the context has ended, so that new connections go elsewhere before it stops.
 	Leave time.Duration
 	// Connections counts the connections of clients.
 	Connections func() (int32, error)
-	// Expected, Nodes, Proxy and Metrics are what the exporter tells the parts that answer.
+	// Expected, Nodes, Proxy and Metrics pass what the exporter knows to the parts that answer requests.
 	Expected *server.Expectation
 	Nodes    *server.Nodes
 	Proxy    *server.Proxy
@@ -112,30 +112,30 @@ type Exporter struct {
 	memory      *exportids.Table
 	started     bool
 	loaded      string                       // The configuration that ganesha has.
-	proven      int                          // The start of ganesha that was seen to refuse a forged handle.
+	proven      int                          // The start of ganesha that refused a forged handle.
 	ended       int                          // The start of ganesha that was ended because it was outdated.
 	starts      int                          // The start of ganesha that loaded and serving are about.
-	verified    string                       // The configuration that ganesha was last looked at with.
-	serving     map[string]server.FileSystem // Pseudo paths that serve, as far as was looked.
+	verified    string                       // The configuration with which the exports were last verified.
+	serving     map[string]server.FileSystem // Pseudo paths that served when they were last verified.
 	leaving     map[string]bool              // Pseudo paths that it may still serve.
 	uncertified *kubeapi.Fault               // Why namespace servers can't verify this data server; nil if they can.
 	failing     map[string]*kubeapi.Fault    // What is wrong with single shares, by their names.
-	lost        map[string]*lostShare        // Shares that ganesha has lost for good: they are taken away, and then brought back.
-	lookedAt    time.Time                    // When all exports were looked at last.
-	silent      int                          // Reloads in a row that had no answer.
-	hangs       bool                         // Ganesha is to be ended as soon as its configuration is another.
-	// askedStart is the start of ganesha that took so long that the storage was asked why, at askedAt.
+	lost        map[string]*lostShare        // Shares whose exports ganesha lost: they are removed, and then exported again.
+	lookedAt    time.Time                    // When all exports were last checked.
+	silent      int                          // Reloads in a row without an answer.
+	hangs       bool                         // Ganesha hangs, and is killed as soon as its configuration has changed.
+	// askedStart is the start of ganesha that took so long that the storage was asked for the cause, at askedAt.
 	askedStart int
 	askedAt    time.Time
 	removed    map[types.UID]bool // Exports being deleted that are gone.
 	usage      []backend.Usage
 	usedAt     time.Time
 	shares     *string // The digest of the shares that the storage has; nil if they are too many.
-	// connections are those of clients when they were counted last.
+	// connections is the last count of the clients' connections.
 	connections int32
 	trash       trashCan
 	group       sync.WaitGroup
-	// refused: the last pass refused the storage, and looked at all exports for it.
+	// refused is true if the last pass refused the storage; it has a fault for every export then.
 	refused bool
 }
 
@@ -181,7 +181,7 @@ func (m *Exporter) Run(ctx context.Context) error {
 					m.Proxy.Offer(lister)
 				}
 				m.group.Go(func() {
-					m.storage.WatchHealth(ctx, func(health backend.Health) error { return m.tellHealth(ctx, health) })
+					m.storage.WatchHealth(ctx, func(health backend.Health) error { return m.reportHealth(ctx, health) })
 				})
 			}
 			wait = retryFirst
@@ -216,7 +216,7 @@ func (m *Exporter) stop(ctx context.Context, stopGanesha func()) {
 		seen := m.Observe()
 		seen.Ready, seen.Reason, seen.Message = false, internalv1.ReasonStopping, "the pod is being stopped"
 		if err := m.write(last, seen); err != nil {
-			m.Log.Warn("the stop was not reported", "err", err)
+			m.Log.Warn("reporting the stop in the status failed", "err", err)
 		}
 		cancel()
 		m.letLeave()
@@ -226,15 +226,15 @@ func (m *Exporter) stop(ctx context.Context, stopGanesha func()) {
 	m.group.Wait()
 }
 
-// letLeave goes on serving until the pod's Service leads elsewhere.
+// letLeave goes on serving until the pod's Service no longer leads here.
 func (m *Exporter) letLeave() {
 	if m.IsDeleted() {
-		return // Nobody comes in its place.
+		return // No other pod replaces it.
 	}
 	<-time.After(m.Leave)
 }
 
-// pass does what is to be done for the present DataServer and reports. It is true if nothing is left to do.
+// pass applies the newest DataServer and reports. It returns true if nothing is left to do.
 func (m *Exporter) pass(ctx, supervised context.Context) bool {
 	m.identify()
 	fault := m.apply(ctx, supervised)
@@ -245,49 +245,49 @@ func (m *Exporter) pass(ctx, supervised context.Context) bool {
 		m.measure(ctx)
 	}
 	if n, err := m.Connections(); err != nil {
-		m.Log.Error("the clients' connections were not counted", "err", err)
+		m.Log.Error("counting the connections of clients failed", "err", err)
 	} else {
 		m.connections = n
 	}
 	seen := m.verdict(fault)
 	m.Metrics.Observe(seen)
 	m.Metrics.SetShares(m.active())
-	// The exports first: who sees that the server is Ready must not see of them what was so before it started.
+	// The exports first: a reader that sees a Ready server must not see statuses of exports from before its start.
 	var err error
 	if fault == nil || m.refused {
 		err = m.ReportExports(ctx)
 	}
 	err = errors.Join(err, m.write(ctx, seen))
 	if err != nil {
-		m.Log.Error("a status was not written; trying again", "err", err)
+		m.Log.Error("writing a status failed; trying again", "err", err)
 		return false
 	}
 	return fault == nil && len(m.failing) == 0
 }
 
-// verdict is what is said of the server after a pass. What is wrong with single shares, and a configuration that ganesha
-// does not take, are no reason to call a server not ready that goes on serving others.
+// verdict is what a pass reports about the server. Faults of single shares, and a configuration that ganesha does not accept, don't make a
+// server not ready: it goes on serving other shares.
 func (m *Exporter) verdict(fault *kubeapi.Fault) kubeapi.Observation {
 	seen := m.Observe()
 	switch {
 	case fault != nil:
 		seen.Ready = fault.Reason == internalv1.ReasonReloadFailed && m.Expected.ServedGeneration() != 0
 		seen.Reason, seen.Message = fault.Reason, fault.Error()
-		m.Log.Warn("not everything that the DataServer asks for is done", "reason", fault.Reason, "err", fault.Err)
+		m.Log.Warn("the pass did not do everything that the DataServer asks for; trying again", "reason", fault.Reason, "err", fault.Err)
 		return seen
 	case m.uncertified != nil:
-		// It goes on serving clients. Its pod is not ready: an update that brings such certificates stops here.
+		// Clients are still served. The pod is not ready, so that an update that brings such certificates stops here.
 		seen.Reason, seen.Message = m.uncertified.Reason, m.uncertified.Error()
 		m.Log.Error("namespace servers can't make changes here", "reason", m.uncertified.Reason, "err", m.uncertified.Err)
 	case len(m.failing) > 0:
 		seen.Reason, seen.Message = internalv1.ReasonExportsFailing, kubeapi.DescribeFailing(m.failing)
-		m.Log.Warn("some shares are not as they should be", "err", seen.Message)
+		m.Log.Warn("some shares have faults", "err", seen.Message)
 	default:
 		seen.Reason, seen.Message = v1alpha1.ReasonReady, "ganesha serves everything that is asked for"
 	}
 	if at := m.Ganesha.State().NoRecordAt; !at.IsZero() && m.now().Sub(at) < noRecordRemembered {
-		seen.Message += "; but ganesha could not write down a client that connected: after a restart such clients lose what they have open and " +
-			"locked. Look whether volume 0 (with storage.ceph, the pool for recovery records) is full"
+		seen.Message += "; but ganesha could not record a client that connected: after a restart such clients lose their open files and " +
+			"locks. Check whether volume 0 (with storage.ceph, the pool for recovery records) is full"
 	}
 	seen.Loaded, seen.Ready = true, true
 	m.Expected.SetGeneration(m.dataServer.Generation)
@@ -297,14 +297,14 @@ func (m *Exporter) verdict(fault *kubeapi.Fault) kubeapi.Observation {
 // ReportExports writes what is known of each export after a pass that looked at all of them.
 func (m *Exporter) ReportExports(ctx context.Context) error {
 	now := metav1.NewTime(m.now().Truncate(time.Second))
-	wished := map[types.UID]*internalv1.ShareExport{}
+	wanted := map[types.UID]*internalv1.ShareExport{}
 	for _, export := range m.exports {
-		wished[export.UID] = export
+		wanted[export.UID] = export
 	}
 	return m.Reporter.ReportExports(ctx, func(export *internalv1.ShareExport) internalv1.ShareExportStatus {
-		known := wished[export.UID]
+		known := wanted[export.UID]
 		if known == nil || known.Generation != export.Generation {
-			return export.Status // Newer than this pass; the next one knows.
+			return export.Status // Newer than this pass; the next pass reports it.
 		}
 		share := kubeapi.ShareOf(known)
 		return kubeapi.ExportStatusFrom(export.Status, kubeapi.ExportObservation{
@@ -332,10 +332,10 @@ func (m *Exporter) Observe() kubeapi.Observation {
 	return seen
 }
 
-// tellHealth writes what the storage says of itself, beside passes: those may be waiting for that very storage.
-func (m *Exporter) tellHealth(ctx context.Context, health backend.Health) error {
+// reportHealth writes what the storage reports about itself. It does not wait for a pass: that may be waiting for the storage.
+func (m *Exporter) reportHealth(ctx context.Context, health backend.Health) error {
 	m.noteHealth(health)
-	m.Log.Info("the health of the storage is another", "failing", health.Failing, "degraded", health.Degraded)
+	m.Log.Info("the health of the storage changed", "failing", health.Failing, "degraded", health.Degraded)
 	return m.Reporter.Report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
 		return kubeapi.WithHealth(status, health, metav1.NewTime(m.now().Truncate(time.Second)))
 	})
@@ -347,11 +347,11 @@ func (m *Exporter) write(ctx context.Context, seen kubeapi.Observation) error {
 	})
 }
 
-// measure looks how full the storage is. If it can't be measured the last report stays.
+// measure finds out how full the storage is. If that fails, the last report stays.
 func (m *Exporter) measure(ctx context.Context) {
 	usage, err := m.storage.Measure(ctx, m.dataServer)
 	if err != nil {
-		m.Log.Error("measuring the storage", "err", err)
+		m.Log.Error("measuring the storage failed", "err", err)
 		return
 	}
 	m.usage, m.usedAt = usage, m.now()

@@ -13,10 +13,10 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// refuseForgeries makes sure, once after each start of ganesha, that it takes no handle but its own: the pod is
-// not ready before. One that does is killed, because clients could leave their shares.
+// refuseForgeries checks, once after each start of ganesha, that it accepts only file handles that it signed. The pod is not ready before. A
+// ganesha that accepts others is killed, because clients could reach files outside their shares.
 func (m *Exporter) refuseForgeries(ctx context.Context, config ganesha.Config) *kubeapi.Fault {
-	// Any export that serves will do; one that does not must not keep the others from being proven.
+	// Any export that serves is enough. One that does not serve must not block the check.
 	served := slices.IndexFunc(config.Exports, func(e ganesha.Export) bool {
 		_, serves := m.serving[e.Pseudo]
 		return serves
@@ -27,8 +27,8 @@ func (m *Exporter) refuseForgeries(ctx context.Context, config ganesha.Config) *
 			if pid := m.Ganesha.State().PID; pid != 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 			}
-			return kubeapi.NewFault(internalv1.ReasonUnsignedHandleAccepted, fmt.Errorf("%w: it is stopped, for its clients could leave their shares; "+
-				"is the image one that was built with internal/ganesha/build?", err))
+			return kubeapi.NewFault(internalv1.ReasonUnsignedHandleAccepted, fmt.Errorf("%w: ganesha is stopped, because clients could reach files outside their shares; "+
+				"use an image that was built with internal/ganesha/build", err))
 		}
 		if err != nil {
 			return kubeapi.NewFault(internalv1.ReasonExportsFailing, fmt.Errorf("trying a forged file handle: %w", err))

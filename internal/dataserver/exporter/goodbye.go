@@ -8,35 +8,35 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// At its end ganesha gives nothing back that it holds in Ceph: its sessions with the metadata servers stay, for its next start to reclaim what
-// clients have open (ceph_abort_conn in FSAL_CEPH). One that never starts again leaves them until Ceph takes them, and until then others wait
-// for what it holds: a mkdir in a share's root took 300 s after a scale-in (less since handles/cephfs.c). An export that is taken away is unmounted in
-// good order. So a data server that goes for good takes away all of its exports before its end, on whatever storage.
+// When ganesha stops, it releases nothing that it holds in Ceph: its sessions with the metadata servers stay, so that its next start can reclaim
+// what clients have open (ceph_abort_conn in FSAL_CEPH). If it never starts again, the sessions stay until Ceph evicts them. Until then other
+// clients of Ceph wait for what it holds: a mkdir in a share's root took 300 s after a scale-in (less since handles/cephfs.c). An export that is
+// removed is unmounted cleanly. So a data server that is deleted removes all its exports before it stops, with any storage.
 
 const (
-	// goodbyeWait is how long a data server that takes nothing new looks whether it is to go for good: its object goes right after its pod was told
-	// to.
+	// goodbyeWait is how long a data server that takes no new directories waits for the deletion of its object. The operator deletes the object right
+	// after the pod.
 	goodbyeWait = 2 * time.Second
 	goodbyePoll = 50 * time.Millisecond
-	// goodbyePatience bounds the reload; what is not given back by then Ceph takes by itself.
-	goodbyePatience = 5 * time.Second
+	// goodbyeTimeout bounds the reload. What is not released by then, Ceph takes back itself.
+	goodbyeTimeout = 5 * time.Second
 )
 
-// sayGoodbye takes all exports away if the data server goes for good. A pod that starts again keeps what it holds.
+// sayGoodbye removes all exports if the data server is deleted. A pod that starts again keeps what it holds.
 func (m *Exporter) sayGoodbye(ctx context.Context) {
-	if state := m.Ganesha.State(); state.PID == 0 || !state.Initialized || !m.goesForGood(ctx) {
+	if state := m.Ganesha.State(); state.PID == 0 || !state.Initialized || !m.isForGood(ctx) {
 		return
 	}
 	began := m.now()
 	if err := m.dropExports(ctx); err != nil {
-		m.Log.Warn("what the data server holds in the storage was not given back, and others may wait for it for minutes", "err", err)
+		m.Log.Warn("releasing what the data server holds in the storage failed; other clients of the storage may wait for it for minutes", "err", err)
 		return
 	}
-	m.Log.Info("the data server goes for good, and has given back what it held in the storage", "took", m.now().Sub(began).String())
+	m.Log.Info("the data server is being deleted; it released what it held in the storage", "took", m.now().Sub(began).String())
 }
 
-// goesForGood tells whether the DataServer is being deleted.
-func (m *Exporter) goesForGood(ctx context.Context) bool {
+// isForGood tells whether the pod stops because the DataServer is deleted. It waits up to goodbyeWait for the deletion.
+func (m *Exporter) isForGood(ctx context.Context) bool {
 	if m.IsDeleted() || !m.dataServer.RefusesNewDirectories() {
 		return m.IsDeleted()
 	}
@@ -66,7 +66,7 @@ func (m *Exporter) dropExports(ctx context.Context) error {
 	if err := m.configure(config, text); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, goodbyePatience)
+	ctx, cancel := context.WithTimeout(ctx, goodbyeTimeout)
 	defer cancel()
 	return m.Ganesha.Reload(ctx)
 }

@@ -28,11 +28,11 @@ func TestADataServerThatGoesForGoodGivesBackItsExportsAndNoOtherDoes(t *testing.
 		isDeleted func() bool
 		exports   int
 	}{
-		"its pod starts again":            {false, func() bool { return false }, 1},
-		"it is in maintenance":            {true, func() bool { return false }, 1},
-		"its object is gone":              {false, func() bool { return true }, 0},
-		"its object goes after its pod":   {true, soon(), 0},
-		"nobody has announced that it is": {false, soon(), 1},
+		"its pod starts again":          {false, func() bool { return false }, 1},
+		"it is in maintenance":          {true, func() bool { return false }, 1},
+		"its object is gone":            {false, func() bool { return true }, 0},
+		"its object goes after its pod": {true, soon(), 0},
+		"it is not announced":           {false, soon(), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// seen is a ganesha that serves what it serves, whatever it was told.
+// seen is a ganesha that ignores its configuration: it serves what the test sets.
 type seen struct {
 	owner, scope string
 	serves       map[string]server.FileSystem
@@ -50,10 +50,10 @@ func (s *seen) Forge(context.Context, string) error { return nil }
 // nothing. What ganesha still serves keeps its data until it was seen that it does not.
 func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 	for name, before := range map[string]func(*Exporter){
-		"ganesha served it until now": func(m *Exporter) { m.serving = map[string]server.FileSystem{"/last/0": {Major: 1, Minor: 1}} },
-		"ganesha was started anew":    func(m *Exporter) { m.leaving = m.remembered() },
-		"the pod was started anew":    func(*Exporter) {},
-		"nobody remembers it":         func(m *Exporter) { delete(m.memory.Parts[0], "last") },
+		"ganesha served it until now":  func(m *Exporter) { m.serving = map[string]server.FileSystem{"/last/0": {Major: 1, Minor: 1}} },
+		"ganesha was restarted":        func(m *Exporter) { m.leaving = m.remembered() },
+		"the pod was restarted":        func(*Exporter) {},
+		"the table has no entry of it": func(m *Exporter) { delete(m.memory.Parts[0], "last") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, dataServer := dataservertest.EmptyVolume(t), dataservertest.DataServer(1)
@@ -104,7 +104,7 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 					t.Fatalf("%s the data is gone: %v", when, err)
 				}
 				if m.removed[export.UID] {
-					t.Fatalf("%s the removal is said to be done", when)
+					t.Fatalf("%s the removal is reported as done", when)
 				}
 			}
 
@@ -120,10 +120,10 @@ func TestTheLastShareIsSeenToBeGoneBeforeItsData(t *testing.T) {
 				}
 				kept("while ganesha serves it")
 				if m.loaded != "" {
-					t.Error("ganesha is not told again")
+					t.Error("ganesha is not reloaded again")
 				}
 				if m.failing["last"] == nil {
-					t.Error("nobody says what it waits for")
+					t.Error("no fault says what the removal waits for")
 				}
 			}
 			delete(look.serves, "/last/0")

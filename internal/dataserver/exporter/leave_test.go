@@ -27,7 +27,7 @@ func TestADataServerSaysThatItGoesAndServesOnUntilNobodyIsLedToIt(t *testing.T) 
 		goesOn    time.Duration
 	}{
 		"another pod comes in its place": {false, serverpod.LeaveAllowance},
-		"nobody comes in its place":      {true, 0},
+		"no pod comes in its place":      {true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage := dataservertest.EmptyVolume(t)
@@ -71,7 +71,7 @@ func TestADataServerSaysThatItGoesAndServesOnUntilNobodyIsLedToIt(t *testing.T) 
 					stopGanesha()
 				})
 				if ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != internalv1.ReasonStopping {
-					t.Errorf("said of Ready: %+v, want the reason %s", ready, internalv1.ReasonStopping)
+					t.Errorf("the Ready condition is %+v, want the reason %s", ready, internalv1.ReasonStopping)
 				}
 			})
 		})

@@ -16,32 +16,32 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// An export can be lost while ganesha runs: a client of Ceph that was shut out never comes back by itself, and answers
-// NFS4ERR_SERVERFAULT from then on, while ganesha as a whole is well. Who looks sees it. Taken away by one reload and brought back by
-// the next, the export has a new client; the others notice nothing.
+// An export can be lost while ganesha runs: if Ceph evicts or blocks its client, the client does not recover, and the export answers
+// NFS4ERR_SERVERFAULT from then on. Ganesha as a whole is healthy, so only a look at the export shows it. One reload removes the export, the
+// next one adds it again with a new client. Other exports are not affected.
 
-// errLost is what is said of a share that was lost, until it serves again.
-var errLost = errors.New("ganesha lost its storage (NFS4ERR_SERVERFAULT), so it is exported anew; if it comes back to this, the log of ganesha and of Ceph's monitors tell who shuts it out")
+// errLost is the fault of a share whose export was lost, until it serves again.
+var errLost = errors.New("ganesha lost its storage (NFS4ERR_SERVERFAULT), so it is being exported again; if this repeats, look in the logs of ganesha and of Ceph's monitors for what evicts or blocks its client")
 
-// lostShare is one that is kept from ganesha.
+// lostShare is a share that ganesha must not export for now.
 type lostShare struct {
-	// why is what was seen of it last.
+	// why is the last fault that was seen.
 	why error
-	// tried is when the storage was asked whether it can be exported again.
+	// tried is when the storage was last asked whether the share can be exported again.
 	tried time.Time
 }
 
-// tryPatience is how long that may take. It takes 0.1 s; a user without rights to any metadata server waits for ever.
-const tryPatience = 5 * time.Second
+// diagnoseTimeout bounds that question. The answer takes 0.1 s; for a user without rights to any metadata server it never comes.
+const diagnoseTimeout = 5 * time.Second
 
-// Clients are shut out while the storage is away, and notice when it is back: the exports are looked at soon and often then. Each look is a few
-// small writes of recovery records in Ceph.
+// Ceph blocks clients while the storage is away, and they notice when it is back. So the exports are checked soon and often then. Each check
+// costs a few small writes of recovery records in Ceph.
 const (
 	watchful = time.Minute
 	lookSoon = 3 * time.Second
 )
 
-// lookEvery is how often exports that serve are looked at now; 0 is never.
+// lookEvery is how often exports that serve are checked now; 0 means never.
 func (m *Exporter) lookEvery() time.Duration {
 	every := m.storage.LookEvery()
 	if back := m.storageBack.Load(); back != nil && m.now().Sub(*back) < watchful {
@@ -50,7 +50,7 @@ func (m *Exporter) lookEvery() time.Duration {
 	return every
 }
 
-// noteHealth has the exports looked at when the storage is back. It belongs to the goroutine that watches the storage's health.
+// noteHealth starts a check of the exports when the storage is back. It belongs to the goroutine that watches the storage's health.
 func (m *Exporter) noteHealth(health backend.Health) {
 	if m.storageAway && health.Failing == "" {
 		now := m.now()
@@ -63,7 +63,7 @@ func (m *Exporter) noteHealth(health backend.Health) {
 // isLost tells whether an export will not serve again by itself.
 func isLost(err error) bool { return client.IsStatus(err, nfsv4.NFS4ERR_SERVERFAULT) }
 
-// lookForLost looks at the exports that serve, when it is time.
+// lookForLost checks the exports that serve, when it is time.
 func (m *Exporter) lookForLost(ctx context.Context) {
 	every := m.lookEvery()
 	if every == 0 || m.now().Sub(m.lookedAt) < every {
@@ -73,24 +73,24 @@ func (m *Exporter) lookForLost(ctx context.Context) {
 	paths := slices.Sorted(maps.Keys(m.serving))
 	sights, err := m.Prober.Look(ctx, paths)
 	if err != nil {
-		m.Log.Warn("the exports were not looked at", "err", err) // What ganesha is, liveness tells.
+		m.Log.Warn("checking the exports failed", "err", err) // The liveness probe notices a ganesha that does not answer.
 		return
 	}
 	for i, path := range paths {
 		if m.noteLost(path, sights[i].Err) {
 			m.fail(path, errLost)
-			m.verified, m.loaded = "", "" // The next pass takes it away.
+			m.verified, m.loaded = "", "" // The next pass removes it.
 		}
 	}
 }
 
-// noteLost notes that the share of an export is to be taken away, if what was seen says so.
+// noteLost notes that the share of an export must be removed, if the error that was seen means that the export is lost.
 func (m *Exporter) noteLost(pseudo string, seen error) bool {
 	if m.storage.LookEvery() == 0 || !isLost(seen) {
 		return false
 	}
 	m.lose(naming.ShareOfExport(pseudo), &lostShare{why: errLost})
-	m.Log.Error("an export is lost, and is made anew", "path", pseudo, "err", seen)
+	m.Log.Error("an export lost its storage; exporting it again", "path", pseudo, "err", seen)
 	return true
 }
 
@@ -101,7 +101,7 @@ func (m *Exporter) lose(share string, lost *lostShare) {
 	m.lost[share] = lost
 }
 
-// withoutLost are the exports that are to be served now.
+// withoutLost are the exports without those of lost shares, which get a fault.
 func (m *Exporter) withoutLost(exports []*internalv1.ShareExport) []*internalv1.ShareExport {
 	return slices.DeleteFunc(exports, func(export *internalv1.ShareExport) bool {
 		share := kubeapi.ShareOf(export)
@@ -113,8 +113,8 @@ func (m *Exporter) withoutLost(exports []*internalv1.ShareExport) []*internalv1.
 	})
 }
 
-// bringBackLost has the next pass export what was taken away and is gone, if the storage finds nothing amiss: ganesha would wait for a user
-// that may use nothing for ever, and with it everything that a reload is to change.
+// bringBackLost lets the next pass export again what was removed, if the storage finds no fault: with a user that has no rights ganesha
+// would wait without end, and every change that a reload brings would wait with it.
 func (m *Exporter) bringBackLost(ctx context.Context, isExported func(pseudo string) bool) {
 	failed := 0
 	maps.DeleteFunc(m.lost, func(share string, lost *lostShare) bool {
@@ -126,12 +126,12 @@ func (m *Exporter) bringBackLost(ctx context.Context, isExported func(pseudo str
 		if !m.isWanted(share) {
 			return true
 		}
-		// Where the storage is away it is so for all. Maps have another order each time, so all have their turn.
+		// If the storage is away, it is away for all shares. A map's order differs each time, so every share gets its turn.
 		if failed >= maxDiagnosed || !lost.tried.IsZero() && m.now().Sub(lost.tried) < m.storage.LookEvery() {
 			return false
 		}
 		lost.tried = m.now()
-		limited, cancel := context.WithTimeout(ctx, tryPatience)
+		limited, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 		defer cancel()
 		why := m.storage.Diagnose(limited, share)
 		if why != nil {

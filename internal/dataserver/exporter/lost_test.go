@@ -26,8 +26,8 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// losing is a ganesha that has exports as it was told last, and for each a client of Ceph that may have been shut out: that lasts until
-// the export goes.
+// losing is a ganesha that has the exports of its last configuration. Each has a client of Ceph that may be shut out, until the export is
+// removed.
 type losing struct {
 	t          *testing.T
 	configFile string
@@ -252,7 +252,7 @@ func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
 		t.Errorf("after %d reloads %v is exported", reloads, daemon.exports)
 	}
 
-	// It is lost while nobody knows, and found by the look after a load.
+	// It is lost unnoticed, and found by the check after a load.
 	daemon.shutOut["/b/0"] = true
 	m.loaded = ""
 	if failing := pass(); !slices.Equal(failing, []string{"b"}) {
@@ -273,7 +273,7 @@ func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
 		t.Errorf("%v is exported, and %v are lost", daemon.exports, m.lost)
 	}
 
-	// When the storage is back after it was away, clients may have been shut out: nobody waits for the next turn.
+	// When the storage is back after it was away, clients may have been shut out: the check does not wait for its next turn.
 	wake := make(chan struct{}, 1)
 	m.wakeup = wake
 	m.noteHealth(backend.Health{Failing: "no monitor answers"})
@@ -294,7 +294,7 @@ func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
 		t.Errorf("rests %s for good", m.rest())
 	}
 
-	// On volumes nobody looks.
+	// Exports on volumes are not checked.
 	m.noteHealth(backend.Health{Failing: "away"})
 	m.noteHealth(backend.Health{})
 	m.storage = looking{m.storage.(looking).Backend, 0}
@@ -423,7 +423,7 @@ func newRevoking(t *testing.T) (*Exporter, *losing, *revoking, *time.Time, func(
 	}
 }
 
-// Ganesha would wait for such a share for ever, and with it every reload.
+// Ganesha would wait for such a share without end, and every reload with it.
 func TestALostShareComesBackWhenItCanBeUsed(t *testing.T) {
 	_, daemon, storage, now, pass := newRevoking(t)
 	for range 3 {
@@ -459,7 +459,7 @@ func TestAGaneshaThatHangsInOneShareStartsWithout(t *testing.T) {
 	if got := pass(); got != "ganesha is starting" || storage.asked > 0 {
 		t.Errorf("at first: %q, asked %d times", got, storage.asked)
 	}
-	*now = now.Add(startPatience)
+	*now = now.Add(startTimeout)
 	pass()
 	pass()
 	if daemon.kills != 1 {

@@ -45,7 +45,7 @@ func TestNoIDComesBackWithAnOlderCopyOfTheVolumes(t *testing.T) {
 		}
 		_, err = m.allocate(t.Context())
 		mustWork(t, "allocate", err)
-		mustWork(t, "tell", m.tellShares(t.Context()))
+		mustWork(t, "report", m.reportShares(t.Context()))
 		m.dataServer.Status = m.Reporter.(*dataservertest.Statuses).Status
 	}
 	export("a", "b")

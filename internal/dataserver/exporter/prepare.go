@@ -18,7 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// prepare does everything in the storage that exports need. What is wrong with one share keeps out that share alone.
+// prepare does everything in the storage that exports need. A fault of one share leaves out only that share.
 func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault) {
 	if m.storage.Parts(m.dataServer) < 1 {
 		return ganesha.Config{}, kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, errors.New("spec.volumes is less than 1"))
@@ -51,8 +51,8 @@ func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault)
 	return config, nil
 }
 
-// allocate gives every share its ids, the oldest first, and returns the exports that have them. Of more than fit, the newest
-// are left out.
+// allocate gives every share its IDs, the oldest first, and returns the exports that have them. If there are too many, the newest are left
+// out.
 func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, error) {
 	next := m.memory.Clone()
 	next.Raise(ptr.Deref(m.dataServer.Status.LastExportNumber, 0))
@@ -60,7 +60,7 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 	for _, export := range m.exports {
 		inUse[kubeapi.ShareOf(export)] = true
 		for _, id := range export.Status.ExportIDs {
-			next.Raise(int64(id)) // All that there was before DataServers told.
+			next.Raise(int64(id)) // Older versions reported no lastExportNumber.
 		}
 	}
 	for path := range m.serving {
@@ -92,8 +92,8 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 	return exports, nil
 }
 
-// prepareRoots makes the exports' directories and returns the exports that can be served. One that is served
-// already stays: taking it away from its clients would make a small fault a big one.
+// prepareRoots makes the exports' directories and returns the exports that can be served. One that is served already stays: to remove it from
+// its clients would make a small fault a big one.
 func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
 	next := m.memory.Clone()
 	if m.identifyRoots(exports, next) {
@@ -118,9 +118,9 @@ func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.Share
 	return ready, nil
 }
 
-// identifyRoots gives an identity to roots that have none, and tells whether it gave any. One that is there already has its volume's: it is the
-// first that was seen there. One that is yet to be made has another, also where an earlier one of the name is gone: who knew that sees by it
-// that this is not the directory with the data.
+// identifyRoots gives an identity to roots that have none, and returns true if it gave any. A root that exists already gets its volume's
+// identity: it is the first that was seen there. A root that is yet to be made gets a new one, also where an earlier root of the same name is
+// gone: a new identity shows that this is not the directory with the data.
 func (m *Exporter) identifyRoots(exports []*internalv1.ShareExport, next *exportids.Table) (given bool) {
 	volumes := m.storage.Identities()
 	if volumes == nil {
@@ -133,7 +133,7 @@ func (m *Exporter) identifyRoots(exports []*internalv1.ShareExport, next *export
 			known := shares[share]
 			switch {
 			case err != nil || there && known.RootID != "":
-				continue // What can't be looked at can't be made either, which is said then.
+				continue // If reading the root fails, making it fails, too, and reports the error.
 			case there:
 				known.RootID = volumes[int32(part)]
 			default:

@@ -12,14 +12,14 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
-// refuse makes sure that nothing is exported, and says of every export why. A ganesha that runs, because all was allowed before,
-// gets a configuration without exports.
+// refuse makes sure that nothing is exported, and gives every export the reason as its fault. If ganesha runs, because the storage was allowed
+// before, it gets a configuration without exports.
 func (m *Exporter) refuse(ctx, supervised context.Context, failure *kubeapi.Fault) *kubeapi.Fault {
 	m.Expected.SetGeneration(0) // Not ready, whatever was served before.
 	m.failing, m.removed = map[string]*kubeapi.Fault{}, map[types.UID]bool{}
 	if m.started {
 		if unfinished := m.withdraw(ctx, supervised); unfinished != nil {
-			failure = kubeapi.NewFault(failure.Reason, fmt.Errorf("its exports are being taken back: %w. %w", unfinished.Err, failure.Err))
+			failure = kubeapi.NewFault(failure.Reason, fmt.Errorf("its exports are still being removed: %w. %w", unfinished.Err, failure.Err))
 		}
 	}
 	for _, export := range m.exports {

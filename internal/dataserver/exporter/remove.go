@@ -15,7 +15,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// remove ends exports that are being deleted: ganesha has dropped them, so their data may go where that is asked for.
+// remove finishes the deletion of exports that ganesha has dropped. Their data is removed where that is asked for.
 func (m *Exporter) remove(ctx, supervised context.Context) {
 	removed := map[types.UID]bool{}
 	for _, export := range m.exports {
@@ -40,8 +40,8 @@ func (m *Exporter) remove(ctx, supervised context.Context) {
 	m.removed = removed
 }
 
-// discard removes the data of a share, and has the share forgotten: while the data is in the trash, which can take long, an export of
-// the same id would still give it to clients that have file handles.
+// discard removes the data of a share, and the share's entry in the table. The data can be in the trash for long; meanwhile an export with the
+// same ID would still give it to clients that have file handles.
 func (m *Exporter) discard(ctx context.Context, share string) error {
 	if err := m.storage.Discard(ctx, m.dataServer, share, m.now()); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m *Exporter) discard(ctx context.Context, share string) error {
 	return nil
 }
 
-// lingers: ganesha may still serve the share.
+// lingers tells whether ganesha may still serve the share.
 func (m *Exporter) lingers(share string) bool {
 	for volume := range m.memory.Parts {
 		if m.leaving[naming.ExportPseudo(share, int32(volume))] {

@@ -10,16 +10,16 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// tellShares has the API know which shares the storage has before clients can write to a new one: while this server is away,
-// what it told last is all that anybody can go by. The same holds for the last number of an export, if the storage is
-// restored from an older copy, and for the identities of the volumes, if one is replaced.
-func (m *Exporter) tellShares(ctx context.Context) error {
+// reportShares reports which shares the storage has, before clients can write to a new one: while this server is away, its last report is the
+// only source. The same holds for the last number of an export, if the storage is restored from an older copy, and for the identities of the
+// volumes, if one is replaced.
+func (m *Exporter) reportShares(ctx context.Context) error {
 	names, known, err := m.storage.Shares(ctx, m.dataServer)
 	if err != nil {
 		return err
 	}
 	m.shares = nil
-	if digest, ok := naming.DigestNames(names); known && ok { // Else they are too many.
+	if digest, ok := naming.DigestNames(names); known && ok { // Without a digest there are too many.
 		m.shares = &digest
 	}
 	held, last, volumeIDs := m.shares, int64(m.memory.HighWater), m.storage.Identities()

@@ -9,33 +9,33 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 )
 
-// Ganesha makes one export after the other, and a client of Ceph that may use no metadata server waits for one without an end (start_reclaim of
-// libcephfs 18.2.7 has no time-out). So one share whose user lost its rights would keep a start, or all that a reload is to change, from every
-// other share. What hangs can't be told from what takes long, but the storage can be asked about each share in another process.
+// Ganesha makes one export after the other. A client of Ceph that may use no metadata server waits for one without end (start_reclaim of
+// libcephfs 18.2.7 has no timeout). So one share whose user lost its rights would block a start, or a reload, for every other share. A hang
+// looks the same as a slow start, but the storage can be asked about each share in another process.
 
 const (
-	// startPatience is how long a start may take before anybody asks; a share takes up to a second.
-	startPatience = 30 * time.Second
-	// askAgain is how long after that it is asked again.
+	// startTimeout is how long a start may take before the storage is asked for the cause; a share takes up to a second.
+	startTimeout = 30 * time.Second
+	// askAgain is the time after which it is asked again.
 	askAgain = 5 * time.Minute
 	// maxSilent is how many reloads in a row may have no answer, whatever the storage says.
 	maxSilent = 8
 )
 
-// unstickStart ends a start of ganesha that hangs in an export, and has it start without. Before there is one nothing hangs: a share in
-// Ceph may have no answer then because of what the pod before left, which only the start itself shuts out.
+// unstickStart ends a start of ganesha that hangs in an export, and starts it without that export. It asks nothing while no ganesha runs: a share
+// in Ceph may not answer then because of sessions that the pod before left, which only the start itself shuts out.
 func (m *Exporter) unstickStart(ctx context.Context, state supervisor.State) {
 	if state.PID == 0 {
 		return
 	}
-	if m.storage.LookEvery() == 0 || m.now().Sub(state.Since) < startPatience || m.askedStart == state.Starts && m.now().Sub(m.askedAt) < askAgain {
+	if m.storage.LookEvery() == 0 || m.now().Sub(state.Since) < startTimeout || m.askedStart == state.Starts && m.now().Sub(m.askedAt) < askAgain {
 		return
 	}
 	m.askedStart, m.askedAt = state.Starts, m.now()
 	m.hangs = m.loseUnusable(ctx)
 }
 
-// unstickReload ends a ganesha that hangs in a reload. Its clients wait for some seconds, and reclaim what they have.
+// unstickReload ends a ganesha that hangs in a reload. Its clients wait for some seconds and reclaim their state.
 func (m *Exporter) unstickReload(ctx context.Context, err error) {
 	if !errors.Is(err, supervisor.ErrNoAnswer) {
 		m.silent = 0
@@ -49,7 +49,7 @@ func (m *Exporter) unstickReload(ctx context.Context, err error) {
 	}
 }
 
-// endHanging ends a ganesha that was seen to hang, now that its configuration is without what it hangs in.
+// endHanging kills a ganesha that hangs. Its configuration no longer has the export in which it hangs.
 func (m *Exporter) endHanging() {
 	if m.hangs {
 		m.hangs = false
@@ -57,7 +57,7 @@ func (m *Exporter) endHanging() {
 	}
 }
 
-// loseUnusable takes away what does not serve and can't be exported, as far as the storage can tell, and tells if there is something.
+// loseUnusable removes shares that don't serve and that, by the storage's diagnosis, can't be exported. It returns true if it found any.
 func (m *Exporter) loseUnusable(ctx context.Context) bool {
 	found := 0
 	for _, export := range m.active() {
@@ -65,14 +65,14 @@ func (m *Exporter) loseUnusable(ctx context.Context) bool {
 		if m.lost[share] != nil || m.servesShare(share) || found >= maxDiagnosed {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, tryPatience)
+		limited, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 		why := m.storage.Diagnose(limited, share)
 		cancel()
 		if why == nil {
 			continue
 		}
 		found++
-		m.Log.Error("ganesha hangs, and a share can't be exported: it is left out", "share", share, "err", why)
+		m.Log.Error("ganesha hangs; leaving out a share that can't be exported", "share", share, "err", why)
 		m.lose(share, &lostShare{why: why, tried: m.now()})
 	}
 	return found > 0

@@ -15,17 +15,16 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// verify looks at every export of the configuration through NFS, and at what should
-// be gone; it looks again only after a load. If something is not as it
-// should be the next pass reloads: ganesha sometimes needs a second SIGHUP
-// (measured: a pseudo path that returns is refused as a duplicate once).
+// verify checks through NFS that every export of the configuration serves, and that removed ones are gone. It checks again only after a
+// load. If it finds a difference, the next pass reloads: ganesha sometimes needs a second SIGHUP (measured: a pseudo path that returns is
+// refused as a duplicate once).
 func (m *Exporter) verify(ctx context.Context, config ganesha.Config) *kubeapi.Fault {
 	owner, scope, err := m.Prober.Identity(ctx)
 	if err != nil {
 		return kubeapi.NewFault(internalv1.ReasonStarting, fmt.Errorf("ganesha does not answer EXCHANGE_ID: %w", err))
 	}
 	if owner != config.ServerOwner || scope != config.ServerScope {
-		return kubeapi.NewFault(internalv1.ReasonExportsFailing, fmt.Errorf("what answers here is server %q of %q, not %q of %q",
+		return kubeapi.NewFault(internalv1.ReasonExportsFailing, fmt.Errorf("server %q of %q answers here instead of %q of %q",
 			owner, scope, config.ServerOwner, config.ServerScope))
 	}
 	if m.verified == m.loaded {
@@ -43,7 +42,7 @@ func (m *Exporter) verify(ctx context.Context, config ganesha.Config) *kubeapi.F
 	paths := slices.Sorted(maps.Keys(wanted))
 	sights, err := m.Prober.Look(ctx, append(slices.Clone(paths), gone...))
 	if err != nil {
-		return kubeapi.NewFault(internalv1.ReasonExportsFailing, fmt.Errorf("looking at the exports: %w", err))
+		return kubeapi.NewFault(internalv1.ReasonExportsFailing, fmt.Errorf("checking the exports: %w", err))
 	}
 	m.serving, m.leaving, m.lookedAt = map[string]server.FileSystem{}, map[string]bool{}, m.now()
 	diagnosed := 0
@@ -95,11 +94,11 @@ func (m *Exporter) toBeGone(wanted map[string]server.FileSystem) []string {
 	})
 }
 
-// maxDiagnosed bounds the exports that are looked into after a load: each can take half a minute when the storage is away, and then
-// it is away for all.
+// maxDiagnosed bounds the exports that are diagnosed after a load: each can take half a minute when the storage is away, and then it is away for
+// all.
 const maxDiagnosed = 3
 
-// diagnosed is why an export is not shown, in words of the storage if that knows them.
+// diagnosed is why an export does not serve: the storage's diagnosis if it has one, otherwise the error that was seen.
 func (m *Exporter) diagnosed(ctx context.Context, pseudo string, seen error) error {
 	if why := m.storage.Diagnose(ctx, naming.ShareOfExport(pseudo)); why != nil {
 		return why
@@ -107,7 +106,7 @@ func (m *Exporter) diagnosed(ctx context.Context, pseudo string, seen error) err
 	return seen
 }
 
-// fail notes what is wrong with a share's export, unless something is already.
+// fail notes a fault of a share's export, unless the share has one already.
 func (m *Exporter) fail(pseudo string, err error) {
 	share := naming.ShareOfExport(pseudo)
 	if m.failing[share] == nil {

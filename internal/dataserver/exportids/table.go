@@ -13,24 +13,23 @@ import (
 // MaxID is the largest Export_Id of ganesha, which has 16 bits of a file handle for it.
 const MaxID = math.MaxUint16
 
-// ErrExhausted tells that every Export_Id is that of an export that exists.
+// ErrExhausted means that every Export_Id belongs to an export that exists.
 var ErrExhausted = errors.New("every Export_Id from 1 to 65535 is in use: " +
 	"a data server can have at most 65535 exports, one for each share and volume; delete shares, or use another FileServer")
 
-// Number counts the exports of a data server, and never comes back. Ganesha's Export_Id is what 16 bits hold of it; the
-// rest, its round, tells how often they were all spent before. File handles are signed with the round, so that
-// one of an earlier export of the same id is refused (internal/ganesha/build/patches/0400-signed-handles.patch).
+// Number counts the exports of a data server, and is never used again. Its lower 16 bits are ganesha's Export_Id; the upper 16 bits, its round,
+// are how often all IDs were used up before. File handles are signed with the round, so that one of an earlier export with the same ID is
+// refused (internal/ganesha/build/patches/0400-signed-handles.patch).
 type Number uint32
 
 // ID is the Export_Id.
 func (n Number) ID() uint16 { return uint16(n) }
 
-// Round is how often the id was given before.
+// Round is how often the ID was used before.
 func (n Number) Round() uint16 { return uint16(n >> 16) }
 
-// Table is what a data server remembers of its exports. Where it has several parts (volumes) each keeps a
-// copy of its own, and all keep the high-water mark, so that one that
-// was lost and made anew can't bring a number back.
+// Table is what a data server remembers of its exports. If it has several parts (volumes), each keeps its own entries, and all keep the
+// high-water mark, so that a number is not used again when one volume is lost and replaced.
 type Table struct {
 	// HighWater is the greatest number that was ever given.
 	HighWater Number
@@ -57,9 +56,8 @@ type RootAttributes struct {
 	Mode  string `json:"mode"` // Octal, without leading zeros.
 }
 
-// Allocate gives a share ids on every part, or on none: a share that does not fit must take nothing from one that does.
-// A share that has ids keeps them. Those of shares that are in use are not given to others; one that is not loses its own
-// when the ids come round to it.
+// Allocate gives a share IDs on every part, or on none: a share that does not fit must not use up IDs. A share that has IDs keeps them. IDs of
+// shares that are in use are not given to others. A share that is not in use loses its ID when its number comes up again.
 func (t *Table) Allocate(share string, inUse map[string]bool) error {
 	var without []int
 	for part := range t.Parts {
@@ -91,10 +89,10 @@ func (t *Table) Allocate(share string, inUse map[string]bool) error {
 	return nil
 }
 
-// forget takes an id from whoever had it.
+// forget removes an ID from the share that had it.
 func (t *Table) forget(id uint16) {
 	if t.HighWater.Round() == 0 {
-		return // Nobody had it.
+		return // In round 0 every ID is unused.
 	}
 	for _, shares := range t.Parts {
 		maps.DeleteFunc(shares, func(_ string, entry Entry) bool { return entry.ExportID.ID() == id })

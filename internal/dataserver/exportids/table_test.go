@@ -59,7 +59,7 @@ func TestNoExportNumberComesBack(t *testing.T) {
 		}
 		share := fmt.Sprintf("share-%d", i)
 		if i%100 == 0 {
-			inUse[share] = true // It stays for ever.
+			inUse[share] = true // It is never removed.
 		}
 		mustWork(t, "allocate", table.Allocate(share, inUse))
 		for volume := range table.Parts {

@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// fencePatience is how long the steward may take; ganesha starts meanwhile, and has waited out most of what it would be spared by then.
-	fencePatience = 10 * time.Second
-	fencePoll     = 20 * time.Millisecond
+	// fenceTimeout is how long the steward may take. Ganesha starts meanwhile; after this time a fence would save it little waiting.
+	fenceTimeout = 10 * time.Second
+	fencePoll    = 20 * time.Millisecond
 	// maxFenced is the schema's limit of addresses.
 	maxFenced = 64
 )
 
-// Fence asks the FileServer's steward, in the DataServer's status, to shut out of Ceph what is left of the last start, and waits for its answer.
+// Fence asks the FileServer's steward, through the DataServer's status, to block the Ceph clients that the last start left. It waits for the
+// answer.
 func (a *Source) Fence(ctx context.Context, addresses []string) error {
 	id := rand.Text()
 	request := internalv1.FenceRequest{ID: id, Addresses: addresses[:min(len(addresses), maxFenced)]}
-	ctx, cancel := context.WithTimeout(ctx, fencePatience)
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
 	err := a.Report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
 		status.Fence = request
@@ -33,13 +34,13 @@ func (a *Source) Fence(ctx context.Context, addresses []string) error {
 	}
 	for poll := time.NewTicker(fencePoll); ; {
 		if answer := a.fenced(); answer.ID == id && answer.Fault != "" {
-			return errors.New("the steward did not shut out what is left of the last start: " + answer.Fault)
+			return errors.New("the steward could not block the Ceph clients that the last start left: " + answer.Fault)
 		} else if answer.ID == id {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the steward did not answer within %s", fencePatience)
+			return fmt.Errorf("the steward did not answer within %s", fenceTimeout)
 		case <-poll.C:
 		}
 	}

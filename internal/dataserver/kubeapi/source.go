@@ -30,7 +30,7 @@ import (
 // writeTimeout bounds a write of the status; it is tried again.
 const writeTimeout = 15 * time.Second
 
-// settle is how long the watch waits for more after a change: many shares that come or go at once are one reload.
+// settle is how long the watch waits for more changes after one: many shares that come or go at once cause one reload.
 const settle = 100 * time.Millisecond
 
 // statusWriters is how many statuses of exports are written at a time.
@@ -43,13 +43,13 @@ type Desired struct {
 	Exports []*internalv1.ShareExport
 }
 
-// Source is the data server's part of the API: it tells of changes, and takes the statuses.
+// Source is the data server's access to the API: it offers changes, and writes the statuses.
 type Source struct {
 	client client.Client
 	cache  cache.Cache
 	wanted chan Desired
 
-	// turn has one token, for the one who writes the DataServer's status. mutex is never held meanwhile: a write may take long.
+	// turn has one token, for the goroutine that writes the DataServer's status. mutex is not held during a write, which may take long.
 	turn chan struct{}
 
 	mutex   sync.Mutex
@@ -91,15 +91,15 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 	return source, nil
 }
 
-// NewDetachedSource is a source whose objects are given to it by seen, exportSeen, exportGone and setSynced.
+// NewDetachedSource is a source without a watch: Seen, ExportSeen, ExportGone and SetSynced give it its objects.
 func NewDetachedSource(writer client.Client) *Source {
 	return &Source{client: writer, turn: make(chan struct{}, 1), wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
 }
 
-// Desired has the newest of what the API asks for, in place of what was not taken before.
+// Desired has the newest state that the API asks for. It replaces a state that was not taken.
 func (a *Source) Desired() <-chan Desired { return a.wanted }
 
-// SetSynced tells that everything that was there at the start is known.
+// SetSynced says that every object that existed at the start is known.
 func (a *Source) SetSynced() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -107,8 +107,8 @@ func (a *Source) SetSynced() {
 	a.changed()
 }
 
-// Run watches until the context ends. Nothing is told before everything is known: to a data server
-// that has just started, an export that is not known yet would be one to remove.
+// Run watches until the context ends. It offers nothing before it knows every object: a data server that has just started would remove an
+// export that is not known yet.
 func (a *Source) Run(ctx context.Context) error {
 	var known []toolscache.InformerSynced
 	for _, kind := range []struct {
@@ -189,8 +189,8 @@ func (a *Source) IsDeleted() bool {
 	return a.deleted || a.newest != nil && a.newest.DeletionTimestamp != nil
 }
 
-// ExportSeen takes an export. A status that changed alone is no reason for a pass: it is this manager's own, and what
-// somebody else wrote is put right by the next one.
+// ExportSeen takes an export. A change of the status alone starts no pass: this process wrote it. A status from another writer is corrected by
+// the next pass.
 func (a *Source) ExportSeen(object any) {
 	export, ok := object.(*internalv1.ShareExport)
 	if !ok {
@@ -225,14 +225,14 @@ func (a *Source) ExportGone(object any) {
 	}
 }
 
-// changed has the desired offered when the changes have settled. a.mutex is held.
+// changed offers the desired state when the changes have settled. a.mutex is held.
 func (a *Source) changed() {
 	if a.synced && a.newest != nil && a.pending == nil {
 		a.pending = time.AfterFunc(settle, a.Offer)
 	}
 }
 
-// Offer puts the newest desired into the channel, in place of one that was not taken yet.
+// Offer puts the newest desired state into the channel, in place of one that was not taken.
 func (a *Source) Offer() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -347,7 +347,7 @@ func (a *Source) writeExport(ctx context.Context, before, after *internalv1.Shar
 	// The lock keeps a status from an object that took the name since.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.client.Status().Patch(ctx, after, patch); apierrors.IsNotFound(err) {
-		return nil // Gone meanwhile; the watch tells.
+		return nil // It is gone; the watch reports it.
 	} else if err != nil {
 		return fmt.Errorf("writing the status of ShareExport %s: %w", before.Name, err)
 	}

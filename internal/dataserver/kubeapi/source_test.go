@@ -22,8 +22,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// TestTheDataServerInTheAPI shows, on a real API server, that the instance manager hears of its own DataServer alone, that its
-// status is accepted, and that it neither writes twice nor hears its own echo.
+// TestTheDataServerInTheAPI shows, on a real API server, that the data server gets events of its own DataServer only, that its status is
+// accepted, that it does not write a status twice, and that its own write causes no event.
 func TestTheDataServerInTheAPI(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("needs KUBEBUILDER_ASSETS: a directory with etcd and kube-apiserver")
@@ -118,7 +118,7 @@ func TestTheDataServerInTheAPI(t *testing.T) {
 		t.Errorf("status %+v", whole.Status)
 	}
 
-	// Somebody else's status is put right.
+	// A status from another writer is corrected.
 	foreign := stored()
 	foreign.Status.NodeName = "elsewhere"
 	mustWork(t, "a foreign write", operator.Status().Update(t.Context(), foreign))

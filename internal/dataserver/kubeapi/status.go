@@ -21,46 +21,46 @@ const maxMessage = 32768
 // maxSharedFileSystem is the schema's limit of sharedFileSystem, in bytes.
 const maxSharedFileSystem = 1024
 
-// Observation is what the instance manager knows of its data server at the end of a pass.
+// Observation is what the exporter knows of its data server at the end of a pass.
 type Observation struct {
 	NodeName, PodIP string
 	// Generation is the DataServer's generation.
 	Generation int64
 	// Loaded is true if ganesha serves everything that this generation asks for.
 	Loaded bool
-	// ready, reason and message are the Ready condition.
+	// Ready, Reason and Message are the Ready condition.
 	Ready           bool
 	Reason, Message string
 	// Shares is the number of shares that serve on every volume.
 	Shares int
-	// Failing is the number of shares that something is wrong with.
+	// Failing is the number of shares with a fault.
 	Failing int
 	Usage   []backend.Usage
 	// Held is the digest of the shares that have a directory on the volumes, nil if that is not known.
 	Held *string
 	// VolumeIDs are the identities of volumes, by number.
 	VolumeIDs map[int32]string
-	// Connections are those of clients, and maxConnections how many there may be; 0: not known.
+	// Connections is the number of the clients' connections, MaxConnections its limit; 0 if it is not known.
 	Connections, MaxConnections int32
 }
 
-// ExportObservation is what the instance manager knows of an export at the end of a pass that looked at all of them.
+// ExportObservation is what the exporter knows of an export at the end of a pass that checked all of them.
 type ExportObservation struct {
 	Generation int64
 	Deleting   bool
 	Data       internalv1.DataPolicy
 	IDs        []int32
-	// RootIDs are the identities of the share\'s directories, by volume.
+	// RootIDs are the identities of the share's directories, by volume.
 	RootIDs []string
 	// Serves is true if ganesha serves it on every volume as this generation asks for.
 	Serves bool
 	// Removed is true if the export is gone, and its data where that was asked for.
 	Removed bool
-	// Fault is nil unless something is wrong with this very export.
+	// Fault is the fault of this export, nil if it has none.
 	Fault *Fault
 }
 
-// ExportStatusFrom is the status to report of an export. What was served once and can't be told now keeps its earlier word.
+// ExportStatusFrom is the status to report of an export. What is unknown now keeps its earlier value.
 func ExportStatusFrom(earlier internalv1.ShareExportStatus, seen ExportObservation, now metav1.Time) internalv1.ShareExportStatus {
 	status := *earlier.DeepCopy()
 	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
@@ -90,16 +90,16 @@ func ExportStatusFrom(earlier internalv1.ShareExportStatus, seen ExportObservati
 	return status
 }
 
-// DescribeFailing names some of the shares that something is wrong with.
+// DescribeFailing describes the faults of some of the failing shares.
 func DescribeFailing(failing map[string]*Fault) string {
 	const most = 5
 	names := slices.Sorted(maps.Keys(failing))
-	told := make([]string, 0, most)
+	described := make([]string, 0, most)
 	for _, name := range names[:min(len(names), most)] {
-		told = append(told, fmt.Sprintf("share %s: %v", name, failing[name].Err))
+		described = append(described, fmt.Sprintf("share %s: %v", name, failing[name].Err))
 	}
-	text := strings.Join(told, "; ")
-	if more := len(names) - len(told); more > 0 {
+	text := strings.Join(described, "; ")
+	if more := len(names) - len(described); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text
@@ -133,12 +133,12 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 	return status
 }
 
-// WithHealth is the status with what the storage says of itself.
+// WithHealth is the status with the health that the storage reports.
 func WithHealth(status internalv1.DataServerStatus, health backend.Health, now metav1.Time) internalv1.DataServerStatus {
 	condition := metav1.Condition{Type: internalv1.StorageHealthy, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: "the storage is well", LastTransitionTime: now}
-	said := slices.DeleteFunc([]string{health.Failing, health.Degraded}, func(words string) bool { return words == "" })
-	if len(said) > 0 {
-		condition.Reason, condition.Message = v1alpha1.ReasonStorageDegraded, truncate(strings.Join(said, "; "), maxMessage)
+	faults := slices.DeleteFunc([]string{health.Failing, health.Degraded}, func(words string) bool { return words == "" })
+	if len(faults) > 0 {
+		condition.Reason, condition.Message = v1alpha1.ReasonStorageDegraded, truncate(strings.Join(faults, "; "), maxMessage)
 	}
 	if health.Failing != "" {
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonStorageFailing
@@ -184,7 +184,7 @@ func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []inter
 	return volumes
 }
 
-// truncate is a text as people are to read it: without what steers their terminals, and of at most so many bytes.
+// truncate makes a text printable: without control characters of terminals, and at most limit bytes long.
 func truncate(text string, limit int) string {
 	text = printable.Text(text)
 	if len(text) <= limit {
@@ -193,7 +193,7 @@ func truncate(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
 
-// reportConnections is what to report of so many connections.
+// reportConnections is the report for used connections of at most limit, coarse so that it changes rarely.
 func reportConnections(earlier internalv1.Connections, used, limit int32) internalv1.Connections {
 	if earlier.Used != nil && earlier.Limit == limit {
 		used = v1alpha1.CoarseConnections(*earlier.Used, used, limit)

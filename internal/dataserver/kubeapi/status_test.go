@@ -114,7 +114,7 @@ func TestTheStatusOfAnExport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := ExportStatusFrom(tc.earlier, tc.seen, now)
-			said := func(kind string) string {
+			reported := func(kind string) string {
 				if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
 					return string(c.Status) + " " + c.Reason
 				}
@@ -124,7 +124,7 @@ func TestTheStatusOfAnExport(t *testing.T) {
 			if status.ObservedGeneration != nil {
 				observed = *status.ObservedGeneration
 			}
-			if said(internalv1.ExportServing) != tc.serving || said(internalv1.ExportRemoved) != tc.removed || observed != tc.observed {
+			if reported(internalv1.ExportServing) != tc.serving || reported(internalv1.ExportRemoved) != tc.removed || observed != tc.observed {
 				t.Errorf("%+v", status)
 			}
 			if again := ExportStatusFrom(status, tc.seen, metav1.NewTime(now.Add(1e9))); !equality.Semantic.DeepEqual(status, again) {

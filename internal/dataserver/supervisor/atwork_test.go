@@ -10,12 +10,12 @@ func TestSlowOperationsAreRead(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	const oldest = "GETXATTR in export 5 of client 10.99.0.1, for 12003 ms"
 	for message, want := range map[string]atWork{
-		"Operations at work for long: 3. The oldest is " + oldest:   {Count: 3, Oldest: oldest, said: now},
-		"Operations at work for long: 200. The oldest is " + oldest: {Count: 200, Oldest: oldest, said: now},
+		"Operations at work for long: 3. The oldest is " + oldest:   {Count: 3, Oldest: oldest, at: now},
+		"Operations at work for long: 200. The oldest is " + oldest: {Count: 200, Oldest: oldest, at: now},
 		"Operations at work for long: 7. The oldest is READ in export 5 of client ::ffff:10.99.0.1, for 6000 ms": {
-			Count: 7, Oldest: "READ in export 5 of client 10.99.0.1, for 6000 ms", said: now,
+			Count: 7, Oldest: "READ in export 5 of client 10.99.0.1, for 6000 ms", at: now,
 		},
-		"Operations at work for long: 0.": {said: now},
+		"Operations at work for long: 0.": {at: now},
 	} {
 		if got, ok := parseAtWork(message, now); !ok || got != want {
 			t.Errorf("%q: %+v, %t", message, got, ok)
@@ -38,7 +38,7 @@ func TestSlowOperationsAreNamedByProbes(t *testing.T) {
 		err, ready string
 	}{
 		{"none", atWork{}, 0, "ganesha does not answer", ""},
-		{"none any more", atWork{said: now}, 0, "ganesha does not answer", ""},
+		{"none any more", atWork{at: now}, 0, "ganesha does not answer", ""},
 		{
 			"some",
 			atWork{3, "READ", now},

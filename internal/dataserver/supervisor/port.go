@@ -13,11 +13,11 @@ import (
 // heldSocket is the port holder's socket in ganesha: the first descriptor after the standard ones.
 const heldSocket = 3
 
-// portHolder has the socket that ganesha listens on, from before ganesha's first start to the end of the process. Ganesha takes it over instead of
-// one of its own (internal/ganesha/build/patches/0407-inherited-socket.patch), so while no ganesha runs connections wait in the kernel, and the next one accepts them. A client
-// that is refused instead tries again after 3 s, 6 s, 12 s and so on (Linux: xprt_reconnect_backoff), whatever ganesha takes (9.7 and 21.9 s were
-// measured); and it would be, by one that listens only when ganesha has ended. Once the pod is gone they wait with the namespace servers
-// (v1alpha1.WaitingRoomPort).
+// portHolder has the socket that ganesha listens on, from before ganesha's first start to the end of the process. Ganesha inherits it instead of
+// opening its own (internal/ganesha/build/patches/0407-inherited-socket.patch). So connections wait in the kernel while no ganesha runs, and the
+// next one accepts them. A client that is refused tries again only after 3 s, 6 s, 12 s and so on (Linux: xprt_reconnect_backoff), however soon
+// ganesha is back (9.7 and 21.9 s were measured). Clients would be refused, too, if this process opened the port only after ganesha's end. When
+// the pod is gone, they wait with the namespace servers (v1alpha1.WaitingRoomPort).
 type portHolder struct {
 	// port is ganesha's; 0: nothing is held.
 	port  uint16
@@ -25,7 +25,7 @@ type portHolder struct {
 	held  *os.File
 }
 
-// Hold begins to listen, unless it does. It takes no context: clients wait also while everything ends.
+// Hold starts to listen, unless it does already. It takes no context: clients wait also while the process stops.
 func (h *portHolder) Hold() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -40,7 +40,7 @@ func (h *portHolder) Hold() error {
 	return nil
 }
 
-// listenFor returns a listening socket that Go's runtime knows nothing of.
+// listenFor returns a listening socket that Go's runtime does not manage.
 func listenFor(port uint16) (*os.File, error) {
 	var configured net.ListenConfig
 	listener, err := configured.Listen(context.Background(), "tcp", net.JoinHostPort("", strconv.Itoa(int(port))))
@@ -52,7 +52,7 @@ func listenFor(port uint16) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ganesha's accept must find a connection or wait: it takes any error but EINTR for the end of the socket (ntirpc, svc_vc.c).
+	// Ganesha's accept must block: ntirpc (svc_vc.c) treats any error but EINTR as the end of the socket.
 	if err := syscall.SetNonblock(int(socket.Fd()), false); err != nil {
 		_ = socket.Close()
 		return nil, err
@@ -60,7 +60,7 @@ func listenFor(port uint16) (*os.File, error) {
 	return socket, nil
 }
 
-// Release lets go: who waits is reset.
+// Release closes the socket; connections that wait are reset.
 func (h *portHolder) Release() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -35,7 +35,7 @@ func TestWhoConnectsWhileGaneshaIsAwayIsServedByTheNextOne(t *testing.T) {
 	}
 	for range 2 { // One ganesha after the other.
 		waiting, err := net.Dial("tcp", address)
-		mustWork(t, "connect while nobody accepts", err)
+		mustWork(t, "connect while no ganesha accepts", err)
 		_, err = waiting.Write([]byte("call"))
 		mustWork(t, "send", err)
 		files, environment := h.lend()

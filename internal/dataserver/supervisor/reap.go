@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// ReapOrphans collects processes that nobody waits for, for as long as the context
-// lasts. Process 1 of a container inherits them, and each would stay a zombie. It does
-// nothing in another process. Ganesha itself is left to its supervisor.
+// ReapOrphans waits for orphaned processes until the context ends. Process 1 of a container inherits them, and each would stay a zombie. It does
+// nothing if this is not process 1. It leaves ganesha to its supervisor.
 func ReapOrphans(ctx context.Context, ganeshaPID func() int) {
 	if os.Getpid() != 1 {
 		return

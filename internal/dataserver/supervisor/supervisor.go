@@ -21,12 +21,12 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// lineEnded tells who waits for a reload that there is none: the process ended.
+// lineEnded is the outcome of a reload in which the process ended.
 const lineEnded = "ended"
 
 const (
-	// FirstBackoff to maxBackoff is the wait before a restart, doubled each time. The very
-	// first restart after settledAfter of good service waits for nothing: clients stall meanwhile.
+	// FirstBackoff to maxBackoff is the wait before a restart, doubled each time. The first restart
+	// after SettledAfter of good service does not wait: clients stall meanwhile.
 	FirstBackoff = 500 * time.Millisecond
 	maxBackoff   = 15 * time.Second
 	SettledAfter = 10 * time.Second
@@ -53,14 +53,14 @@ type Config struct {
 // Supervisor keeps ganesha running.
 type Supervisor struct {
 	Config
-	// port has the socket that ganesha listens on: clients wait while none is up.
+	// port has the socket that ganesha listens on, so that clients wait while ganesha is down.
 	port *portHolder
 
 	mutex sync.Mutex
 	now   State
 	// served is the last start that came up.
 	served int
-	lines  []chan string // Of those who wait for a line of the log.
+	lines  []chan string // One for each reload that waits for its outcome.
 }
 
 // New makes a supervisor. It starts nothing.
@@ -86,7 +86,7 @@ type State struct {
 	Config string
 	// Since is when it started or stopped.
 	Since time.Time
-	// LastExit tells how it ended the last time; "" if it never did.
+	// LastExit says how it last ended; "" if it never did.
 	LastExit string
 }
 
@@ -100,7 +100,7 @@ func (s State) ConnectionsAllowed() int32 {
 	return 0
 }
 
-// Release lets the held port go; connections that wait there are reset.
+// Release closes the held port; connections that wait there are reset.
 func (s *Supervisor) Release() { s.port.Release() }
 
 // State is the state of the process now.
@@ -117,16 +117,15 @@ func (s *Supervisor) update(change func(*State)) {
 	s.Changed()
 }
 
-// note changes what nobody waits for.
+// note changes the state without a call of Changed.
 func (s *Supervisor) note(change func(*State)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	change(&s.now)
 }
 
-// Run starts ganesha, and again whenever it ends, until the context ends; then
-// it stops it gracefully. The configuration file must exist. The port stays held after it: the
-// end of this process, which is near, resets who waits there.
+// Run starts ganesha, and restarts it whenever it ends, until the context ends; then it stops ganesha gracefully. The configuration file must
+// exist. The port stays held after Run returns: connections that wait there are reset when this process ends, which is soon.
 func (s *Supervisor) Run(ctx context.Context) {
 	backoff, hold := time.Duration(0), true
 	for ctx.Err() == nil {
@@ -144,9 +143,9 @@ func (s *Supervisor) Run(ctx context.Context) {
 		if time.Since(began) > SettledAfter {
 			backoff = 0
 		}
-		// It may be a ganesha that can't listen on what it is lent: the next start has the port for itself.
+		// Maybe this ganesha can't listen on the socket that it inherits: then the next start opens the port itself.
 		hold = s.wasUp() || !hold
-		s.Log.Error("ganesha ended; starting it again", "how", err, "after", backoff)
+		s.Log.Error("ganesha ended; restarting it", "how", err, "after", backoff)
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff):
@@ -155,17 +154,17 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// wasUp tells whether the last start came so far that it served.
+// wasUp tells whether ganesha served after the last start.
 func (s *Supervisor) wasUp() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.served == s.now.Starts
 }
 
-// Hold has clients wait until ganesha is up.
+// Hold makes clients wait until ganesha is up.
 func (s *Supervisor) Hold() {
 	if err := s.port.Hold(); err != nil {
-		s.Log.Warn("clients are refused until ganesha is up, and come back seconds later", "err", err)
+		s.Log.Warn("holding the port failed; clients are refused until ganesha is up, and try again seconds later", "err", err)
 	}
 }
 
@@ -179,10 +178,10 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Without -x: one export that can't be made (its volume failed) must not keep the others from
-	// serving; the instance manager sees what is missing by looking, and reports it.
-	// -E: session ids and the write verifier come from the epoch. Two servers with the same (started in
-	// the same second) hang clients that move between addresses, and a constant one hides lost writes.
+	// Without -x: one export that can't be made (its volume failed) must not block the others. The exporter finds out what is missing, and
+	// reports it.
+	// -E: session IDs and the write verifier come from the epoch. If two servers have the same one (started in the same second), clients
+	// that move between addresses hang. A constant one hides lost writes.
 	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
 	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	lent, environment := s.port.lend()
@@ -215,7 +214,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	s.update(func(state *State) {
 		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
 	})
-	s.tell(lineEnded)
+	s.notify(lineEnded)
 	return errors.New(describeExit(err))
 }
 
@@ -248,7 +247,7 @@ func (s *Supervisor) forward(ctx context.Context, output io.Reader) {
 		if text = strings.TrimRight(text, "\n"); text != "" {
 			line := parseLogLine(text)
 			line.forward(ctx, s.Log)
-			s.heard(line)
+			s.read(line)
 		}
 		if err != nil {
 			return
@@ -256,9 +255,9 @@ func (s *Supervisor) forward(ctx context.Context, output io.Reader) {
 	}
 }
 
-func (s *Supervisor) heard(line logLine) {
+func (s *Supervisor) read(line logLine) {
 	if strings.Contains(line.message, lineReloaded) || strings.Contains(line.message, lineReloadFailed) {
-		s.tell(line.message)
+		s.notify(line.message)
 	}
 	if strings.Contains(line.message, lineInitialized) {
 		s.update(func(state *State) { state.Initialized, s.served = true, state.Starts })
@@ -276,8 +275,8 @@ func (s *Supervisor) heard(line logLine) {
 	}
 }
 
-// tell gives the outcome of a reload to who waits for it. Other lines are kept from it: a thousand exports make thousands.
-func (s *Supervisor) tell(outcome string) {
+// notify gives the outcome of a reload to the reloads that wait. Other lines of the log don't come here: a thousand exports cause thousands.
+func (s *Supervisor) notify(outcome string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, listener := range s.lines {
@@ -332,7 +331,7 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 			case strings.Contains(line, lineReloaded):
 				return nil
 			case strings.Contains(line, lineReloadFailed):
-				return errors.New("ganesha can't read its new configuration and keeps the old one; its log tells why")
+				return errors.New("ganesha can't read its new configuration and keeps the old one; its log says why")
 			case line == lineEnded:
 				return errors.New("ganesha ended while it reloaded its configuration; it reads it when it starts again")
 			}
@@ -344,14 +343,14 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 	}
 }
 
-// Kill ends a ganesha that does not hear; run starts it again.
+// Kill ends a ganesha that does not react; Run starts it again.
 func (s *Supervisor) Kill() {
 	if pid := s.State().PID; pid != 0 {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 	}
 }
 
-// Restart has ganesha end gracefully, or be killed after StopAllowance; run starts it again.
+// Restart stops ganesha gracefully, or kills it after StopAllowance; Run starts it again.
 func (s *Supervisor) Restart() {
 	pid := s.State().PID
 	if pid == 0 {

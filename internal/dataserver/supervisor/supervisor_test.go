@@ -19,13 +19,13 @@ func TestAClientThatGaneshaCouldNotRecordIsNoted(t *testing.T) {
 	if at := s.State().NoRecordAt; !at.IsZero() {
 		t.Errorf("at first: %s", at)
 	}
-	s.heard(logLine{message: "Failed to create client in recovery dir (/volumes/0/x), errno: No space left on device (28)"})
+	s.read(logLine{message: "Failed to create client in recovery dir (/volumes/0/x), errno: No space left on device (28)"})
 	if s.State().NoRecordAt.IsZero() {
 		t.Error("a record that could not be written is not noted")
 	}
 }
 
-// While a reload is waited for, nothing else is done for any share.
+// While the exporter waits for a reload, it does nothing else for any share.
 func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
 	directory := t.TempDir()
 	binary, config := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf")
