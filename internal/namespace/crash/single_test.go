@@ -96,7 +96,9 @@ func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *proc
 		w.mu.Unlock()
 		time.Sleep(quiet)
 		wrong = append(w.faults(), s.judge(got, w.layout())...)
+		w.mu.Lock()
 		w.cutting = func(int, *process, string) mode { return fine }
+		w.mu.Unlock()
 		if !maps.Equal(w.layout(), s.after) {
 			if again := w.do(s.request); again.status != nfsv4.NFS4_OK {
 				wrong = append(wrong, fmt.Sprintf("trying again was answered with %s", nfsv4.Nfsstat4_name[again.status]))

@@ -90,6 +90,8 @@ func (w *world) put(path, content string, server int) {
 
 // putData makes a directory on a data server only. One with contents has a file.
 func (w *world) putData(path, content string, server int) {
+	w.data.mu.Lock()
+	defer w.data.mu.Unlock()
 	dirs := w.data.dirs[w.servers[server].Spec.Address]
 	dirs["/s/0/"+path[:strings.LastIndexByte(path, '/')]] = ""
 	dirs["/s/0/"+path] = content
