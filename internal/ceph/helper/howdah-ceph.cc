@@ -21,44 +21,11 @@
 #include <string>
 #include <vector>
 
+#include "failure.h"
+
 using json = nlohmann::json;
 
 namespace {
-
-// Failure is an answer that is no success: an errno of Ceph's, and its words.
-struct Failure {
-  int code;
-  std::string words;
-};
-
-void check(int code, const std::string &what) {
-  if (code < 0) throw Failure{-code, what + ": " + strerror(-code)};
-}
-
-// Names are UTF-8, what is in objects may be anything: bytes travel in hexadecimal digits.
-std::string toHex(const std::string &bytes) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (unsigned char c : bytes) {
-    text += digits[c >> 4];
-    text += digits[c & 15];
-  }
-  return text;
-}
-
-std::string fromHex(const std::string &text) {
-  auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    throw Failure{EINVAL, "not hexadecimal"};
-  };
-  if (text.size() % 2 != 0) throw Failure{EINVAL, "not hexadecimal"};
-  std::string bytes;
-  bytes.reserve(text.size() / 2);
-  for (size_t i = 0; i < text.size(); i += 2) bytes += static_cast<char>(digit(text[i]) << 4 | digit(text[i + 1]));
-  return bytes;
-}
 
 librados::bufferlist bufferOf(const std::string &bytes) {
   librados::bufferlist buffer;
@@ -317,17 +284,17 @@ int main(int count, char **arguments) {
     for (std::string line; std::getline(std::cin, line);) {
       try {
         reply({{"code", 0}, {"result", cluster.answer(json::parse(line))}});
-      } catch (const Failure &failure) {
-        fail(failure);
       } catch (const json::exception &wrong) {
         fail({EINVAL, wrong.what()});
+      } catch (...) {
+        fail(currentFailure());
       }
     }
     // Nothing is mounted between requests, and an orderly end could wait for a cluster that does not answer.
     std::cout.flush();
     _exit(0);
-  } catch (const Failure &failure) {
-    fail(failure);
+  } catch (...) {
+    fail(currentFailure());
   }
   std::cout.flush();
   _exit(1);
