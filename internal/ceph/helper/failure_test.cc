@@ -1,4 +1,4 @@
-// Built with sanitizers and run by helper_test.go.
+// Built with sanitizers and run by internal/ceph/client/helper_test.go.
 #include "failure.h"
 
 #include <iostream>

@@ -1,5 +1,4 @@
-// Package helper has the tests of howdah-ceph that need no Ceph; those that need one are in internal/ceph/client.
-package helper
+package client
 
 import (
 	"os/exec"
@@ -14,7 +13,7 @@ func TestEveryExceptionBecomesAnAnswer(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "failure_test")
 	build := exec.Command("g++", "-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
-		"-fno-sanitize-recover=all", "failure_test.cc", "-o", binary)
+		"-fno-sanitize-recover=all", "../helper/failure_test.cc", "-o", binary)
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, output)
 	}
