@@ -64,7 +64,7 @@ unit() {
 # race runs what has goroutines, of the unit tests. Fewer random schedules than there: the detector makes each several times as slow, and
 # looks for unsynchronized access, which a few show.
 race() {
-  local with=(env CGO_ENABLED=1 "HOWDAH_CRASH_SEEDS=${HOWDAH_CRASH_SEEDS:-100}" "HOWDAH_CRASH_LIVES=${HOWDAH_CRASH_LIVES:-5}")
+  local with=(env CGO_ENABLED=1 "HOWDAH_CRASH_SEEDS=${HOWDAH_CRASH_SEEDS:-100}")
   # shellcheck disable=SC2046 # package paths have no spaces
   run 1 race -- "${with[@]}" go test -race -json -timeout 30m $(unit_packages |
     grep -E '/(controllers|internal/(benchmark|ceph/client|child|dataserver|namespace|nfs4|plugin|publichttp|steward))(/|$)')
