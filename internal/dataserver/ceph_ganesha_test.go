@@ -253,7 +253,7 @@ func TestWhatIsMissingInARealCephClusterIsReported(t *testing.T) {
 		"no pool other for recovery records":   func(o *cephstorage.Options) { o.RecoveryPool = "other" },
 		"no file system other; it has: fs1":    func(o *cephstorage.Options) { o.FileSystem = "other" },
 		"no monitor answers at 10.77.0.1:3999": func(o *cephstorage.Options) { o.Monitors = []string{"10.77.0.1:3999"} },
-		"Ceph refuses the key of client.unknown": func(o *cephstorage.Options) {
+		"the cluster refuses the key of client.unknown": func(o *cephstorage.Options) {
 			o.RecoveryUser = "unknown"
 			key, err := os.ReadFile(filepath.Join(o.Secrets, "client."+good.RecoveryUser+".keyring"))
 			mustWork(t, "read", err)

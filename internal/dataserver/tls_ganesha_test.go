@@ -38,7 +38,7 @@ func certificateOf(t *testing.T, name string, from func() (*mtls.Authority, erro
 // throughTLS is a namespace server with a certificate of the authority. The test ends if it is not let in.
 func (s *dataServer) throughTLS(host string, from func() (*mtls.Authority, error)) *client.Client {
 	s.t.Helper()
-	config := dataservertest.TlsConfig(s.t, dataservertest.Issue(s.t, from, (*mtls.Authority).NamespaceServers))
+	config := dataservertest.TLSConfig(s.t, dataservertest.Issue(s.t, from, (*mtls.Authority).NamespaceServers))
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	address := net.JoinHostPort(host, strconv.Itoa(v1alpha1.NFSTLSPort))
@@ -160,7 +160,7 @@ func askedForDirectories(t *testing.T) {
 		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("data")}
 	})
 	s.settle()
-	config := dataservertest.TlsConfig(t, dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
+	config := dataservertest.TLSConfig(t, dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
 	started := s.supervisor.State().PID
 	for port, dial := range map[int]func(ctx context.Context, network, address string) (net.Conn, error){
 		v1alpha1.NFSPort:    new(net.Dialer).DialContext,
@@ -190,7 +190,7 @@ func mustBeRefused(t *testing.T, who string, bundle []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	conn, err := (&tls.Dialer{Config: dataservertest.TlsConfig(t, bundle)}).DialContext(ctx, "tcp", net.JoinHostPort("10.99.0.1", strconv.Itoa(v1alpha1.NFSTLSPort)))
+	conn, err := (&tls.Dialer{Config: dataservertest.TLSConfig(t, bundle)}).DialContext(ctx, "tcp", net.JoinHostPort("10.99.0.1", strconv.Itoa(v1alpha1.NFSTLSPort)))
 	if err != nil {
 		return
 	}

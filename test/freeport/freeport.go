@@ -25,7 +25,7 @@ func Address() (string, error) {
 	defer mutex.Unlock()
 	var last error
 	for range 1000 {
-		port := first + rand.IntN(end-first)
+		port := first + rand.IntN(end-first) //nolint:gosec // no secret
 		if given[port] {
 			continue
 		}

@@ -168,12 +168,12 @@ func TestPrepareRoot(t *testing.T) {
 		shares  []string
 		want    string
 	}{
-		"two shares":                      {whole(), []string{"one", "three"}, ""},
-		"a second share of one user":      {whole(), []string{"one", "two"}, "client.a is also used by share one"},
-		"a directory that is not there":   {whole().but("fs.attributes", `{"code":1,"words":"mounting /v/one: Operation not permitted"}`), []string{"one"}, "either the directory does not exist, or the user has no rights to it"},
-		"a user that was removed":         {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "Ceph refuses the key of client.a"},
-		"metadata servers that are down":  {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "check its metadata servers"},
-		"a share missing in the Secret":   {whole(), []string{"four"}, "no entry four.json is in Secret ceph-shares"},
+		"two shares":                     {whole(), []string{"one", "three"}, ""},
+		"a second share of one user":     {whole(), []string{"one", "two"}, "client.a is also used by share one"},
+		"a directory that is not there":  {whole().but("fs.attributes", `{"code":1,"words":"mounting /v/one: Operation not permitted"}`), []string{"one"}, "either the directory does not exist, or the user has no rights to it"},
+		"a user that was removed":        {whole().but("connect a", `{"code":13,"words":"Permission denied"}`), []string{"one"}, "the cluster refuses the key of client.a"},
+		"metadata servers that are down": {whole().but("fs.attributes", `{"code":110,"words":"mounting /v/one: Connection timed out"}`), []string{"one"}, "check its metadata servers"},
+		"a share missing in the Secret":  {whole(), []string{"four"}, "no entry four.json is in Secret ceph-shares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stored(t, tc.cluster, entries)

@@ -59,7 +59,7 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", &b.monitors, err)
 	// EIO: the text is not a key. EACCES: the key is wrong, or the user does not exist or has no rights at the monitors (measured).
 	case client.IsRefusal(err, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENOENT):
-		return nil, fmt.Errorf("Ceph refuses the key of client.%s: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, including mon 'allow r' (%w)",
+		return nil, fmt.Errorf("the cluster refuses the key of client.%s: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, including mon 'allow r' (%w)",
 			user, user, b.options.SecretName, user, err)
 	}
 	return nil, err

@@ -45,6 +45,7 @@ type Statuses struct {
 	Downs int
 }
 
+// Report keeps the status of the DataServer, as the API server does.
 func (r *Statuses) Report(_ context.Context, build func(internalv1.DataServerStatus) internalv1.DataServerStatus) error {
 	r.Mutex.Lock()
 	defer r.Mutex.Unlock()
@@ -56,6 +57,7 @@ func (r *Statuses) Report(_ context.Context, build func(internalv1.DataServerSta
 	return nil
 }
 
+// ReportExports keeps the statuses of the exports. An export must not serve before the DataServer reports its share.
 func (r *Statuses) ReportExports(_ context.Context, build func(*internalv1.ShareExport) internalv1.ShareExportStatus) error {
 	r.Mutex.Lock()
 	defer r.Mutex.Unlock()
@@ -79,6 +81,7 @@ func (r *Statuses) ReportExports(_ context.Context, build func(*internalv1.Share
 	return nil
 }
 
+// Serves is true if the status of an export reports that it is served.
 func Serves(export *internalv1.ShareExport) bool {
 	return meta.IsStatusConditionTrue(export.Status.Conditions, internalv1.ExportServing)
 }
@@ -146,6 +149,7 @@ func (r *Statuses) Take(want *Wanted) {
 
 var newestUID atomic.Int64
 
+// NewExport is an export of training-0 that is newer than those before it.
 func NewExport(spec internalv1.ShareExportSpec) *internalv1.ShareExport {
 	uid := newestUID.Add(1)
 	return &internalv1.ShareExport{
@@ -166,6 +170,7 @@ func (r *Statuses) List() []*internalv1.ShareExport {
 	})
 }
 
+// Get is what was reported, and how many writes changed something.
 func (r *Statuses) Get() (Reported, int) {
 	r.Mutex.Lock()
 	defer r.Mutex.Unlock()
@@ -204,6 +209,7 @@ func (r *Statuses) Settled() bool {
 	return true
 }
 
+// DataServer is the object training-0 with that many volumes.
 func DataServer(volumes int32) *internalv1.DataServer {
 	return &internalv1.DataServer{
 		ObjectMeta: metav1.ObjectMeta{Name: "training-0", Namespace: "default", Generation: 1},
@@ -242,6 +248,7 @@ var TestAuthority = sync.OnceValues(func() (*mtls.Authority, error) { return mtl
 // ForeignAuthority is that of another FileServer.
 var ForeignAuthority = sync.OnceValues(func() (*mtls.Authority, error) { return mtls.NewAuthority("another") })
 
+// Issue makes a certificate bundle of an authority.
 func Issue(t *testing.T, from func() (*mtls.Authority, error), what func(*mtls.Authority) ([]byte, error)) []byte {
 	t.Helper()
 	authority, err := from()
@@ -269,13 +276,15 @@ func (l *Lines) String() string {
 	return l.text.String()
 }
 
-func TlsConfig(t *testing.T, bundle []byte) *tls.Config {
+// TLSConfig is that of a namespace server with the certificate bundle, for the data server of DataServer.
+func TLSConfig(t *testing.T, bundle []byte) *tls.Config {
 	t.Helper()
 	identity, err := mtls.Parse(bundle)
 	mustNotFail(t, "read a certificate", err)
 	return mtls.ClientConfig([]*mtls.Identity{identity}, naming.DataServerTLSName(DataServer(1).Spec.ServerScope, "training-0"), time.Now)
 }
 
+// MetricOf is the value of the first metric of that name; of a histogram, the number of samples.
 func MetricOf(t *testing.T, from prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := from.Gather()

@@ -3,11 +3,7 @@ package exporter
 import (
 	"log/slog"
 	"testing"
-	"time"
 )
-
-// timeout is how long a test waits for what must happen.
-const timeout = 2 * time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -1,15 +1,12 @@
 package kubeapi
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 )
 
 // timeout is how long a test waits for what must happen.
 const timeout = 2 * time.Minute
-
-var quiet = slog.New(slog.DiscardHandler)
 
 func mustWork(t *testing.T, what string, err error) {
 	t.Helper()

@@ -145,6 +145,7 @@ func (a *Source) Run(ctx context.Context) error {
 	return a.cache.Start(ctx)
 }
 
+// Seen takes a DataServer from the watch.
 func (a *Source) Seen(object any) {
 	dataServer, ok := object.(*internalv1.DataServer)
 	if !ok {
@@ -209,6 +210,7 @@ func (a *Source) ExportSeen(object any) {
 	}
 }
 
+// ExportGone takes the deletion of an export from the watch.
 func (a *Source) ExportGone(object any) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj

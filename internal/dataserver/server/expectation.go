@@ -25,6 +25,7 @@ func (e *Expectation) SetIdentity(owner, scope string) {
 	e.owner, e.scope = owner, scope
 }
 
+// Identity is the server owner and scope that ganesha must answer.
 func (e *Expectation) Identity() (owner, scope string) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -57,6 +57,7 @@ type sizesAnswer struct {
 	at    time.Time
 }
 
+// NewFigures makes the figures of a data server. The lister gives the storage, nil if directories can't move.
 func NewFigures(dataServer string, lister func() backend.Lister, served func() (serverpod.Served, error)) *Figures {
 	return &Figures{
 		fileServer: naming.FileServerOf(dataServer), lister: lister, served: served, now: time.Now,

@@ -29,6 +29,7 @@ type Metrics struct {
 	wished atomic.Pointer[map[string]bool]
 }
 
+// NewMetrics makes and registers the metrics of a data server.
 func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 	registry := prometheus.NewRegistry()
 	m := &Metrics{
@@ -52,13 +53,16 @@ func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 	return m
 }
 
+// Register adds what ganesha counts, and the metrics of its process.
 func (m *Metrics) Register(ganesha *ganeshaCollector) {
 	m.own.MustRegister(ganesha)
 	m.own.MustRegister(ganesha.process())
 }
 
+// Reloaded counts a reload that succeeded.
 func (m *Metrics) Reloaded(took time.Duration) { m.reloads.Observe(took.Seconds()) }
 
+// Observe takes what a pass has seen.
 func (m *Metrics) Observe(seen kubeapi.Observation) {
 	m.ready.Set(0)
 	if seen.Ready {
@@ -82,6 +86,7 @@ func (m *Metrics) SetShares(exports []*internalv1.ShareExport) {
 	m.wished.Store(&wished)
 }
 
+// Serves is true of the key of a share that is to be served.
 func (m *Metrics) Serves(share string) bool {
 	wished := m.wished.Load()
 	return wished != nil && (*wished)[share]

@@ -46,6 +46,7 @@ type nfsProber struct {
 	owner string
 }
 
+// NewNFSProber makes a prober that comes from the address that ganesha trusts.
 func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
 	return &nfsProber{
 		address: ganeshaAddress.String(),

@@ -71,6 +71,7 @@ type stranger struct {
 	from netip.Addr
 }
 
+// NewProxy makes the port for namespace servers. It refuses everyone until Use; ganesha connects to ganesha from a trusted address.
 func NewProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *Metrics, log *slog.Logger) *Proxy {
 	return &Proxy{ganesha: ganesha, metrics: metrics, log: log, handshake: handshakeTimeout, logEvery: logRefusedEvery, listing: make(chan struct{}, 1)}
 }
@@ -92,6 +93,7 @@ func (p *Proxy) Lister() backend.Lister {
 	return nil
 }
 
+// ListenAndServe serves on a TCP port until the context ends.
 func (p *Proxy) ListenAndServe(ctx context.Context, port int) error {
 	configured := net.ListenConfig{KeepAliveConfig: tlsKeepAlive}
 	listener, err := configured.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))

@@ -29,6 +29,7 @@ const (
 	// after SettledAfter of good service does not wait: clients stall meanwhile.
 	FirstBackoff = 500 * time.Millisecond
 	maxBackoff   = 15 * time.Second
+	// SettledAfter is how long ganesha must have served for its restart not to be delayed.
 	SettledAfter = 10 * time.Second
 	// reloadWait is how long a reload may take; 1000 exports took 0.13 s.
 	reloadWait = 30 * time.Second
