@@ -21,39 +21,39 @@ import (
 	"github.com/howdah/howdah/internal/mountinfo"
 )
 
-// Backend are the volumes of a data server.
+// Backend has the volumes of a data server.
 type Backend struct {
 	where layout
 	log   *slog.Logger
-	// shared tells of each volume what else is on its file system, "" for nothing.
+	// shared says for each volume what else is on its file system; "" if nothing is.
 	shared []string
-	// ids are the identities of the volumes, or of the volumes that are missing in their places, as far as they are known.
+	// ids are the known identities of the volumes, or of the missing volumes that should be in their places.
 	ids map[int32]string
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New is the back end of the volumes below a directory.
+// New returns the back end of the volumes below a directory.
 func New(root string, log *slog.Logger) *Backend {
 	return &Backend{where: layout{root: root}, log: log}
 }
 
-// CallBefore has a function called before each change of a volume: tests end the instance manager there.
+// CallBefore sets a function that is called before each change of a volume. Tests end the process there.
 func (b *Backend) CallBefore(before func(change string)) { b.where.before = before }
 
-// Refusal is the reason of what a volume is at fault for.
+// Refusal is the condition reason for faults of a volume.
 func (b *Backend) Refusal() string { return internalv1.ReasonVolumeRefused }
 
-// Diagnose knows no more than ganesha does.
+// Diagnose finds no reason: it knows nothing that ganesha does not know.
 func (b *Backend) Diagnose(context.Context, string) error { return nil }
 
-// LookEvery is never: what a volume serves it goes on serving.
+// LookEvery is 0: exports of a volume don't stop working by themselves.
 func (b *Backend) LookEvery() time.Duration { return 0 }
 
-// Parts are the volumes.
+// Parts is the number of volumes.
 func (b *Backend) Parts(server *internalv1.DataServer) int32 { return server.Spec.Volumes }
 
-// Judge refuses volumes that are not file systems of their own, unless that is allowed.
+// Judge refuses volumes that share a file system with something else, unless that is allowed.
 func (b *Backend) Judge(_ context.Context, server *internalv1.DataServer) error {
 	b.shared = nil
 	shared, err := sharedVolumes(b.where, server.Spec.Volumes)
@@ -74,7 +74,7 @@ func (b *Backend) Judge(_ context.Context, server *internalv1.DataServer) error 
 	return nil
 }
 
-// Claim marks every volume as the data server's. It looks at all of them, so that what is wrong with several is said at once.
+// Claim marks every volume as the data server's. It checks all volumes, so that the error names all faults at once.
 func (b *Backend) Claim(_ context.Context, server *internalv1.DataServer) error {
 	if b.ids == nil {
 		b.ids = map[int32]string{}
@@ -90,7 +90,7 @@ func (b *Backend) Claim(_ context.Context, server *internalv1.DataServer) error 
 	return errors.Join(faults...)
 }
 
-// withKnown is the DataServer as its status will be: what was found in an earlier pass may not have been written yet.
+// withKnown returns the DataServer with the identities that were found in earlier passes: they may not be in its status yet.
 func (b *Backend) withKnown(server *internalv1.DataServer) *internalv1.DataServer {
 	known := server.DeepCopy()
 	for index, id := range b.ids {
@@ -102,10 +102,10 @@ func (b *Backend) withKnown(server *internalv1.DataServer) *internalv1.DataServe
 	return known
 }
 
-// Identities are those of the volumes.
+// Identities are the identities of the volumes.
 func (b *Backend) Identities() map[int32]string { return b.ids }
 
-// ReadIDs joins what the volumes have of the export ID table.
+// ReadIDs joins the parts of the export ID table that are on the volumes.
 func (b *Backend) ReadIDs(_ context.Context, server *internalv1.DataServer) (*exportids.Table, error) {
 	texts := make([][]byte, server.Spec.Volumes)
 	for index := range texts {
@@ -127,7 +127,7 @@ func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
 		}
 		b.where.about("write " + b.idsFile(int32(index)))
 		if err := durable.Write(b.idsFile(int32(index)), text); err != nil {
-			return fmt.Errorf("keeping the Export_Ids of volume %d: %w", index, err)
+			return fmt.Errorf("writing the Export_Ids of volume %d: %w", index, err)
 		}
 	}
 	return nil
@@ -135,7 +135,7 @@ func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
 
 func (b *Backend) idsFile(index int32) string { return b.where.meta(index, exportIDsFile) }
 
-// HasRoot tells whether the directory of a share is on a volume.
+// HasRoot reports whether the directory of a share is on a volume.
 func (b *Backend) HasRoot(share string, index int32) (bool, error) {
 	_, err := os.Lstat(b.where.share(share, index))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func (b *Backend) HasRoot(share string, index int32) (bool, error) {
 	return err == nil, err
 }
 
-// RootIDs are not known here: they are kept with the Export_Ids.
+// RootIDs are nil: the identities are stored with the Export_Ids.
 func (b *Backend) RootIDs(string) []string { return nil }
 
 // PrepareRoot makes the directory of a share on a volume.
@@ -161,10 +161,10 @@ func (b *Backend) Shares(_ context.Context, server *internalv1.DataServer) (name
 	return names, err == nil, err
 }
 
-// WatchHealth has nothing to tell: of a volume, the pod and the node say it.
+// WatchHealth does nothing: the pod and the node report the health of a volume.
 func (b *Backend) WatchHealth(context.Context, func(backend.Health) error) {}
 
-// Measure tells how full the volumes are.
+// Measure returns how full the volumes are.
 func (b *Backend) Measure(_ context.Context, server *internalv1.DataServer) ([]backend.Usage, error) {
 	usage := make([]backend.Usage, 0, server.Spec.Volumes)
 	for index := range server.Spec.Volumes {
@@ -180,23 +180,23 @@ func (b *Backend) Measure(_ context.Context, server *internalv1.DataServer) ([]b
 	return usage, nil
 }
 
-// CompleteConfig has ganesha keep its clients on volume 0.
+// CompleteConfig lets ganesha keep its recovery records on volume 0.
 func (b *Backend) CompleteConfig(config *ganesha.Config) { config.RecoveryRoot = b.where.recovery() }
 
-// CompleteExport names the share's directory on the volume.
+// CompleteExport sets the share's directory on the volume.
 func (b *Backend) CompleteExport(export *ganesha.Export, share string, index int32) {
 	export.Path = b.where.share(share, index)
 }
 
-// Outdated is nothing: ganesha has nothing of the volumes that is ever replaced.
+// Outdated is "": nothing that ganesha reads of the volumes at its start is ever replaced.
 func (b *Backend) Outdated(context.Context) string { return "" }
 
-// BeforeStart removes recovery records that nobody will use.
+// BeforeStart removes recovery records that are not needed any more.
 func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
 	return errors.Join(forgetOwnClients(b.where.recovery(), hostname), pruneRecovery(b.where.recovery(), hostname))
 }
 
-// HasData tells whether the share has a directory on a volume.
+// HasData reports whether the share has a directory on a volume.
 func (b *Backend) HasData(_ context.Context, server *internalv1.DataServer, share string) bool {
 	for index := range server.Spec.Volumes {
 		if _, err := os.Lstat(b.where.share(share, index)); !errors.Is(err, fs.ErrNotExist) {

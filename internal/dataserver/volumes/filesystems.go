@@ -20,12 +20,12 @@ import (
 func claimOf(server *internalv1.DataServer, index int32) string {
 	ordinal, ours := naming.DataServerOrdinal(server.Spec.FileServerRef.Name, server.Name)
 	if !ours {
-		return fmt.Sprintf("of volume %d", index) // The name is wrong, which is refused elsewhere.
+		return fmt.Sprintf("of volume %d", index) // The name is wrong; this is refused elsewhere.
 	}
 	return naming.VolumeClaim(server.Spec.FileServerRef.Name, ordinal, index)
 }
 
-// sharedVolumes tells of each volume what else is on its file system, "" for nothing.
+// sharedVolumes returns for each volume what else is on its file system; "" if nothing is.
 func sharedVolumes(where layout, count int32) ([]string, error) {
 	volumes := make([]mountinfo.Volume, 0, count)
 	for index := range count {
@@ -35,22 +35,22 @@ func sharedVolumes(where layout, count int32) ([]string, error) {
 			return nil, fmt.Errorf("volume %d is not mounted: %w", index, err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("asking where volume %d is mounted: %w", index, err)
+			return nil, fmt.Errorf("reading where volume %d is mounted: %w", index, err)
 		}
 		volumes = append(volumes, mountinfo.Volume{Path: path, MountID: id})
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("asking what file systems the volumes are: %w", err)
+		return nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
 	}
 	mounts, err := mountinfo.Parse(string(table))
 	if err != nil {
-		return nil, fmt.Errorf("asking what file systems the volumes are: %w", err)
+		return nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
 	}
 	return mountinfo.Shared(mounts, volumes), nil
 }
 
-// mountID is the ID of the mount that the path leads to. The table of mounts alone doesn't tell it where one is over another.
+// mountID returns the ID of the mount at the path. The table of mounts alone is ambiguous if one mount covers another.
 func mountID(path string) (int, error) {
 	descriptor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -68,5 +68,5 @@ func mountID(path string) (int, error) {
 			return strconv.Atoi(strings.TrimSpace(value))
 		}
 	}
-	return 0, errors.Join(lines.Err(), errors.New("the kernel tells no mnt_id"))
+	return 0, errors.Join(lines.Err(), errors.New("the kernel reports no mnt_id"))
 }

@@ -9,13 +9,13 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
-// expectation is what the API says of a volume before anybody looks at it.
+// expectation is what the API says about a volume.
 type expectation struct {
-	// id is the identity that the DataServer's status has for the volume, "" if none.
+	// id is the identity that the DataServer's status has for the volume; "" if none.
 	id string
-	// served: the server had shares. A status of a version that gave volumes no identity tells it, too.
+	// served: the server had shares. It is also known from statuses of versions that gave volumes no identity.
 	served bool
-	// lost: the data of the volume with that identity is given up.
+	// lost: the user has given up the data of the volume with this identity.
 	lost bool
 }
 
@@ -34,21 +34,21 @@ func expectationOf(server *internalv1.DataServer, index int32) expectation {
 	return expected
 }
 
-// unfit is why a volume is not the expected one; "" if it may be. Found is the identity in its marker, hasMarker whether there is a marker.
-// A marker without an identity is of an earlier version, and says whose the volume is by names alone.
+// unfit returns why a volume is not the expected one; "" if it may be. found is the identity in its marker, hasMarker whether there is
+// a marker. A marker without an identity was written by an earlier version, and only its names say to whom the volume belongs.
 func (e expectation) unfit(hasMarker bool, found string) string {
 	switch {
 	case e.lost:
 		return ""
 	case !hasMarker && (e.id != "" || e.served):
-		return "has no marker, as an empty volume has none"
+		return "has no marker, like an empty volume"
 	case hasMarker && e.id != "" && found != "" && found != e.id:
-		return "is the one with identity " + found
+		return "has the identity " + found
 	}
 	return ""
 }
 
-// differentVolume is the refusal of a volume that is not the one that the server has its data on.
+// differentVolume is the error for a volume that does not have the server's data.
 func differentVolume(server *internalv1.DataServer, index int32, unfit, expected string) error {
 	claim := claimOf(server, index)
 	return fmt.Errorf("claim %s: data server %s has its data on the volume with identity %s, and this volume %s. "+

@@ -24,7 +24,7 @@ func identities(ids ...string) (list []internalv1.VolumeIdentity) {
 	return list
 }
 
-// putMarker gives volume 0 the marker of the server with that identity.
+// putMarker writes the server's marker with this identity to volume 0.
 func putMarker(t *testing.T, where layout, server *internalv1.DataServer, id string) {
 	t.Helper()
 	wanted := markerOf(server, 0)
@@ -35,16 +35,16 @@ func putMarker(t *testing.T, where layout, server *internalv1.DataServer, id str
 	mustWork(t, "write the marker", os.WriteFile(where.meta(0, markerFile), text, 0o600))
 }
 
-// A data server takes the volume that it had. An empty one, or another one, in its place is refused before anything is written to it, until the
-// user gives up the very volume that is missing.
-func TestWhichVolumeADataServerTakes(t *testing.T) {
+// A data server accepts the volume that it had. It refuses an empty or another volume in its place before anything is written to it,
+// until the user gives up the missing volume.
+func TestWhichVolumeADataServerAccepts(t *testing.T) {
 	none := ptr.To("")
 	tests := map[string]struct {
 		status internalv1.DataServerStatus
 		lost   []internalv1.VolumeIdentity
 		marked bool
 		marker string
-		// takes is the identity that the volume has afterwards, "new" for a fresh one; "" if it is refused.
+		// takes is the identity of the volume after Claim, "new" for a new one; "" if the volume is refused.
 		takes string
 	}{
 		"a new volume of a new server":                           {takes: "new"},
@@ -52,7 +52,7 @@ func TestWhichVolumeADataServerTakes(t *testing.T) {
 		"a kept volume of a new server":                          {marked: true, marker: first, takes: first},
 		"the same volume":                                        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: first, takes: first},
 		"an empty volume in place of one":                        {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}},
-		"another volume of this very server":                     {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: second},
+		"another volume of the same server":                      {status: internalv1.DataServerStatus{VolumeIDs: identities(first)}, marked: true, marker: second},
 		"an empty volume where an earlier version had shares":    {status: internalv1.DataServerStatus{Shares: ptr.To("AAAAAA==")}},
 		"an empty volume where an earlier version had exports":   {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}},
 		"a volume that an earlier version marked":                {status: internalv1.DataServerStatus{LastExportNumber: ptr.To(int64(2))}, marked: true, takes: "new"},
@@ -75,7 +75,7 @@ func TestWhichVolumeADataServerTakes(t *testing.T) {
 			id, err := claimVolume(where, server, 0, quiet)
 			if tc.takes == "" {
 				if err == nil {
-					t.Fatalf("it was taken, as %s", id)
+					t.Fatalf("it was accepted, as %s", id)
 				}
 				for _, part := range []string{"claim data-0-training-0", id, "volumeID: " + id, "lostVolumes of FileServer training"} {
 					if id == "" || !strings.Contains(err.Error(), part) {
@@ -97,8 +97,8 @@ func TestWhichVolumeADataServerTakes(t *testing.T) {
 	}
 }
 
-// What is missing in a status of an earlier version gets an identity by which it can be given up, and keeps it from pass to pass, whether or not
-// it was written yet.
+// A missing volume without identity in the status of an earlier version gets one, so that it can be given up. It keeps it in later
+// passes, even before it is written to the status.
 func TestAMissingVolumeOfAnEarlierVersionCanBeGivenUp(t *testing.T) {
 	where, server := emptyVolumes(t, 2), sampleServer(2)
 	server.Status.LastExportNumber = ptr.To(int64(7))
@@ -121,7 +121,7 @@ func TestAMissingVolumeOfAnEarlierVersionCanBeGivenUp(t *testing.T) {
 	}
 	server.Spec.LostVolumes = identities(missing, storage.Identities()[1])
 	mustWork(t, "claim what is given up", restarted.Claim(t.Context(), server))
-	// Written, the new identities count, and what was given up before accepts no second loss.
+	// The new identities are in the status now, so giving up the earlier ones does not allow a second loss.
 	server.Status.VolumeIDs = identities(restarted.Identities()[0], restarted.Identities()[1])
 	mustWork(t, "lose volume 0 again", os.RemoveAll(where.meta(0)))
 	if err := New(where.root, quiet).Claim(t.Context(), server); err == nil || !strings.Contains(err.Error(), server.Status.VolumeIDs[0].ID) {

@@ -15,10 +15,10 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
-// markerFile is the part of MetaDir that tells whose the volume is.
+// markerFile is the file in MetaDir with the marker.
 const markerFile = "volume.json"
 
-// marker tells whose volume it is.
+// marker says to which data server a volume belongs.
 type marker struct {
 	FileServerUID string `json:"fileServerUID"`
 	Namespace     string `json:"namespace"`
@@ -39,15 +39,14 @@ func markerOf(server *internalv1.DataServer, index int32) marker {
 	}
 }
 
-// claimVolume marks a volume as this data server's, or refuses one that is another's, or another one than the status says that the
-// server has its data on, before anything is written to it. It returns the volume's identity. With a refusal that is the identity of
-// the volume that is missing: a status of an earlier version has none, and then it gets one, so that the user can give that volume up.
+// claimVolume marks a volume as this data server's. Before anything is written to it, it refuses a volume that belongs to another data
+// server, and a volume that is not the one that has the server's data according to the status. It returns the volume's identity. With
+// an error it is the identity of the missing volume. If an earlier version wrote the status, the missing volume has no identity: it
+// gets a new one, so that the user can give it up.
 //
-// A marker that differs in the FileServer's UID alone is taken over: a FileServer
-// that was deleted and made again under the same name gets the claims of the
-// same names, which were kept so that it can. To refuse would make kept data
-// unreachable. Names can't be shared by two living FileServers of a namespace,
-// and a bound claim is of one namespace, so no living server's volume is taken.
+// A volume is accepted if its marker differs in the FileServer's UID only. A FileServer that was deleted and created again with the same
+// name gets the kept claims, which have the same names. If they were refused, the kept data could not be reached. Two FileServers of a
+// namespace can't have the same name, and a bound claim belongs to one namespace, so no other existing server's volume is accepted.
 func claimVolume(where layout, server *internalv1.DataServer, index int32, log *slog.Logger) (id string, err error) {
 	if _, err := os.Stat(where.volume(index)); err != nil {
 		return "", fmt.Errorf("volume %d is not mounted: %w", index, err)
@@ -73,11 +72,11 @@ func claimVolume(where layout, server *internalv1.DataServer, index int32, log *
 		return missing, differentVolume(server, index, unfit, missing)
 	}
 	if found != nil && found.ID == "" && !expected.lost {
-		wanted.ID = expected.id // The volume is an older copy, of before it had an identity.
+		wanted.ID = expected.id // The volume is an old copy from before it had an identity.
 	}
 	wanted.ID = cmp.Or(wanted.ID, string(uuid.NewUUID()))
 	if expected.id != "" && expected.id != wanted.ID {
-		log.Warn("another volume takes the place of one whose data is given up", "volume", index, "lost", expected.id, "now", wanted.ID)
+		log.Warn("using another volume instead of one whose data is given up", "volume", index, "lost", expected.id, "now", wanted.ID)
 	}
 	if found != nil && *found == wanted {
 		return wanted.ID, ensureMetaDirs(where, index)
@@ -103,16 +102,16 @@ func readMarker(path string) (*marker, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading whose volume it is: %w", err)
+		return nil, fmt.Errorf("reading the marker of the volume: %w", err)
 	}
 	var found marker
 	if err := json.Unmarshal(text, &found); err != nil {
-		return nil, fmt.Errorf("%s is damaged, so it is not known whose volume it is; restore it from a backup: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged, so it is not known to which data server the volume belongs; restore it from a backup: %w", path, err)
 	}
 	return &found, nil
 }
 
-// ensureMetaDirs makes Howdah's own directories on a volume, closed to everybody but root.
+// ensureMetaDirs makes Howdah's own directories on a volume, which only root may access.
 func ensureMetaDirs(where layout, index int32) error {
 	paths := []string{where.meta(index), where.meta(index, TrashDir)}
 	if index == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/exportids"
 )
 
-// prepareRoot makes the directory of a share on a volume, and gives it the
-// attributes if it is new or if they are others than those it was last given.
+// prepareRoot makes the directory of a share on a volume. It sets the wanted attributes if the directory is new or if they differ from
+// the applied ones.
 func prepareRoot(where layout, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	path := where.share(share, index)
 	where.about("make " + path)
@@ -39,7 +39,7 @@ func prepareRoot(where layout, share string, index int32, wanted exportids.RootA
 		return fmt.Errorf("mode %q: %w", wanted.Mode, err)
 	}
 	where.about("give to its owner " + path)
-	// The owner first: chown clears the set-id bits that chmod sets.
+	// Set the owner first: chown clears the set-id bits that chmod sets.
 	if err := os.Lchown(path, int(wanted.Owner), int(wanted.Group)); err != nil {
 		return fmt.Errorf("giving the export's root its owner: %w", err)
 	}
@@ -49,7 +49,7 @@ func prepareRoot(where layout, share string, index int32, wanted exportids.RootA
 	return durable.SyncDirectory(filepath.Dir(path))
 }
 
-// fileMode turns permission bits as chmod(2) has them into Go's.
+// fileMode converts permission bits of chmod(2) to Go's.
 func fileMode(bits uint32) fs.FileMode {
 	mode := fs.FileMode(bits & 0o777)
 	for bit, flag := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {

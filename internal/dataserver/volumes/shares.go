@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// sharesOnVolumes are the names of all directories that shares may have on the volumes, each once.
+// sharesOnVolumes returns the names of all directories on the volumes that may belong to shares, each once.
 func sharesOnVolumes(where layout, volumes int32) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string

@@ -14,21 +14,20 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
-// discard moves the data of a share on a volume out of the way. From then on
-// no client can reach it and a new share of the same name begins empty;
-// the space comes back as emptyTrash deletes it.
+// discard moves the data of a share on a volume to the trash. After that clients can't reach it, and a new share of the same name
+// starts empty. emptyTrash frees the space.
 func discard(where layout, share string, index int32, now time.Time) error {
 	path := where.share(share, index)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	grave := where.meta(index, TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
+	target := where.meta(index, TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
 	where.about("discard " + path)
-	if err := os.Rename(path, grave); err != nil {
+	if err := os.Rename(path, target); err != nil {
 		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
 	}
-	// Both directories changed; the one that loses the name must not be ahead of the one that gets it.
-	if err := durable.SyncDirectory(filepath.Dir(grave)); err != nil {
+	// Sync the directory that gets the name before the one that loses it, so that a crash can't lose both.
+	if err := durable.SyncDirectory(filepath.Dir(target)); err != nil {
 		return fmt.Errorf("making the removal of share %s durable: %w", share, err)
 	}
 	if err := durable.SyncDirectory(filepath.Dir(path)); err != nil {
@@ -37,8 +36,8 @@ func discard(where layout, share string, index int32, now time.Time) error {
 	return nil
 }
 
-// emptyTrash deletes what is in the trash of the volumes. It goes on where a
-// stopped or crashed instance manager left off, and tells if something is left.
+// emptyTrash deletes what is in the trash of the volumes, and reports whether something is left. It continues the work of an earlier
+// process that was stopped or crashed.
 func emptyTrash(ctx context.Context, where layout, volumes int32, log *slog.Logger) (left bool) {
 	for index := range volumes {
 		trash := where.meta(index, TrashDir)

@@ -22,7 +22,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// emptyVolumes are so many fresh volumes.
+// emptyVolumes returns the layout of count empty volumes.
 func emptyVolumes(t *testing.T, count int32) layout {
 	t.Helper()
 	where := layout{root: t.TempDir()}
@@ -34,7 +34,7 @@ func emptyVolumes(t *testing.T, count int32) layout {
 	return where
 }
 
-// tree is every file below a directory with its text.
+// tree returns the text of every file below a directory, by path.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -53,18 +53,18 @@ func tree(t *testing.T, root string) map[string]string {
 	return found
 }
 
-func TestWhoseVolumeItIs(t *testing.T) {
+func TestAVolumeOfAnotherServerIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		change  func(*internalv1.DataServer)
 		index   int32
 		refused bool
 	}{
-		"the same server again":                              {change: func(*internalv1.DataServer) {}},
-		"a FileServer that was made again by the same names": {change: func(s *internalv1.DataServer) { s.Spec.ServerScope = "another-uid" }},
-		"another ordinal":                                    {change: func(s *internalv1.DataServer) { s.Name = "training-1" }, refused: true},
-		"another FileServer":                                 {change: func(s *internalv1.DataServer) { s.Spec.FileServerRef.Name = "other" }, refused: true},
-		"another namespace":                                  {change: func(s *internalv1.DataServer) { s.Namespace = "other" }, refused: true},
-		"another volume of the server":                       {change: func(*internalv1.DataServer) {}, index: 1, refused: true},
+		"the same server again":                                {change: func(*internalv1.DataServer) {}},
+		"a FileServer that was made again with the same names": {change: func(s *internalv1.DataServer) { s.Spec.ServerScope = "another-uid" }},
+		"another ordinal":                                      {change: func(s *internalv1.DataServer) { s.Name = "training-1" }, refused: true},
+		"another FileServer":                                   {change: func(s *internalv1.DataServer) { s.Spec.FileServerRef.Name = "other" }, refused: true},
+		"another namespace":                                    {change: func(s *internalv1.DataServer) { s.Namespace = "other" }, refused: true},
+		"another volume of the server":                         {change: func(*internalv1.DataServer) {}, index: 1, refused: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWhoseVolumeItIs(t *testing.T) {
 				return
 			}
 			if !strings.Contains(err.Error(), "volume 0 of data server default/training-0") {
-				t.Errorf("%v does not say whose it is", err)
+				t.Errorf("%v does not say to whom the volume belongs", err)
 			}
 			if diff := cmp.Diff(before, tree(t, where.root)); diff != "" {
 				t.Errorf("something was changed: %s", diff)
@@ -151,7 +151,7 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	if !slices.Equal(first, read().IDs("a")) {
 		t.Errorf("a had %v and has %v", first, read().IDs("a"))
 	}
-	// The volume with the newest ids is lost and made anew: the others remember how far ids went.
+	// The volume with the newest ids is lost and made again. The others still have the highest id.
 	high := read().HighWater
 	mustWork(t, "lose a volume", os.RemoveAll(where.meta(2)))
 	mustClaim(t, where, server, 2)
@@ -167,31 +167,31 @@ func TestExportIDsAreNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestADataServerTellsWhichSharesItsVolumesHave(t *testing.T) {
+func TestADataServerListsTheSharesOnItsVolumes(t *testing.T) {
 	where := emptyVolumes(t, 2)
 	for index := range int32(2) {
 		mustClaim(t, where, sampleServer(2), index)
 	}
-	told := func() []string {
+	list := func() []string {
 		t.Helper()
 		names, err := sharesOnVolumes(where, 2)
 		mustWork(t, "look", err)
 		return names
 	}
-	if names := told(); len(names) != 0 {
+	if names := list(); len(names) != 0 {
 		t.Errorf("empty volumes have %q", names)
 	}
 	mustWork(t, "a share on one volume", os.Mkdir(where.share("kept", 1), 0o755))
-	if names := told(); !slices.Equal(names, []string{"kept"}) {
+	if names := list(); !slices.Equal(names, []string{"kept"}) {
 		t.Errorf("volumes with one share have %q", names)
 	}
 	mustWork(t, "unmount", os.RemoveAll(where.volume(1)))
 	if _, err := sharesOnVolumes(where, 2); err == nil {
-		t.Error("a volume that can't be read has no shares")
+		t.Error("no error for a volume that can't be read")
 	}
 }
 
-func TestAnExportIDTableThatCannotBeTrustedIsRefused(t *testing.T) {
+func TestADamagedExportIDTableIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		texts [2]string
 		want  string
