@@ -42,7 +42,7 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 }
 
 // DataServerService is the stable address of one data server. It leads to the pod while the pod is ready, also while
-// ganesha restarts in place (serverpod.ReadyPatience), and to the namespace servers' waiting rooms (waitingRoomSlice)
+// ganesha restarts in place (serverpod.ReadyAllowance), and to the namespace servers' waiting rooms (waitingRoomSlice)
 // as soon as the pod terminates. Connections to a terminating pod would wait for a timeout of seconds.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server := naming.DataServer(in.name(), ordinal)

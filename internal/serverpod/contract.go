@@ -54,7 +54,7 @@ const (
 	HealthPath = "/healthz"
 	// ReadyPath is the readiness probe: ganesha answers EXCHANGE_ID with its own
 	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started; or did
-	// less than ReadyPatience ago, and is not stopping.
+	// less than ReadyAllowance ago, and is not stopping.
 	ReadyPath = "/readyz"
 	// ConnectionsPath is where a namespace server tells how many connections it has: Connections, in JSON.
 	ConnectionsPath = "/connections"
@@ -71,11 +71,11 @@ const (
 	// MetricsPath has the instance manager's own metrics; on v1alpha1.MetricsPort it has ganesha's, which the instance manager passes on.
 	MetricsPath = "/metrics"
 
-	// ReadyPatience is how long a data server's pod that was ready stays so while ganesha is being started again in place: its clients
-	// wait in the pod, and come to a ganesha that is up sooner than the network learns of readiness.
-	ReadyPatience = 10 * time.Second
-	// LeaveAllowance is how long a data server goes on after it was told to end, and says that it is not ready: until then the kubelet, the API
-	// and kube-proxy lead new connections elsewhere.
+	// ReadyAllowance is how long a data server's pod stays ready while ganesha is restarted in place. Its clients wait in the pod
+	// and reach the new ganesha sooner than the network learns of a change of readiness.
+	ReadyAllowance = 10 * time.Second
+	// LeaveAllowance is how long a data server still serves after SIGTERM while it reports itself not Ready. Within this time
+	// the kubelet, the API and kube-proxy direct new connections elsewhere.
 	LeaveAllowance = 2500 * time.Millisecond
 	// StopAllowance is how long the instance manager waits for ganesha after SIGTERM
 	// before it kills it. The pod's terminationGracePeriodSeconds must be longer.

@@ -26,15 +26,15 @@ const idsObject = "exports"
 
 // Options say where the data is.
 type Options struct {
-	// Monitors are "address:port". FSID is the cluster's identity. FileSystem is the name of the file system in it. A DataServer may
-	// name other monitors later.
+	// Monitors are "address:port". FSID is the cluster's identity. FileSystem is the name of the file system in it. A
+	// DataServer may name other monitors later.
 	Monitors         []string
 	FSID, FileSystem string
-	// RecoveryPool has the recovery records, in the RADOS namespace Node: the data server's name in the cluster. RecoveryUser may
-	// write them.
+	// RecoveryPool has the recovery records, in the RADOS namespace Node: the data server's name in the cluster.
+	// RecoveryUser may write them.
 	RecoveryPool, RecoveryUser, Node string
-	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and <share>.json
-	// for each share. SecretName is the Secret that is mounted there.
+	// ConfigFile is where ceph.conf is written. Secrets is a directory with client.<user>.keyring for each user and
+	// <share>.json for each share. SecretName is the Secret that is mounted there.
 	ConfigFile, Secrets, SecretName string
 	// Steward is the name of the steward that writes this Secret, and makes and removes the shares' directories. "" if an
 	// administrator does this.
@@ -90,8 +90,8 @@ func New(options Options) *Backend {
 // Refusal is the condition reason for faults of Ceph or of its Secret.
 func (b *Backend) Refusal() string { return internalv1.ReasonCephUnusable }
 
-// LookEvery is not 0, because a Ceph client that is blocklisted (by an administrator, or after five minutes without network) never
-// recovers by itself: libcephfs always answers ESHUTDOWN.
+// LookEvery is not 0, because a Ceph client that is blocklisted (by an administrator, or after five minutes without
+// network) never recovers by itself: libcephfs always answers ESHUTDOWN.
 func (b *Backend) LookEvery() time.Duration { return lookEvery }
 
 func (b *Backend) place() client.Place {
@@ -101,8 +101,8 @@ func (b *Backend) place() client.Place {
 // Parts is 1: every share has one directory.
 func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
 
-// Judge refuses a cluster whose fsid is not the expected one. A cluster that does not answer is not refused: its exports stay, and
-// work again when the cluster does.
+// Judge refuses a cluster whose fsid is not the expected one. A cluster that does not answer is not refused: its
+// exports stay, and work again when the cluster does.
 func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
 	b.users, b.asked, b.inUse.refused = map[string]string{}, map[string]bool{}, false
 	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
@@ -132,7 +132,8 @@ func (b *Backend) Identities() map[int32]string { return nil }
 // HasRoot is always true: the steward, which makes the directories of shares, detects lost ones (internal/steward).
 func (b *Backend) HasRoot(string, int32) (bool, error) { return true, nil }
 
-// RootIDs are hashes of the share's path: a subvolume that is made again has another path, with a UUID that Ceph chooses.
+// RootIDs are hashes of the share's path: a subvolume that is made again has another path, with a UUID that Ceph
+// chooses.
 func (b *Backend) RootIDs(share string) []string {
 	known, ok := b.shares[share]
 	if !ok || known.Path == "" {
@@ -142,8 +143,8 @@ func (b *Backend) RootIDs(share string) []string {
 	return []string{hex.EncodeToString(sum[:16])}
 }
 
-// Claim makes the data server a member of its grace object; otherwise ganesha does not start. The name of the RADOS namespace
-// contains the FileServer's UID, so no other FileServer uses it.
+// Claim makes the data server a member of its grace object; otherwise ganesha does not start. The name of the RADOS
+// namespace contains the FileServer's UID, so no other FileServer uses it.
 func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 	if b.joined {
 		return nil
@@ -214,8 +215,8 @@ func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
 	return nil
 }
 
-// PrepareRoot sets the attributes of the share's directory, which exists already, as the share's own user. It is called for the
-// oldest share first: of two shares with the same user the older is served.
+// PrepareRoot sets the attributes of the share's directory, which exists already, as the share's own user. It is called
+// for the oldest share first: of two shares with the same user the older is served.
 func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	b.asked[name] = true
 	found, err := b.secrets.share(name)
@@ -260,7 +261,8 @@ func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	})
 }
 
-// Shares are not known: the recovery user can't read the file system, and a share's user can read only its own directory.
+// Shares are not known: the recovery user can't read the file system, and a share's user can read only its own
+// directory.
 func (b *Backend) Shares(context.Context, *internalv1.DataServer) ([]string, bool, error) {
 	return nil, false, nil
 }
@@ -286,8 +288,8 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
 }
 
-// CompleteConfig lets ganesha keep its recovery records in the data server's RADOS namespace. It forgets shares that are not asked
-// for any more: a new share of the same name may be in another directory.
+// CompleteConfig lets ganesha keep its recovery records in the data server's RADOS namespace. It forgets shares that
+// are not asked for any more: a new share of the same name may be in another directory.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
 	exported := maps.Clone(b.shares)
@@ -307,10 +309,11 @@ func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 	export.Path, export.CephFS = known.Path, &ganesha.CephFS{FileSystem: b.options.FileSystem, User: known.User}
 }
 
-// BeforeStart blocklists the Ceph clients of the last start. Each of their watches would make ganesha wait 3 s for every change of
-// the grace object. It does not wait for the blocklisting, so that NFS clients don't wait for it either. This is safe: the watch of
-// the new ganesha is not among those that were seen before, a notification ends as soon as the dead watcher is blocklisted, and the
-// metadata servers end each share's old session before it is reclaimed (ceph_start_reclaim with CEPH_RECLAIM_RESET).
+// BeforeStart blocklists the Ceph clients of the last start. Each of their watches would make ganesha wait 3 s for
+// every change of the grace object. It does not wait for the blocklisting, so that NFS clients don't wait for it
+// either. This is safe: the watch of the new ganesha is not among those that were seen before, a notification ends as
+// soon as the dead watcher is blocklisted, and the metadata servers end each share's old session before it is reclaimed
+// (ceph_start_reclaim with CEPH_RECLAIM_RESET).
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.readAgain()
 	if b.options.Fence == nil {
@@ -332,8 +335,8 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	return nil
 }
 
-// watchers returns the addresses that watch the grace object. It makes its own connection, because it runs concurrently with the
-// other methods.
+// watchers returns the addresses that watch the grace object. It makes its own connection, because it runs concurrently
+// with the other methods.
 func (b *Backend) watchers(ctx context.Context) ([]string, error) {
 	own, err := b.connect(ctx, b.options.RecoveryUser)
 	if err != nil {
@@ -366,8 +369,8 @@ func (b *Backend) HasData(_ context.Context, _ *internalv1.DataServer, name stri
 var errNotOurs = errors.New("reclaimPolicy is Delete, but Howdah did not make the share's directory in Ceph and does not remove it: " +
 	"delete the share's entry from the Secret, and delete the directory in Ceph or keep it; or set reclaimPolicy to Retain")
 
-// Discard removes nothing. The steward removes the directory when no data server exports the share any more. Without a steward
-// the administrator removes it.
+// Discard removes nothing. The steward removes the directory when no data server exports the share any more. Without a
+// steward the administrator removes it.
 func (b *Backend) Discard(ctx context.Context, server *internalv1.DataServer, name string, _ time.Time) error {
 	if b.options.Steward == "" && b.HasData(ctx, server, name) {
 		return errNotOurs

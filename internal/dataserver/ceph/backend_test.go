@@ -282,7 +282,8 @@ func TestAConnectionThatTimesOutIsReplaced(t *testing.T) {
 	}
 }
 
-// A new key is tried, and then ganesha is restarted, one data server after the other. A key that Ceph refuses causes no restart.
+// A new key is tried, and then ganesha is restarted, one data server after the other. A key that Ceph refuses causes no
+// restart.
 func TestANewKeyIsTriedBeforeGaneshaIsRestarted(t *testing.T) {
 	entries := map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA}
 	b, now := stored(t, whole(), entries), time.Unix(1e9, 0)

@@ -18,8 +18,9 @@ import (
 // directoryTimeout limits an operation on a share's directory. Usually it takes about 0.1 s.
 const directoryTimeout = 30 * time.Second
 
-// connected returns the recovery user's connection. It makes a new one if the last has ended, or if its key was replaced: Ceph stops
-// answering such a connection sooner or later. If Ceph refuses the new key, it keeps a connection that still works.
+// connected returns the recovery user's connection. It makes a new one if the last has ended, or if its key was
+// replaced: Ceph stops answering such a connection sooner or later. If Ceph refuses the new key, it keeps a connection
+// that still works.
 func (b *Backend) connected(ctx context.Context) (*client.Client, error) {
 	key := b.secrets.keyOf(b.options.RecoveryUser)
 	isAlive := false
@@ -57,7 +58,8 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 		return connection, nil
 	case errors.Is(err, syscall.ETIMEDOUT):
 		return nil, fmt.Errorf("no monitor answers at %s: are these the addresses, and does the network let pods reach them? (%w)", &b.monitors, err)
-	// EIO: the text is not a key. EACCES: the key is wrong, or the user does not exist or has no rights at the monitors (measured).
+	// EIO: the text is not a key. EACCES: the key is wrong, or the user does not exist or has no rights at the monitors
+	// (measured).
 	case client.IsRefusal(err, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENOENT):
 		return nil, fmt.Errorf("the cluster refuses the key of client.%s: entry client.%s.keyring of Secret %s must be what ceph auth get client.%s prints, including mon 'allow r' (%w)",
 			user, user, b.options.SecretName, user, err)
@@ -65,8 +67,8 @@ func (b *Backend) connect(ctx context.Context, user string) (*client.Client, err
 	return nil, err
 }
 
-// configure writes ceph.conf if the monitors have changed. Ganesha reads it for new exports. Existing ones learn of new monitors from
-// Ceph itself.
+// configure writes ceph.conf if the monitors have changed. Ganesha reads it for new exports. Existing ones learn of new
+// monitors from Ceph itself.
 func (b *Backend) configure(wanted []string) error {
 	if len(wanted) == 0 {
 		wanted = b.options.Monitors
@@ -122,8 +124,8 @@ func (b *Backend) findPlaces(ctx context.Context, own *client.Client) error {
 	return ceph.FindPlaces(b.options.FileSystem, b.options.RecoveryPool, systems, pools)
 }
 
-// renewing closes a connection after a timeout, so that the next try makes a new one. librados can wait without end for an OSD that
-// all other clients reach again (seen after a minute without network, while the monitors answered in time).
+// renewing closes a connection after a timeout, so that the next try makes a new one. librados can wait without end for
+// an OSD that all other clients reach again (seen after a minute without network, while the monitors answered in time).
 func (b *Backend) renewing(err error) error {
 	if b.own != nil && (errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, context.DeadlineExceeded)) {
 		b.own.Close()
@@ -132,8 +134,8 @@ func (b *Backend) renewing(err error) error {
 	return err
 }
 
-// withCaps adds the missing rights to a permission error of the recovery user. It also closes the connection, which keeps its old
-// rights for an hour: the next try makes a new one.
+// withCaps adds the missing rights to a permission error of the recovery user. It also closes the connection, which
+// keeps its old rights for an hour: the next try makes a new one.
 func (b *Backend) withCaps(err error) error {
 	if !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) {
 		return err
@@ -145,7 +147,8 @@ func (b *Backend) withCaps(err error) error {
 		user, user, b.options.RecoveryPool, namespace, err)
 }
 
-// as calls do with a connection of the share's user, for the share's directory. what says in error messages what do does.
+// as calls do with a connection of the share's user, for the share's directory. what says in error messages what do
+// does.
 func (b *Backend) as(ctx context.Context, of share, what string, do func(context.Context, *client.Client, client.Directory) error) error {
 	// The helper has timeouts for the monitors and for the mount, but none for the metadata servers.
 	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)

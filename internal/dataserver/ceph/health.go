@@ -26,8 +26,8 @@ type asked interface {
 	Close()
 }
 
-// healthWatch watches the health of the cluster. It has its own connection, because the other one blocks while Ceph does not answer.
-// It is used by one goroutine.
+// healthWatch watches the health of the cluster. It has its own connection, because the other one blocks while Ceph
+// does not answer. It is used by one goroutine.
 type healthWatch struct {
 	connect func(ctx context.Context) (asked, error)
 	// monitors returns the monitors' addresses for messages.
@@ -44,8 +44,8 @@ type healthWatch struct {
 	reached bool
 }
 
-// WatchHealth polls the cluster's health and reports changes. It starts after some seconds, because ganesha's start connects to
-// Ceph at the same time; Claim reports what is wrong then.
+// WatchHealth polls the cluster's health and reports changes. It starts after some seconds, because ganesha's start
+// connects to Ceph at the same time; Claim reports what is wrong then.
 func (b *Backend) WatchHealth(ctx context.Context, report func(backend.Health) error) {
 	select {
 	case <-ctx.Done():
@@ -82,7 +82,8 @@ func (w *healthWatch) run(ctx context.Context, report func(backend.Health) error
 	}
 }
 
-// updateWatchers records the watchers of the grace object for the next start of ganesha. If it can't read them, it keeps the last ones.
+// updateWatchers records the watchers of the grace object for the next start of ganesha. If it can't read them, it
+// keeps the last ones.
 func (w *healthWatch) updateWatchers(ctx context.Context) {
 	if w.connection == nil || w.watching == nil {
 		return
@@ -94,7 +95,8 @@ func (w *healthWatch) updateWatchers(ctx context.Context) {
 	}
 }
 
-// look asks once. known is false if there is no answer to report, because rights are missing or the cluster was never reached.
+// look asks once. known is false if there is no answer to report, because rights are missing or the cluster was never
+// reached.
 func (w *healthWatch) look(ctx context.Context) (health backend.Health, known bool) {
 	isOld := w.connection != nil
 	answer, err := w.ask(ctx)

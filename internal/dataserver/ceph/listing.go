@@ -12,8 +12,8 @@ import (
 
 var _ backend.Lister = (*Backend)(nil)
 
-// Directories lists a share as its user, with a mount that is closed afterwards. It lists only exported shares: an entry in the Secret
-// that is not exported yet may name another directory, where everything would seem to be missing.
+// Directories lists a share as its user, with a mount that is closed afterwards. It lists only exported shares: an
+// entry in the Secret that is not exported yet may name another directory, where everything would seem to be missing.
 func (b *Backend) Directories(ctx context.Context, name string, depth int32) (found []listing.Directory, err error) {
 	known, err := b.exportedShare(name)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 )
 
-// Ganesha reads a user's key only when it makes an export of that user. It keeps using a key that Ceph has replaced for hours. A second
-// client of the same user with the new key would end the first one's session, because their reclaim uuids are the same. Removing and
-// adding the export gives clients ESTALE for open files. So ganesha is restarted to use a new key, and its clients reclaim their state.
-// The key is tried before that, because a restart with a wrong key would end the exports that still work.
+// Ganesha reads a user's key only when it makes an export of that user. It keeps using a key that Ceph has replaced for
+// hours. A second client of the same user with the new key would end the first one's session, because their reclaim
+// uuids are the same. Removing and adding the export gives clients ESTALE for open files. So ganesha is restarted to
+// use a new key, and its clients reclaim their state. The key is tried before that, because a restart with a wrong key
+// would end the exports that still work.
 
 const (
 	// settle is how long keys must stay unchanged before ganesha is restarted for them.
@@ -32,7 +33,8 @@ type keysInUse struct {
 	keys map[string]string
 	// exported are the users in the current configuration.
 	exported map[string]bool
-	// proven are new keys that Ceph accepts, by user. since is when the last one was added. refused: Ceph refused one in this pass.
+	// proven are new keys that Ceph accepts, by user. since is when the last one was added. refused: Ceph refused one in
+	// this pass.
 	proven  map[string]string
 	since   time.Time
 	refused bool
@@ -47,7 +49,8 @@ func (b *Backend) readAgain() {
 	}
 }
 
-// forget starts a new configuration. It drops the keys of users that had no export in the last one: ganesha will read them again.
+// forget starts a new configuration. It drops the keys of users that had no export in the last one: ganesha will read
+// them again.
 func (k *keysInUse) forget() {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// secrets are the files of the Secret with the shares' directories and the users' keys. Its errors appear in statuses, so they name
-// the Secret, the entry and what to do.
+// secrets are the files of the Secret with the shares' directories and the users' keys. Its errors appear in statuses,
+// so they name the Secret, the entry and what to do.
 type secrets struct {
-	// directory is where the Secret is mounted. name is its name. steward is the steward that writes it; "" if an administrator does.
+	// directory is where the Secret is mounted. name is its name. steward is the steward that writes it; "" if an
+	// administrator does.
 	directory, name, steward string
 }
 
@@ -30,7 +31,8 @@ func (s secrets) keyring(user string) string {
 	return filepath.Join(s.directory, "client."+user+".keyring")
 }
 
-// missing returns the error for a missing entry, which must have this content. The Secret is optional, so it may not exist.
+// missing returns the error for a missing entry, which must have this content. The Secret is optional, so it may not
+// exist.
 func (s secrets) missing(entry, content string) error {
 	if s.steward != "" {
 		return fmt.Errorf("the steward has not written entry %s to Secret %s yet, or the change has not reached this pod: "+

@@ -17,11 +17,12 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// tcpStates are those of connections that ganesha counts (TCP_ESTABLISHED and TCP_CLOSE_WAIT of the kernel's tcp_states.h).
+// tcpStates are the states of connections that ganesha counts: TCP_ESTABLISHED and TCP_CLOSE_WAIT of the kernel's
+// tcp_states.h.
 var tcpStates = map[string]bool{"01": true, "08": true}
 
-// ReadConnections counts the connections of NFS clients, as the kernel has them for the pod. Ganesha tells
-// the number in its metrics only, which take a while to make when there are thousands.
+// ReadConnections counts the connections of NFS clients in the kernel's tables of the pod. Ganesha has the number only
+// in its metrics, which take long to read if there are thousands of connections.
 func ReadConnections() (total int32, err error) {
 	clients, err := readClients()
 	for _, n := range clients {
@@ -30,8 +31,8 @@ func ReadConnections() (total int32, err error) {
 	return total, err
 }
 
-// readClients counts them for each address. The pod's own over the loopback interface are not clients: the prober's would
-// come and go in the status.
+// readClients counts the connections of each address. It leaves out the pod's own connections over the loopback
+// interface: the prober's would change the number in the status all the time.
 func readClients() (map[string]int, error) {
 	clients := map[string]int{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -51,8 +52,8 @@ func readClients() (map[string]int, error) {
 	return clients, nil
 }
 
-// countClients reads a table of proc(5), whose second column is the local address, third the remote one, and fourth
-// the state.
+// countClients reads a TCP table of proc(5). Its second column is the local address, the third the remote address, the
+// fourth the state.
 func countClients(table io.Reader, port uint16, into map[string]int) error {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
@@ -72,7 +73,7 @@ func countClients(table io.Reader, port uint16, into map[string]int) error {
 	return lines.Err()
 }
 
-// remoteAddress reads an address with its port of proc(5): 32 bits each in the machine's order of bytes.
+// remoteAddress parses an address with port of proc(5): words of 32 bits in the machine's byte order.
 func remoteAddress(column string) (netip.Addr, bool) {
 	text, _, _ := strings.Cut(column, ":")
 	words, err := hex.DecodeString(text)
@@ -86,7 +87,7 @@ func remoteAddress(column string) (netip.Addr, bool) {
 	return address.Unmap(), ok
 }
 
-// answerClients answers which addresses have connections.
+// answerClients writes the addresses that have connections.
 func answerClients(writer http.ResponseWriter, _ *http.Request) {
 	connections, err := readClients()
 	if err != nil {

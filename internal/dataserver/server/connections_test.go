@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// tcpTable and tcp6Table are what proc(5) has on machines with the low byte first, which all are that Howdah is built for.
+// tcpTable and tcp6Table are what proc(5) has on machines with the low byte first, which all are that Howdah is built
+// for.
 const tcpTable = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 00000000:0801 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0000000000000000 100 0 0 10 0
    1: 0200630A:0801 0100630A:C350 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0000000000000000 100 0 0 10 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Expectation is what a healthy data server answers. The exporter sets it, the probes read it. The zero value is that of a server that has
-// just started.
+// Expectation is what a healthy data server answers. The exporter sets it and the probes read it. The zero value is for
+// a server that has just started.
 type Expectation struct {
 	generation   atomic.Int64
 	stopping     atomic.Bool
@@ -18,14 +18,14 @@ type Expectation struct {
 	owner, scope string
 }
 
-// SetIdentity sets the server owner and scope that ganesha must answer.
+// SetIdentity sets the server owner and scope that ganesha must return.
 func (e *Expectation) SetIdentity(owner, scope string) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.owner, e.scope = owner, scope
 }
 
-// Identity is the server owner and scope that ganesha must answer.
+// Identity is the server owner and scope that ganesha must return.
 func (e *Expectation) Identity() (owner, scope string) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -44,16 +44,17 @@ func (e *Expectation) SetStopping() { e.stopping.Store(true) }
 // IsStopping is true once the server is being stopped.
 func (e *Expectation) IsStopping() bool { return e.stopping.Load() }
 
-// ClearStart records the start of ganesha, counted from 1, that refuses forged file handles as far as there is an export to try it on.
+// ClearStart records that ganesha refuses forged file handles since this start (counted from 1), or that there is no
+// export to try one.
 func (e *Expectation) ClearStart(start int) { e.clearedStart.Store(int64(start)) }
 
 // isCleared is true if that start of ganesha refuses forged file handles.
 func (e *Expectation) isCleared(start int) bool { return e.clearedStart.Load() == int64(start) }
 
-// setReady records when the server was ready.
+// setReady records that the server was ready at this time.
 func (e *Expectation) setReady(at time.Time) { e.readyAt.Store(at.UnixNano()) }
 
-// lastReady is when the server was ready last; ok is false if it never was.
+// lastReady is when the server was last ready; ok is false if it never was.
 func (e *Expectation) lastReady() (at time.Time, ok bool) {
 	last := e.readyAt.Load()
 	return time.Unix(0, last), last != 0

@@ -16,30 +16,31 @@ import (
 )
 
 const (
-	// sizesAge is how long sizes are good for: whoever reaches the port may ask, and each answer is a client of the storage for a moment.
+	// sizesAge is how long sizes are cached: everybody who reaches the port may ask, and each uncached answer is a client
+	// of the storage.
 	sizesAge = 30 * time.Second
-	// sizesFailureAge is how long it is not tried again what failed.
+	// sizesFailureAge is how long an error is cached.
 	sizesFailureAge = 3 * time.Second
-	// maxSizesDepth is that of FileShare.spec.depth.
+	// maxSizesDepth is the maximum of FileShare.spec.depth.
 	maxSizesDepth = 8
-	// maxSizes is how many directories an answer may have: ten times what a share has by default. Who asks for a depth that the share's
-	// directories don't have could ask for millions.
+	// maxSizes is the maximum number of directories in an answer: ten times the default limit of a share. A request with a
+	// greater depth than the share's directories could match millions.
 	maxSizes = 100_000
-	// maxSizesKept is how many answers are kept.
+	// maxSizesKept is the maximum number of cached answers.
 	maxSizesKept = 16
 )
 
-// Figures are what who plans moves asks a data server for (kubectl howdah rebalance --by): how large a share's directories are, and how much
-// the server serves of each share. They are told to who asks, and kept in no status: ten thousand directories that grow would be as many writes of the
-// API, and a reconciliation after each.
+// Figures answers what a planner of moves needs (kubectl howdah rebalance --by): the sizes of a share's directories,
+// and how much the server serves of each share. They are not in a status: ten thousand growing directories would cause
+// as many writes to the API and as many reconciliations.
 type Figures struct {
 	fileServer string
-	// lister is the storage, nil if it is not shared: then nothing can move.
+	// lister returns the storage; nil if the data servers don't share it, so that directories can't move.
 	lister func() backend.Lister
 	served func() (serverpod.Served, error)
 	now    func() time.Time
 
-	// turn has one token.
+	// turn allows one request to the storage at a time.
 	turn chan struct{}
 
 	mutex sync.Mutex
@@ -57,7 +58,7 @@ type sizesAnswer struct {
 	at    time.Time
 }
 
-// NewFigures makes the figures of a data server. The lister gives the storage, nil if directories can't move.
+// NewFigures makes the figures of a data server. lister returns the storage; nil if directories can't move.
 func NewFigures(dataServer string, lister func() backend.Lister, served func() (serverpod.Served, error)) *Figures {
 	return &Figures{
 		fileServer: naming.FileServerOf(dataServer), lister: lister, served: served, now: time.Now,
@@ -66,13 +67,13 @@ func NewFigures(dataServer string, lister func() backend.Lister, served func() (
 }
 
 func (f *Figures) answerServed(writer http.ResponseWriter, _ *http.Request) {
-	told, err := f.served()
+	served, err := f.served()
 	if err != nil {
 		http.Error(writer, err.Error(), http.StatusBadGateway)
 		return
 	}
 	writer.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(writer).Encode(told)
+	_ = json.NewEncoder(writer).Encode(served)
 }
 
 func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request) {
@@ -88,7 +89,7 @@ func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request)
 		http.Error(writer, "the data servers have volumes of their own: directories can't move", http.StatusConflict)
 		return
 	}
-	// As long as a listing may take, whatever the server allows others.
+	// A listing may take longer than the server's usual write timeout.
 	_ = http.NewResponseController(writer).SetWriteDeadline(f.now().Add(listTimeout + relayTimeout))
 	ctx, cancel := context.WithTimeout(request.Context(), listTimeout)
 	defer cancel()
@@ -101,7 +102,7 @@ func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request)
 	_ = json.NewEncoder(writer).Encode(serverpod.Sizes{Bytes: bytes})
 }
 
-// sizes asks the storage for one share after the other, and for none again so soon.
+// sizes returns a cached answer, or asks the storage, one request at a time.
 func (f *Figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -111,7 +112,8 @@ func (f *Figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQ
 	}
 	known, is := f.recall(asked)
 	if !is {
-		// It goes on if who asked has gone: else whoever asks and goes has the storage asked all the time.
+		// Continue after the client disconnects, so that the answer is cached. Otherwise a client that asks and disconnects
+		// again and again would load the storage all the time.
 		walking, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
 		defer cancel()
 		known.bytes, known.err = f.ask(walking, lister, asked)
@@ -120,19 +122,19 @@ func (f *Figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQ
 	return known.bytes, known.err
 }
 
-// ask asks the storage, and names directories as the API does.
+// ask asks the storage, and returns sizes by the names of ShareDirectories.
 func (f *Figures) ask(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
 	paths, err := lister.Sizes(ctx, asked.share, asked.depth)
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) > maxSizes {
-		return nil, fmt.Errorf("share %s has %d directories at depth %d, and sizes are told of %d at most", asked.share, len(paths), asked.depth, maxSizes)
+		return nil, fmt.Errorf("share %s has %d directories at depth %d, more than the maximum of %d", asked.share, len(paths), asked.depth, maxSizes)
 	}
 	bytes := map[string]int64{}
 	for path, size := range paths {
 		if path == "" {
-			path = "." // The share's root, as ShareDirectories have it.
+			path = "." // ShareDirectories call the share's root ".".
 		}
 		bytes[naming.Directory(f.fileServer, asked.share, path)] = size
 	}

@@ -30,7 +30,7 @@ func (c *counted) Sizes(ctx context.Context, share string, depth int32) (map[str
 	return c.lists.Sizes(ctx, share, depth)
 }
 
-// get asks the data server's port, and gives the answer's code with its text.
+// get sends a request to the data server's port and returns the status code and the body.
 func get(figures *Figures, path string) (int, string) {
 	mux := NewHandler(NewProbes(nil, nil, &Expectation{}), figures, NewMetrics("default", "training-0"))
 	answer := httptest.NewRecorder()
@@ -38,27 +38,27 @@ func get(figures *Figures, path string) (int, string) {
 	return answer.Code, answer.Body.String()
 }
 
-func TestSizesAreToldWithoutNames(t *testing.T) {
+func TestSizesDontShowPaths(t *testing.T) {
 	storage := &counted{}
 	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
 	now := time.Unix(1000, 0)
 	f.now = func() time.Time { return now }
 	code, text := get(f, "/sizes?share=s&depth=1")
-	var told serverpod.Sizes
-	mustWork(t, "read it", json.Unmarshal([]byte(text), &told))
+	var got serverpod.Sizes
+	mustWork(t, "read it", json.Unmarshal([]byte(text), &got))
 	want := map[string]int64{naming.Directory("training", "s", "train"): 1 << 30, naming.Directory("training", "s", "secret name"): 2}
-	if diff := cmp.Diff(want, told.Bytes); code != http.StatusOK || diff != "" {
+	if diff := cmp.Diff(want, got.Bytes); code != http.StatusOK || diff != "" {
 		t.Errorf("%d (-want +got):\n%s", code, diff)
 	}
 	if strings.Contains(text, "secret name") {
-		t.Errorf("a tenant's names are told to everybody: %s", text)
+		t.Errorf("everybody can read a tenant's paths: %s", text)
 	}
-	told = serverpod.Sizes{}
-	if code, text = get(f, "/sizes?share=s&depth=0"); json.Unmarshal([]byte(text), &told) != nil || told.Bytes[naming.Directory("training", "s", ".")] != 3<<40 {
-		t.Errorf("a share that is one directory: %d %s", code, text)
+	got = serverpod.Sizes{}
+	if code, text = get(f, "/sizes?share=s&depth=0"); json.Unmarshal([]byte(text), &got) != nil || got.Bytes[naming.Directory("training", "s", ".")] != 3<<40 {
+		t.Errorf("a share that is a single directory: %d %s", code, text)
 	}
 
-	// Whoever reaches the port may ask; the storage is asked once in half a minute.
+	// Everybody who reaches the port may ask, but the storage is asked once in half a minute.
 	for range 5 {
 		get(f, "/sizes?share=s&depth=1")
 	}
@@ -72,7 +72,7 @@ func TestSizesAreToldWithoutNames(t *testing.T) {
 	}
 }
 
-func TestSizesThatAreNotToBeHad(t *testing.T) {
+func TestSizesErrors(t *testing.T) {
 	storage := &counted{}
 	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
 	onVolumes := NewFigures("training-0", func() backend.Lister { return nil }, nil)
@@ -95,7 +95,7 @@ func TestSizesThatAreNotToBeHad(t *testing.T) {
 	}
 }
 
-func TestAFailureIsNotTriedAgainAtOnce(t *testing.T) {
+func TestSizesCachesFailures(t *testing.T) {
 	storage := &counted{}
 	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
 	now := time.Unix(1000, 0)
@@ -112,7 +112,7 @@ func TestAFailureIsNotTriedAgainAtOnce(t *testing.T) {
 	}
 }
 
-// slow is a storage that answers when it is let, if nobody ends the question.
+// slow is a storage that answers when the test lets it, unless the context ends first.
 type slow struct {
 	lists
 	asked, let chan struct{}
@@ -128,26 +128,26 @@ func (s *slow) Sizes(ctx context.Context, _ string, _ int32) (map[string]int64, 
 	}
 }
 
-// Who asks and goes, again and again, has the storage asked once.
-func TestAWalkGoesOnWhenWhoAskedHasGone(t *testing.T) {
+// A client that asks and disconnects again and again causes one request to the storage.
+func TestSizesAreCachedAfterTheClientDisconnects(t *testing.T) {
 	storage := &slow{asked: make(chan struct{}, 10), let: make(chan struct{})}
 	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
-	ctx, goAway := context.WithCancel(t.Context())
+	ctx, disconnect := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		_, err := f.sizes(ctx, storage, sizesQuestion{"s", 1})
 		done <- err
 	}()
 	<-storage.asked
-	goAway()
+	disconnect()
 	close(storage.let)
-	mustWork(t, "the walk", <-done)
+	mustWork(t, "the first request", <-done)
 	if _, err := f.sizes(t.Context(), storage, sizesQuestion{"s", 1}); err != nil || len(storage.asked) != 0 {
 		t.Errorf("%v; asked once more: %d", err, len(storage.asked))
 	}
 }
 
-// wide is a storage with more directories than are told of.
+// wide is a storage with more directories than maxSizes.
 type wide struct{ lists }
 
 func (wide) Sizes(context.Context, string, int32) (map[string]int64, error) {
@@ -173,7 +173,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	}
 }
 
-func TestHowMuchIsServedIsToldByShare(t *testing.T) {
+func TestServedIsByShare(t *testing.T) {
 	state := &supervisor.State{Starts: 2, PID: 1, Initialized: true}
 	collector := collectorOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(ganeshaText + `nfs_bytes_sent_by_export_total{export="export_id=1",operation="write",path="/alpha/0"} 500
@@ -183,9 +183,9 @@ nfs_bytes_received_by_export_total{export="export_id=2",operation="read",path="/
 	collector.source.now = func() time.Time { return time.Unix(1000, 0).UTC() }
 	f := NewFigures("training-0", nil, collector.Served)
 	code, text := get(f, "/served")
-	var told serverpod.Served
-	mustWork(t, "read it", json.Unmarshal([]byte(text), &told))
-	if diff := cmp.Diff(serverpod.Served{Start: 2, Time: time.Unix(1000, 0).UTC(), Bytes: map[string]uint64{"alpha": 4500}}, told); code != http.StatusOK || diff != "" {
+	var got serverpod.Served
+	mustWork(t, "read it", json.Unmarshal([]byte(text), &got))
+	if diff := cmp.Diff(serverpod.Served{Start: 2, Time: time.Unix(1000, 0).UTC(), Bytes: map[string]uint64{"alpha": 4500}}, got); code != http.StatusOK || diff != "" {
 		t.Errorf("%d (-want +got):\n%s", code, diff)
 	}
 	f.served = func() (serverpod.Served, error) { return serverpod.Served{}, errors.New("ganesha is not up") }

@@ -18,18 +18,20 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// GaneshaMetrics is where ganesha's own exporter is: on the loopback interface, because its one thread answers one client after the other.
+// GaneshaMetrics is the URL of ganesha's own metrics. It is on the loopback interface, because ganesha answers one
+// client at a time.
 var GaneshaMetrics = "http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(ganesha.DefaultMonitoringPort)) + "/metrics"
 
-// exporterTimeout bounds a reading of ganesha's text for others; with a thousand shares it is some 15 MB.
+// exporterTimeout limits a read of ganesha's metrics; with a thousand shares they are about 15 MB.
 const exporterTimeout = 2 * ganeshaTimeout
 
-// byClient are the families that have a series for each address of a client: without end. A ganesha of our own build has none of them.
+// byClient are the metric families with a series for each client address, which have no bound. Our own build of ganesha
+// has none of them.
 var byClient = [][]byte{
 	[]byte("client_requests_total"), []byte("client_bytes_received_total"), []byte("client_bytes_sent_total"), []byte("last_client_update"),
 }
 
-// NewGaneshaHandler gives out what ganesha's exporter says, under ganesha's names, but for what it counts by client address.
+// NewGaneshaHandler serves ganesha's metrics under ganesha's names, without those that it counts by client address.
 func NewGaneshaHandler(state func() supervisor.State, url string) http.Handler {
 	client := &http.Client{Timeout: exporterTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	mux := http.NewServeMux()
@@ -40,7 +42,7 @@ func NewGaneshaHandler(state func() supervisor.State, url string) http.Handler {
 		}
 		text, err := readExporter(request.Context(), client, url)
 		if err != nil {
-			http.Error(writer, "ganesha's counters were not read: "+err.Error(), http.StatusBadGateway)
+			http.Error(writer, "can't read ganesha's counters: "+err.Error(), http.StatusBadGateway)
 			return
 		}
 		writer.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -60,12 +62,12 @@ func readExporter(ctx context.Context, client *http.Client, url string) ([]byte,
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ganesha's exporter answers %s", response.Status)
+		return nil, fmt.Errorf("ganesha's metrics port answers %s", response.Status)
 	}
 	return withoutClients(io.LimitReader(response.Body, maxGaneshaText))
 }
 
-// withoutClients leaves out the families of byClient. The last line may have been cut by a limit, and is left out then, too.
+// withoutClients leaves out the families of byClient. It also leaves out a last line that the size limit cut.
 func withoutClients(text io.Reader) ([]byte, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewReaderSize(text, maxExporterLine)
@@ -75,7 +77,7 @@ func withoutClients(text io.Reader) ([]byte, error) {
 			return kept.Bytes(), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading what ganesha's exporter says: %w", err)
+			return nil, fmt.Errorf("reading ganesha's metrics: %w", err)
 		}
 		if !isByClient(line) {
 			kept.Write(line)
@@ -83,10 +85,10 @@ func withoutClients(text io.Reader) ([]byte, error) {
 	}
 }
 
-// maxExporterLine is the longest line; ganesha's have some 200 bytes and a path.
+// maxExporterLine is the maximum length of a line in bytes; ganesha's have about 200 bytes and a path.
 const maxExporterLine = 64 << 10
 
-// isByClient looks at a sample or at what describes a family ("# TYPE name counter").
+// isByClient reports whether a sample or a description ("# TYPE name counter") is of a family in byClient.
 func isByClient(line []byte) bool {
 	for _, comment := range [][]byte{[]byte("# HELP "), []byte("# TYPE ")} {
 		line = bytes.TrimPrefix(line, comment)

@@ -37,18 +37,18 @@ rpcs_in_flight 0
 client_requests_total_of_another_kind 1
 `
 
-func TestWhatIsCountedByClientAddressIsNotGivenOut(t *testing.T) {
+func TestMetricsByClientAddressAreLeftOut(t *testing.T) {
 	for name, text := range map[string]string{"all of it": exporterText, "cut in a line": exporterText + "nfs_requests_tot"} {
 		if kept, err := withoutClients(strings.NewReader(text)); err != nil || string(kept) != exporterWithoutClients {
 			t.Errorf("%s: %v\n%s", name, err, kept)
 		}
 	}
 	if _, err := withoutClients(strings.NewReader(strings.Repeat("a", maxExporterLine+1) + "\n")); err == nil {
-		t.Error("a line without an end is taken")
+		t.Error("a line without an end is accepted")
 	}
 }
 
-func TestGaneshasFiguresAreGivenOut(t *testing.T) {
+func TestGaneshasMetricsAreServed(t *testing.T) {
 	var asked atomic.Int32
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -75,9 +75,9 @@ func TestGaneshasFiguresAreGivenOut(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// Some may have asked after the first answer was begun: those share the next one.
+	// Requests that came after the first answer was started share the next one.
 	if n := asked.Load(); n > 2 {
-		t.Errorf("ganesha was asked %d times for ten who asked at once", n)
+		t.Errorf("ganesha was asked %d times for ten concurrent requests", n)
 	}
 	exporter.Close()
 	if a := get(NewGaneshaHandler(func() supervisor.State { return state }, exporter.URL)); a.Code != http.StatusBadGateway {

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// ganeshaTimeout bounds one reading of ganesha's counters: 30 to 130 ms, more with a thousand shares.
+	// ganeshaTimeout limits one read of ganesha's counters. It takes 30 to 130 ms, and more with a thousand shares.
 	ganeshaTimeout = 5 * time.Second
-	// ganeshaEvery is how often ganesha is asked at most: whoever reaches the port may ask here all the time.
+	// ganeshaEvery is the minimum time between two reads: everybody who reaches our port may ask all the time.
 	ganeshaEvery = 5 * time.Second
-	// maxGaneshaText bounds what is read of its answer, in bytes: a thousand shares have some 15 MB.
+	// maxGaneshaText is the maximum size of ganesha's answer in bytes; a thousand shares have about 15 MB.
 	maxGaneshaText = 64 << 20
 )
 
-// ganeshaSource reads ganesha's counters, and not too often.
+// ganeshaSource reads and caches ganesha's counters.
 type ganeshaSource struct {
 	url    string
 	client *http.Client
@@ -46,12 +46,12 @@ type ganeshaSource struct {
 func newGaneshaSource(url string) *ganeshaSource {
 	return &ganeshaSource{
 		url: url, now: time.Now,
-		// No proxy, whatever the environment says: it is this very pod.
+		// The transport uses no HTTP proxy, because ganesha is in this pod.
 		client: &http.Client{Timeout: ganeshaTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
-// read gives the counters, some seconds old at most, and when they were read.
+// read returns the counters, at most ganeshaEvery old, and when they were read.
 func (g *ganeshaSource) read() (*counters.Counters, time.Time, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -62,7 +62,7 @@ func (g *ganeshaSource) read() (*counters.Counters, time.Time, error) {
 	return g.last, g.at, g.err
 }
 
-// forget has the next reading ask again: what was counted is of a process that has ended.
+// forget clears the cache, because the counters are of a process that has ended.
 func (g *ganeshaSource) forget() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -80,13 +80,14 @@ func (g *ganeshaSource) ask() (*counters.Counters, error) {
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ganesha's exporter answers %s", response.Status)
+		return nil, fmt.Errorf("ganesha's metrics port answers %s", response.Status)
 	}
 	return counters.Read(io.LimitReader(response.Body, maxGaneshaText))
 }
 
-// ganeshaCollector tells at each scrape what ganesha counts, under names and in units that Prometheus' conventions ask for, by
-// share instead of by export number, and without what has an unbounded number of values: its own exporter counts by client address.
+// ganeshaCollector collects ganesha's counters at each scrape. Names and units follow Prometheus' conventions, and
+// counters are by share instead of by export ID. It leaves out the counters by client address, because they have no
+// bound.
 type ganeshaCollector struct {
 	kubeNamespace string
 	state         func() supervisor.State
@@ -99,7 +100,7 @@ type ganeshaCollector struct {
 	starts int
 }
 
-// NewGaneshaCollector collects the counters of the ganesha whose state is given, for the shares that serves is true of.
+// NewGaneshaCollector collects the counters of the ganesha with this state, for the shares for which serves is true.
 func NewGaneshaCollector(kubeNamespace string, state func() supervisor.State, serves func(share string) bool, log *slog.Logger) *ganeshaCollector {
 	return &ganeshaCollector{
 		kubeNamespace: kubeNamespace, state: state, connections: ReadConnections, serves: serves, source: newGaneshaSource(GaneshaMetrics), log: log,
@@ -113,14 +114,14 @@ var ganeshaOwn = []*metrics.Metric{
 	metrics.ShareReadBytes, metrics.ShareWrittenBytes, metrics.ShareReads, metrics.ShareWrites,
 }
 
-// Describe names them.
+// Describe sends the descriptions of all metrics.
 func (c *ganeshaCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, metric := range ganeshaOwn {
 		to <- metric.Desc()
 	}
 }
 
-// process is what the kernel tells of ganesha's process.
+// process collects the kernel's metrics of ganesha's process.
 func (c *ganeshaCollector) process() prometheus.Collector {
 	return collectors.NewProcessCollector(collectors.ProcessCollectorOpts{
 		Namespace: "ganesha",
@@ -134,7 +135,7 @@ func (c *ganeshaCollector) process() prometheus.Collector {
 	})
 }
 
-// Collect tells them.
+// Collect sends all metrics.
 func (c *ganeshaCollector) Collect(to chan<- prometheus.Metric) {
 	state := c.state()
 	to <- metrics.DataServerStarts.Sample(float64(state.Starts))
@@ -143,12 +144,12 @@ func (c *ganeshaCollector) Collect(to chan<- prometheus.Metric) {
 	if n, err := c.connections(); err == nil {
 		to <- metrics.DataServerConnections.Sample(float64(n))
 	} else {
-		c.log.Error("the clients' connections were not counted", "err", err)
+		c.log.Error("can't count the clients' connections", "err", err)
 	}
 	counted, _, err := c.read(state)
 	to <- metrics.GaneshaScraped.Sample(oneIf(err == nil))
 	if err != nil {
-		c.log.Debug("ganesha's counters were not read", "err", err)
+		c.log.Debug("can't read ganesha's counters", "err", err)
 		return
 	}
 	for _, metric := range c.translate(counted) {
@@ -169,23 +170,23 @@ func (c *ganeshaCollector) read(state supervisor.State) (*counters.Counters, tim
 	return c.source.read()
 }
 
-// Served is how much clients have read and written of each share since ganesha's start.
+// Served returns the bytes that clients have read and written of each share since ganesha's start.
 func (c *ganeshaCollector) Served() (serverpod.Served, error) {
 	state := c.state()
 	counted, at, err := c.read(state)
 	if err != nil {
-		return serverpod.Served{}, fmt.Errorf("ganesha's counters were not read: %w", err)
+		return serverpod.Served{}, fmt.Errorf("can't read ganesha's counters: %w", err)
 	}
-	told := serverpod.Served{Start: state.Starts, Time: at, Bytes: map[string]uint64{}}
+	served := serverpod.Served{Start: state.Starts, Time: at, Bytes: map[string]uint64{}}
 	for pseudo, export := range counted.Exports {
 		if key := naming.ShareOfExport(pseudo); c.serves(key) {
-			told.Bytes[key] += export.ReadBytes + export.WrittenBytes
+			served.Bytes[key] += export.ReadBytes + export.WrittenBytes
 		}
 	}
-	return told, nil
+	return served, nil
 }
 
-// translate is a pure function of what ganesha has counted and of the shares that there are.
+// translate makes metrics of ganesha's counters, for the shares for which serves is true.
 func (c *ganeshaCollector) translate(counted *counters.Counters) []prometheus.Metric {
 	var list []prometheus.Metric
 	add := func(metric *metrics.Metric, value uint64, labels ...string) {
@@ -224,7 +225,8 @@ func (c *ganeshaCollector) translate(counted *counters.Counters) []prometheus.Me
 	return list
 }
 
-// histogramOf makes seconds of ganesha's milliseconds; of its 31 bounds those of the catalogue are kept.
+// histogramOf converts ganesha's milliseconds to seconds. It keeps only the buckets of the metric's definition, of
+// ganesha's 31.
 func histogramOf(operation string, duration *counters.Duration) prometheus.Metric {
 	buckets := map[float64]uint64{}
 	for _, bound := range metrics.GaneshaOperationDuration.Buckets {

@@ -14,7 +14,7 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 )
 
-// ganeshaText is cut from what ganesha 9.14 gave.
+// ganeshaText is an excerpt of the metrics of ganesha 9.14.
 const ganeshaText = `# HELP nfsv4__op_count NFSv4 Operations Counter
 # TYPE nfsv4__op_count counter
 nfsv4__op_count{op="GETATTR",status="NFS4_OK"} 7
@@ -51,7 +51,7 @@ func textOf(t *testing.T, collector prometheus.Collector) string {
 	return text.String()
 }
 
-// Anybody who reaches the port may scrape; ganesha, for which it is work, is asked every 5 s at most.
+// Everybody who reaches the port may scrape. Ganesha is asked every 5 s at most, because each answer costs it work.
 func TestGaneshaIsNotAskedForEveryScrape(t *testing.T) {
 	asked := 0
 	state := &supervisor.State{Starts: 1, PID: 1, Initialized: true}
@@ -72,15 +72,15 @@ func TestGaneshaIsNotAskedForEveryScrape(t *testing.T) {
 	if asked != 2 {
 		t.Errorf("asked %d times after %s", asked, ganeshaEvery)
 	}
-	// Its counters begin anew.
+	// After a restart its counters start at 0.
 	state.Starts = 2
 	textOf(t, collector)
 	if asked != 3 {
-		t.Errorf("asked %d times after a new start", asked)
+		t.Errorf("asked %d times after a restart", asked)
 	}
 }
 
-func TestAGaneshaThatTellsNothingIsSaidToBeMissing(t *testing.T) {
+func TestTheScrapedMetricIsZeroWithoutGaneshasCounters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int
 		text   string

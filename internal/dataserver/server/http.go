@@ -16,7 +16,7 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// NewHandler answers the probes, and has the figures and metrics of the data server.
+// NewHandler serves the probes, the figures and the metrics of the data server.
 func NewHandler(p *Probes, figures *Figures, metrics *Metrics) http.Handler {
 	mux := http.NewServeMux()
 	for path, probe := range map[string]func(context.Context) error{serverpod.HealthPath: p.healthy, serverpod.ReadyPath: p.ready} {
@@ -24,7 +24,7 @@ func NewHandler(p *Probes, figures *Figures, metrics *Metrics) http.Handler {
 		mux.HandleFunc("GET "+path, func(writer http.ResponseWriter, request *http.Request) {
 			err := shared(request.Context())
 			if path == serverpod.ReadyPath && p.expected.IsStopping() {
-				err = errStopping // The shared answer may be older than that.
+				err = errStopping // The shared answer may be older.
 			}
 			if err != nil {
 				http.Error(writer, err.Error(), http.StatusServiceUnavailable)
@@ -40,25 +40,25 @@ func NewHandler(p *Probes, figures *Figures, metrics *Metrics) http.Handler {
 	return mux
 }
 
-// ServeHTTP answers on a port until the context ends. Connections of nodes have reserved places.
+// ServeHTTP serves on a port until the context ends. It reserves connections for nodes.
 func ServeHTTP(ctx context.Context, port int, handler http.Handler, nodes *Nodes, log *slog.Logger) error {
 	server := &publichttp.Server{Handler: handler, Reserved: nodes.has, Log: log}
 	return server.ListenAndServe(ctx, net.JoinHostPort("", strconv.Itoa(port)))
 }
 
-// Nodes are the addresses of the cluster's nodes: the kubelet's probes come from there.
+// Nodes has the addresses of the cluster's nodes: the kubelet's probes come from there.
 type Nodes struct {
-	// Gateways are the addresses from which the pod's own node comes to it. They don't change.
+	// Gateways are the addresses that the pod's own node uses to reach the pod. They don't change.
 	Gateways []netip.Addr
 	networks atomic.Pointer[[]netip.Prefix]
 }
 
-// NewNodes are those of a pod whose own node comes from the gateways.
+// NewNodes returns the nodes for a pod whose own node uses the gateways.
 func NewNodes(gateways []netip.Addr) *Nodes {
 	return &Nodes{Gateways: gateways}
 }
 
-// Set replaces the networks of nodes, as the DataServer has them.
+// Set replaces the networks of nodes with those of the DataServer.
 func (n *Nodes) Set(networks []netip.Prefix) { n.networks.Store(&networks) }
 
 func (n *Nodes) has(address netip.Addr) bool {

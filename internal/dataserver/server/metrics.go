@@ -13,7 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Metrics are those of a data server.
+// Metrics are the metrics of a data server.
 type Metrics struct {
 	Registry *prometheus.Registry
 	own      prometheus.Registerer
@@ -25,8 +25,8 @@ type Metrics struct {
 	tlsRefused                         prometheus.Counter
 	size, used                         *prometheus.GaugeVec
 
-	// wished are the keys of the shares that there are to serve.
-	wished atomic.Pointer[map[string]bool]
+	// wanted are the keys of the shares that are to be served.
+	wanted atomic.Pointer[map[string]bool]
 }
 
 // NewMetrics makes and registers the metrics of a data server.
@@ -53,7 +53,7 @@ func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 	return m
 }
 
-// Register adds what ganesha counts, and the metrics of its process.
+// Register adds the counters of ganesha and the metrics of its process.
 func (m *Metrics) Register(ganesha *ganeshaCollector) {
 	m.own.MustRegister(ganesha)
 	m.own.MustRegister(ganesha.process())
@@ -62,7 +62,7 @@ func (m *Metrics) Register(ganesha *ganeshaCollector) {
 // Reloaded counts a reload that succeeded.
 func (m *Metrics) Reloaded(took time.Duration) { m.reloads.Observe(took.Seconds()) }
 
-// Observe takes what a pass has seen.
+// Observe sets the gauges from the observation of a pass.
 func (m *Metrics) Observe(seen kubeapi.Observation) {
 	m.ready.Set(0)
 	if seen.Ready {
@@ -77,17 +77,17 @@ func (m *Metrics) Observe(seen kubeapi.Observation) {
 	}
 }
 
-// SetShares tells which shares there are. Ganesha goes on counting those that have left, until it is started again.
+// SetShares sets the shares that are to be served. Until its next restart ganesha also counts removed shares.
 func (m *Metrics) SetShares(exports []*internalv1.ShareExport) {
-	wished := map[string]bool{}
+	wanted := map[string]bool{}
 	for _, export := range exports {
-		wished[kubeapi.ShareOf(export)] = true
+		wanted[kubeapi.ShareOf(export)] = true
 	}
-	m.wished.Store(&wished)
+	m.wanted.Store(&wanted)
 }
 
-// Serves is true of the key of a share that is to be served.
+// Serves reports whether the share with this key is to be served.
 func (m *Metrics) Serves(share string) bool {
-	wished := m.wished.Load()
-	return wished != nil && (*wished)[share]
+	wanted := m.wanted.Load()
+	return wanted != nil && (*wanted)[share]
 }

@@ -16,37 +16,37 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// A look at an export takes less than a millisecond; these bound a look at all.
+// lookTimeout plus lookForEach per export limit a check. One export usually takes less than a millisecond.
 const (
 	lookTimeout = 20 * time.Second
 	lookForEach = 10 * time.Millisecond
 )
 
-// ganeshaAddress is where ganesha is for the instance manager. Pods that have IPv6 addresses alone have this one, too: the kernel
+// ganeshaAddress is where the data server's process reaches ganesha. IPv6-only pods have this address too: the kernel
 // gives it to every loopback interface.
 var ganeshaAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), v1alpha1.NFSPort)
 
-// OwnAddress chooses the loopback address from which the instance manager speaks to ganesha, anew at each start: one of some
-// 16 million, which is told to nobody but ganesha. Nothing else comes from there: what is forwarded to a pod comes from
-// 127.0.0.1, and service meshes use others of 127.0.0.0/16.
+// OwnAddress chooses a new loopback address at each start, from about 16 million. The data server's process connects to
+// ganesha from it, and only ganesha knows it. No other traffic has this source address: traffic forwarded to a pod
+// comes from 127.0.0.1, and service meshes use other addresses of 127.0.0.0/16.
 func OwnAddress() netip.Addr {
 	var random [3]byte
 	for random[0] == 0 || random[0] == 255 {
-		_, _ = rand.Read(random[:]) // Never fails: it ends the program instead.
+		_, _ = rand.Read(random[:]) // This never returns an error: it ends the program instead.
 	}
 	return netip.AddrFrom4([4]byte{127, random[0], random[1], random[2]})
 }
 
-// nfsProber looks over the loopback interface, from the address that every export lets in.
+// nfsProber connects over the loopback interface, from the address that every export allows.
 type nfsProber struct {
 	address string
 	dial    func(ctx context.Context, address string) (net.Conn, error)
-	// owner names the prober's session to ganesha: the same each time, so that a crash between
-	// opening and closing leaves one recovery record behind and not many.
+	// owner is the NFS client owner of the prober's sessions. It is always the same, so that crashes with an open session
+	// leave one recovery record and not many.
 	owner string
 }
 
-// NewNFSProber makes a prober that comes from the address that ganesha trusts.
+// NewNFSProber makes a prober that connects from the address that ganesha trusts.
 func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
 	return &nfsProber{
 		address: ganeshaAddress.String(),
@@ -55,7 +55,7 @@ func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
 	}
 }
 
-// DialGanesha connects from the instance manager's own address.
+// DialGanesha connects to ganesha from the address of OwnAddress.
 func DialGanesha(ctx context.Context, own netip.Addr) (net.Conn, error) {
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(own, 0))}
 	return dialer.DialContext(ctx, "tcp4", ganeshaAddress.String())
@@ -69,8 +69,8 @@ func (p *nfsProber) Identity(ctx context.Context) (owner, scope string, err erro
 	return identity.Owner, strings.TrimSuffix(identity.Scope, "\x00"), err
 }
 
-// inSession opens a session and destroys it at once: a client id that lives on would be in
-// ganesha's recovery records, and a restarted ganesha would wait a whole grace period for it.
+// inSession opens a session, calls use, and destroys the session. A client ID that remains would be in ganesha's
+// recovery records, and a restarted ganesha would wait a whole grace period for it.
 func (p *nfsProber) inSession(ctx context.Context, limit time.Duration, use func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,7 +117,7 @@ func (p *nfsProber) Forge(ctx context.Context, path string) error {
 		if len(handle) == 0 {
 			return errors.New("ganesha gave an empty file handle")
 		}
-		// In the middle are the bytes that say which file it is.
+		// The bytes in the middle identify the file.
 		handle[len(handle)/2] ^= 1
 		switch _, err := session.StatHandle(ctx, root, handle); {
 		case err == nil:
@@ -125,7 +125,7 @@ func (p *nfsProber) Forge(ctx context.Context, path string) error {
 		case client.IsStatus(err, nfsv4.NFS4ERR_BADHANDLE):
 			return nil
 		case client.IsStatus(err, nfsv4.NFS4ERR_STALE):
-			// It looked for the file, and there is none: the handle was not found out.
+			// Ganesha looked for the file and did not find it, so it did not detect the forgery.
 			return ErrForgeryTaken
 		default:
 			return err

@@ -8,27 +8,27 @@ import (
 // FileSystem is the fsid attribute (RFC 8881 section 5.8.1.9).
 type FileSystem struct{ Major, Minor uint64 }
 
-// ErrNotThere tells that a path does not exist on the server.
+// ErrNotThere says that a path does not exist on the server.
 var ErrNotThere = errors.New("no such path")
 
-// Prober looks at ganesha through NFS, as clients see it.
+// Prober checks ganesha through NFS, as clients see it.
 type Prober interface {
-	// Null calls the NULL procedure: the process takes calls and answers.
+	// Null calls the NULL procedure. nil means that ganesha answers calls.
 	Null(ctx context.Context) error
-	// Identity is the server owner and scope that EXCHANGE_ID answers.
+	// Identity returns the server owner and scope that EXCHANGE_ID returns.
 	Identity(ctx context.Context) (owner, scope string, err error)
-	// Look tells in which file system each path is, or why not, in order. The error is that of the connection.
+	// Look returns the file system of each path, or an error for the path, in order. Its own error is of the connection.
 	Look(ctx context.Context, paths []string) ([]Sight, error)
-	// Forge asks for the path's file handle and gives it back with a flipped bit. It is nil if that was refused as
-	// it must be (NFS4ERR_BADHANDLE), and errForgeryTaken if it was not.
+	// Forge reads the path's file handle, flips a bit and uses it. It returns nil if ganesha refuses the handle as it must
+	// (NFS4ERR_BADHANDLE), and ErrForgeryTaken if it does not.
 	Forge(ctx context.Context, path string) error
 }
 
-// Sight is what the prober sees at a path.
+// Sight is what the prober finds at a path.
 type Sight struct {
 	Fsid FileSystem
-	Err  error // errNotThere, or what the server answered.
+	Err  error // ErrNotThere, or the server's error.
 }
 
-// ErrForgeryTaken tells that ganesha took a file handle that it did not make.
-var ErrForgeryTaken = errors.New("ganesha took a file handle with a flipped bit")
+// ErrForgeryTaken says that ganesha accepted a file handle that it did not make.
+var ErrForgeryTaken = errors.New("ganesha accepted a file handle with a flipped bit")

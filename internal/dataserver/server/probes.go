@@ -10,18 +10,19 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// probeTimeout bounds one probe of ganesha; a good answer takes some milliseconds.
+// probeTimeout limits one probe of ganesha; it usually takes some milliseconds.
 const probeTimeout = 3 * time.Second
 
-// readyPoll is how often it is looked whether a server that starts is ready.
+// readyPoll is how often a starting server is checked for readiness.
 const readyPoll = 100 * time.Millisecond
 
 const (
-	// answerAge is how old metrics and figures may be: whoever reaches the port may ask all the time, and they are made once for all.
+	// answerAge is how old metrics and figures may be. Everybody who reaches the port may ask all the time, so answers are
+	// shared.
 	answerAge = time.Second
 	// probeAge is how old the answer to a probe may be.
 	probeAge = 100 * time.Millisecond
-	// maxSizesAsked is how many addresses may wait for sizes at a time, each once.
+	// maxSizesAsked is how many addresses may wait for sizes at a time, each with one request.
 	maxSizesAsked = 8
 )
 
@@ -35,14 +36,13 @@ type Probes struct {
 	now      func() time.Time
 }
 
-// NewProbes makes the probes of a ganesha whose state is given, and which the prober reaches.
+// NewProbes makes the probes of the ganesha that has this state and that the prober reaches.
 func NewProbes(state func() supervisor.State, through Prober, expected *Expectation) *Probes {
 	return &Probes{state: state, prober: through, expected: expected, now: time.Now}
 }
 
-// healthy is the liveness probe. A container that is restarted loses nothing
-// that matters, but its ganesha's clients wait, so only a ganesha that is up and mute is a reason:
-// one that ended is being started again already.
+// healthy is the liveness probe. It fails only if ganesha runs and does not answer. A restart of the container loses
+// nothing, but ganesha's clients wait for it. The supervisor restarts a ganesha that has ended.
 func (p *Probes) healthy(ctx context.Context) error {
 	state := p.state()
 	if state.PID == 0 || p.now().Sub(state.Since) < serverpod.StartAllowance {
@@ -54,7 +54,8 @@ func (p *Probes) healthy(ctx context.Context) error {
 	return nil
 }
 
-// ready is the readiness probe: the server is fit, or was a moment ago and is not stopping (serverpod.ReadyPatience).
+// ready is the readiness probe: it fails if the server is stopping, or if Fit has failed for some time
+// (serverpod.ReadyAllowance).
 func (p *Probes) ready(ctx context.Context) error {
 	if p.expected.IsStopping() {
 		return errStopping
@@ -64,13 +65,14 @@ func (p *Probes) ready(ctx context.Context) error {
 		p.expected.setReady(now)
 		return nil
 	}
-	if last, ok := p.expected.lastReady(); ok && now.Sub(last) < serverpod.ReadyPatience {
+	if last, ok := p.expected.lastReady(); ok && now.Sub(last) < serverpod.ReadyAllowance {
 		return nil
 	}
 	return err
 }
 
-// soonFit is fit, which it waits for until ganesha is up for the first time: the next probe is a second away, and clients wait.
+// soonFit returns Fit. Before the first start is complete it waits until Fit is nil: the next probe would come a second
+// later, and clients wait.
 func (p *Probes) soonFit(ctx context.Context) error {
 	for {
 		err := p.Fit(ctx)
@@ -85,8 +87,9 @@ func (p *Probes) soonFit(ctx context.Context) error {
 	}
 }
 
-// Fit tells what keeps the server from being ready: ganesha has served a whole generation, and what answers now is this very server.
-// Without a certificate it is: its Service leads clients to it only while it is ready, and they need none. The DataServer's condition tells.
+// Fit returns why the server is not ready; nil if ganesha has served a whole generation and this server answers. A
+// server without a certificate is ready: clients don't need the certificate, and its Service leads them only to a ready
+// server. The DataServer's condition reports a missing certificate.
 func (p *Probes) Fit(ctx context.Context) error {
 	if p.expected.ServedGeneration() == 0 {
 		return errors.New("no generation of the DataServer has been served yet")
@@ -96,7 +99,7 @@ func (p *Probes) Fit(ctx context.Context) error {
 		return errors.New("ganesha is not up")
 	}
 	if !p.expected.isCleared(state.Starts) {
-		return errors.New("ganesha was not yet seen to refuse a forged file handle since it started")
+		return errors.New("ganesha has not refused a forged file handle since its start yet")
 	}
 	owner, scope, err := p.prober.Identity(ctx)
 	if err != nil {
@@ -106,7 +109,7 @@ func (p *Probes) Fit(ctx context.Context) error {
 		return err
 	}
 	if wantOwner, wantScope := p.expected.Identity(); owner != wantOwner || scope != wantScope {
-		return fmt.Errorf("server %q of %q answers instead of %q of %q", owner, scope, wantOwner, wantScope)
+		return fmt.Errorf("a server with owner %q and scope %q answers instead of the one with owner %q and scope %q", owner, scope, wantOwner, wantScope)
 	}
 	return nil
 }

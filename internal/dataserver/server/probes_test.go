@@ -9,7 +9,7 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-func TestAPodStaysReadyWhileGaneshaIsStartedAgainButNotWhileItIsStopped(t *testing.T) {
+func TestAPodStaysReadyWhileGaneshaRestartsButNotWhileItStops(t *testing.T) {
 	now := time.Unix(1000, 0)
 	expected := &Expectation{}
 	p := NewProbes(func() supervisor.State { return supervisor.State{} }, nil, expected)
@@ -22,12 +22,12 @@ func TestAPodStaysReadyWhileGaneshaIsStartedAgainButNotWhileItIsStopped(t *testi
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	isReady("it never served", false)
+	isReady("it has never served", false)
 	expected.setReady(now)
-	now = now.Add(serverpod.ReadyPatience - time.Millisecond)
-	isReady("ganesha is away for less than is waited for", true)
+	now = now.Add(serverpod.ReadyAllowance - time.Millisecond)
+	isReady("ganesha is down for less than the limit", true)
 	now = now.Add(time.Millisecond)
-	isReady("ganesha is away for too long", false)
+	isReady("ganesha is down for too long", false)
 	expected.setReady(now)
 	isReady("it was ready a moment ago", true)
 	expected.SetStopping()

@@ -21,71 +21,72 @@ import (
 )
 
 const (
-	// tlsConnections is how many namespace servers' connections there may be. Each namespace server has one.
+	// tlsConnections is the maximum number of namespace servers' connections. Each namespace server has one.
 	tlsConnections = 64
-	// tlsHandshakes is how many may be proving who they are at the same time, and handshakeTimeout how long that may
-	// take. What Go reads of a stranger before it judges him is bounded too, by 64 KiB, and 256 KiB of certificates.
+	// tlsHandshakes is the maximum number of TLS handshakes at the same time. handshakeTimeout limits each. Go also limits
+	// what it reads from an unauthenticated client: 64 KiB, and 256 KiB of certificates.
 	tlsHandshakes    = 32
 	handshakeTimeout = 5 * time.Second
-	// listTimeout bounds the listing of a share, and how long it waits for others.
+	// listTimeout limits the listing of a share, including the wait for other listings.
 	listTimeout = time.Minute
-	// relayTimeout bounds the connection to ganesha.
+	// relayTimeout limits connecting to ganesha.
 	relayTimeout = 3 * time.Second
-	// logRefusedEvery is how often refusals are logged: whoever is refused may try very often.
+	// logRefusedEvery is the minimum time between two log lines about refusals: a refused client may retry very often.
 	logRefusedEvery = 10 * time.Second
 )
 
-// tlsKeepAlive ends the connection of a namespace server whose node is gone within half a minute.
+// tlsKeepAlive closes the connection of a namespace server within half a minute after its node has failed.
 var tlsKeepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// Proxy is the port for namespace servers. Who proves in the TLS handshake to be one is connected with ganesha, which
-// trusts what comes from the instance manager's own address. It reads nothing of what goes to and fro but how it begins: a question for a
-// share's directories (package listing) it answers itself.
+// Proxy is the port for namespace servers. It connects a client that proves in the TLS handshake that it is a namespace
+// server with ganesha. Ganesha trusts connections from the proxy's loopback address (OwnAddress). The proxy reads only
+// the start of the stream: it answers a request for a share's directories (package listing) itself.
 type Proxy struct {
 	config  atomic.Pointer[tls.Config]
 	lists   atomic.Pointer[backend.Lister]
 	ganesha func(ctx context.Context) (net.Conn, error)
 	metrics *Metrics
 	log     *slog.Logger
-	// handshake is handshakeTimeout, but for tests.
+	// handshake is handshakeTimeout; tests change it.
 	handshake time.Duration
-	// logEvery is logRefusedEvery, but for tests.
+	// logEvery is logRefusedEvery; tests change it.
 	logEvery time.Duration
 
-	// listing has one token: each listing is a client of the storage for as long as it takes.
+	// listing allows one listing at a time, because each is a client of the storage.
 	listing chan struct{}
 
 	mutex sync.Mutex
-	// shaking are the connections that have yet to prove themselves, the oldest first.
-	shaking []*stranger
-	// open is how many have.
+	// handshaking are the connections in their TLS handshake, the oldest first.
+	handshaking []*newcomer
+	// open is the number of authenticated connections.
 	open int
-	// refused are the refusals since loggedAt.
+	// refused is the number of refusals since loggedAt.
 	refused  int
 	loggedAt time.Time
 }
 
-// stranger is a connection that has yet to prove itself.
-type stranger struct {
+// newcomer is a connection in its TLS handshake.
+type newcomer struct {
 	net.Conn
 	from netip.Addr
 }
 
-// NewProxy makes the port for namespace servers. It refuses everyone until Use; ganesha connects to ganesha from a trusted address.
+// NewProxy makes the port for namespace servers. It refuses all connections until Use is called. ganesha connects to
+// ganesha from a trusted address.
 func NewProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *Metrics, log *slog.Logger) *Proxy {
 	return &Proxy{ganesha: ganesha, metrics: metrics, log: log, handshake: handshakeTimeout, logEvery: logRefusedEvery, listing: make(chan struct{}, 1)}
 }
 
-// LogRefusals has refusals logged at most once in that time. It is called before the proxy serves.
+// LogRefusals sets the minimum time between two log lines about refusals. Call it before the proxy serves.
 func (p *Proxy) LogRefusals(every time.Duration) { p.logEvery = every }
 
-// Use makes the configuration count for connections from now on; with nil there can be none.
+// Use sets the TLS configuration for new connections. With nil all are refused.
 func (p *Proxy) Use(config *tls.Config) { p.config.Store(config) }
 
-// Offer has the storage's directories told to namespace servers that ask for them.
+// Offer lets namespace servers list the storage's directories.
 func (p *Proxy) Offer(lister backend.Lister) { p.lists.Store(&lister) }
 
-// Lister is what was offered, nil if nothing was.
+// Lister returns the storage of Offer; nil if there is none.
 func (p *Proxy) Lister() backend.Lister {
 	if offered := p.lists.Load(); offered != nil {
 		return *offered
@@ -103,7 +104,7 @@ func (p *Proxy) ListenAndServe(ctx context.Context, port int) error {
 	return p.serve(ctx, listener)
 }
 
-// serve connects until the context ends.
+// serve accepts connections until the context ends.
 func (p *Proxy) serve(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	var relays sync.WaitGroup
@@ -119,8 +120,8 @@ func (p *Proxy) serve(ctx context.Context, listener net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accepting namespace servers: %w", err)
 		case err != nil:
-			// Out of descriptors, or a connection that was reset before it was accepted.
-			p.log.Warn("a connection to the TLS port was not accepted", "err", err)
+			// There are no free file descriptors, or the connection was reset before it was accepted.
+			p.log.Warn("can't accept a connection to the TLS port", "err", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -129,7 +130,7 @@ func (p *Proxy) serve(ctx context.Context, listener net.Listener) error {
 		}
 		relays.Go(func() {
 			defer func() { _ = conn.Close() }()
-			// What waits on the connection ends with the context.
+			// Everything that waits on the connection ends with the context.
 			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 			if err := p.connect(ctx, conn); err != nil && ctx.Err() == nil {
 				p.refuse(conn, err)
@@ -138,25 +139,26 @@ func (p *Proxy) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// connect lets a namespace server speak with ganesha until either ends it. The error is why it was not let in.
+// connect connects a namespace server with ganesha until one of them closes the connection. The error says why it was
+// refused.
 func (p *Proxy) connect(ctx context.Context, conn net.Conn) error {
 	secured, err := p.shakeHands(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if !p.enter() {
-		return fmt.Errorf("%d namespace servers are connected, and no more may be", tlsConnections)
+		return fmt.Errorf("%d namespace servers are connected, which is the maximum", tlsConnections)
 	}
 	defer p.leave()
 	reader := bufio.NewReader(secured)
 	asked, err := listing.Asked(reader)
 	if err != nil {
-		return nil // It went before it said anything.
+		return nil // The namespace server closed the connection before it sent anything.
 	}
 	if asked {
-		_ = secured.SetDeadline(time.Now().Add(listTimeout + relayTimeout)) // Why it took too long is told.
+		_ = secured.SetDeadline(time.Now().Add(listTimeout + relayTimeout)) // Leave time to send the error of a timeout.
 		if err := listing.Answer(reader, secured, func(of listing.Request) ([]listing.Directory, error) { return p.List(ctx, of) }); err != nil {
-			p.log.Debug("a namespace server that asked for a share's directories went before the answer", "err", err)
+			p.log.Debug("can't send a share's directories to a namespace server", "err", err)
 		}
 		return nil
 	}
@@ -164,8 +166,8 @@ func (p *Proxy) connect(ctx context.Context, conn net.Conn) error {
 	behind, err := p.ganesha(dialing)
 	cancel()
 	if err != nil {
-		// It is being started again; the namespace server tries again, as after any lost connection.
-		p.log.Debug("ganesha takes no connection for a namespace server", "err", err)
+		// Ganesha is restarting. The namespace server tries again, as after any lost connection.
+		p.log.Debug("can't connect a namespace server to ganesha", "err", err)
 		return nil
 	}
 	relay(&begun{secured, reader}, behind)
@@ -180,7 +182,7 @@ type begun struct {
 
 func (b *begun) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
-// List has one share after the other listed.
+// List lists the directories of a share, one request at a time.
 func (p *Proxy) List(ctx context.Context, of listing.Request) ([]listing.Directory, error) {
 	lister := p.Lister()
 	if lister == nil {
@@ -192,18 +194,18 @@ func (p *Proxy) List(ctx context.Context, of listing.Request) ([]listing.Directo
 	case p.listing <- struct{}{}:
 		defer func() { <-p.listing }()
 	case <-ctx.Done():
-		return nil, errors.New("the data server is at other listings")
+		return nil, errors.New("the data server is busy with other listings")
 	}
 	return lister.Directories(ctx, of.Share, of.Depth)
 }
 
-// shakeHands is nil unless the connection is a namespace server's.
+// shakeHands does the TLS handshake. It returns an error if the client is not a namespace server.
 func (p *Proxy) shakeHands(ctx context.Context, conn net.Conn) (*tls.Conn, error) {
 	config := p.config.Load()
 	if config == nil {
-		return nil, errors.New("this data server has no certificate itself")
+		return nil, errors.New("this data server has no certificate")
 	}
-	arrived := &stranger{Conn: conn, from: addressOf(conn)}
+	arrived := &newcomer{Conn: conn, from: addressOf(conn)}
 	p.arrive(arrived)
 	defer p.settle(arrived)
 	ctx, cancel := context.WithTimeout(ctx, p.handshake)
@@ -215,28 +217,29 @@ func (p *Proxy) shakeHands(ctx context.Context, conn net.Conn) (*tls.Conn, error
 	return secured, nil
 }
 
-// arrive takes one more stranger. If there are too many, the place is that of the one who has waited longest among those of
-// the address that has most: nobody keeps namespace servers out by connecting and saying nothing.
-func (p *Proxy) arrive(arrived *stranger) {
+// arrive adds a newcomer. If there are too many, it closes the oldest one of the address that has most of them. So
+// clients that connect and send nothing can't keep namespace servers out.
+func (p *Proxy) arrive(arrived *newcomer) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.shaking = append(p.shaking, arrived)
-	if len(p.shaking) <= tlsHandshakes {
+	p.handshaking = append(p.handshaking, arrived)
+	if len(p.handshaking) <= tlsHandshakes {
 		return
 	}
 	count := map[netip.Addr]int{}
-	for _, each := range p.shaking {
+	for _, each := range p.handshaking {
 		count[each.from]++
 	}
-	victim := slices.MaxFunc(p.shaking, func(a, b *stranger) int { return count[a.from] - count[b.from] })
-	_ = victim.Close()
-	p.shaking = slices.DeleteFunc(p.shaking, func(each *stranger) bool { return each == victim })
+	oldest := slices.MaxFunc(p.handshaking, func(a, b *newcomer) int { return count[a.from] - count[b.from] })
+	_ = oldest.Close()
+	p.handshaking = slices.DeleteFunc(p.handshaking, func(each *newcomer) bool { return each == oldest })
 }
 
-func (p *Proxy) settle(arrived *stranger) {
+// settle removes a newcomer when its handshake has ended.
+func (p *Proxy) settle(arrived *newcomer) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.shaking = slices.DeleteFunc(p.shaking, func(each *stranger) bool { return each == arrived })
+	p.handshaking = slices.DeleteFunc(p.handshaking, func(each *newcomer) bool { return each == arrived })
 }
 
 func (p *Proxy) enter() bool {
@@ -257,7 +260,7 @@ func (p *Proxy) leave() {
 	p.metrics.tlsConnections.Set(float64(p.open))
 }
 
-// refuse counts a refusal, and tells of some.
+// refuse counts a refusal and logs some of them.
 func (p *Proxy) refuse(conn net.Conn, err error) {
 	p.metrics.tlsRefused.Inc()
 	p.mutex.Lock()
@@ -274,7 +277,7 @@ func relay(a, b net.Conn) {
 	var copies sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		copies.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // Whichever way it ended, the other is told.
+			_, _ = io.Copy(way[0], way[1]) // If one direction ends, close both.
 			_ = a.Close()
 			_ = b.Close()
 		})

@@ -20,11 +20,11 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// echoProxy is a TLS port before a server that sends back what it gets.
+// echoProxy is a TLS port before a server that echoes what it gets.
 type echoProxy struct {
 	*Proxy
 	address string
-	told    *dataservertest.Lines
+	logged  *dataservertest.Lines
 	client  *tls.Config
 }
 
@@ -43,10 +43,10 @@ func startEchoProxy(t *testing.T, handshake time.Duration) *echoProxy {
 	}()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	mustWork(t, "listen", err)
-	p := &echoProxy{address: listener.Addr().String(), told: &dataservertest.Lines{}}
+	p := &echoProxy{address: listener.Addr().String(), logged: &dataservertest.Lines{}}
 	p.Proxy = NewProxy(func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", behind.Addr().String())
-	}, NewMetrics("default", "training-0"), slog.New(slog.NewTextHandler(p.told, nil)))
+	}, NewMetrics("default", "training-0"), slog.New(slog.NewTextHandler(p.logged, nil)))
 	p.handshake = handshake
 	own, err := mtls.Parse(dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }))
 	mustWork(t, "read a certificate", err)
@@ -73,7 +73,7 @@ func (p *echoProxy) connect(t *testing.T, from string) net.Conn {
 	return conn
 }
 
-// enter is a namespace server; false if it is not let in.
+// enter connects as a namespace server; false if it is refused.
 func (p *echoProxy) enter(t *testing.T, from string) (net.Conn, bool) {
 	t.Helper()
 	conn := tls.Client(p.connect(t, from), p.client)
@@ -84,8 +84,8 @@ func (p *echoProxy) enter(t *testing.T, from string) (net.Conn, bool) {
 	return conn, err == nil
 }
 
-func TestStrangersDoNotKeepNamespaceServersOut(t *testing.T) {
-	p := startEchoProxy(t, time.Hour) // None is given up for its silence.
+func TestSilentClientsDoNotKeepNamespaceServersOut(t *testing.T) {
+	p := startEchoProxy(t, time.Hour) // No silent connection times out.
 	closed := make(chan int, 4*tlsHandshakes)
 	for range 4 * tlsHandshakes {
 		silent := p.connect(t, "127.0.0.2")
@@ -94,29 +94,29 @@ func TestStrangersDoNotKeepNamespaceServersOut(t *testing.T) {
 			closed <- n
 		}()
 	}
-	// All but the newest are gone; on a busy machine they are not heard in the order in which they came.
+	// All but the newest are closed. On a busy machine they are not accepted in the order in which they connected.
 	for range 3 * tlsHandshakes {
 		if n := <-closed; n > 0 {
-			t.Fatalf("a stranger was sent %d bytes", n)
+			t.Fatalf("a silent client got %d bytes", n)
 		}
 	}
 	for range 10 {
 		if _, in := p.enter(t, "127.0.0.3"); !in {
-			t.Fatal("a namespace server was not let in")
+			t.Fatal("a namespace server was refused")
 		}
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if len(p.shaking) > tlsHandshakes {
-		t.Errorf("%d strangers are heard at once", len(p.shaking))
+	if len(p.handshaking) > tlsHandshakes {
+		t.Errorf("%d handshakes run at once", len(p.handshaking))
 	}
 }
 
-func TestWhoSaysNothingIsGivenUp(t *testing.T) {
+func TestASilentClientTimesOut(t *testing.T) {
 	p := startEchoProxy(t, 20*time.Millisecond)
 	conn := p.connect(t, "127.0.0.2")
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("a stranger was answered")
+		t.Error("a silent client got an answer")
 	}
 }
 
@@ -127,37 +127,36 @@ func TestNamespaceServersConnectionsAreBounded(t *testing.T) {
 	for range tlsConnections {
 		conn, in := p.enter(t, "127.0.0.2")
 		if !in {
-			t.Fatalf("no more than %d were let in", len(inside))
+			t.Fatalf("only %d were accepted", len(inside))
 		}
 		inside = append(inside, conn)
 	}
 	t.Logf("FIGURE memory of %d connections, both ends and what is behind: %d KiB", tlsConnections, (memoryInUse()-before)>>10)
 	if _, in := p.enter(t, "127.0.0.3"); in {
-		t.Error("one more was let in")
+		t.Error("one more was accepted")
 	}
 	if got := dataservertest.MetricOf(t, p.metrics.Registry, "howdah_data_server_tls_connections"); got != tlsConnections {
 		t.Errorf("the metric says %v", got)
 	}
-	if text := p.told.String(); !strings.Contains(text, "no more may be") || !strings.Contains(text, "127.0.0.3") {
+	if text := p.logged.String(); !strings.Contains(text, "which is the maximum") || !strings.Contains(text, "127.0.0.3") {
 		t.Errorf("the log: %s", text)
 	}
 	if got := dataservertest.MetricOf(t, p.metrics.Registry, "howdah_data_server_tls_refused_total"); got != 1 {
 		t.Errorf("%v were refused", got)
 	}
-	// What one leaves is another's.
+	// A closed connection makes room for another.
 	mustWork(t, "leave", inside[0].Close())
 	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		if _, in := p.enter(t, "127.0.0.3"); in {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("a place that is free was not given")
+			t.Fatal("a free place was not given")
 		}
 	}
 }
 
-// metricOf is a gauge, a counter, or how often a histogram observed something.
-// memoryInUse is that of heap and stacks, in bytes.
+// memoryInUse returns the size of heap and stacks in bytes.
 func memoryInUse() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -165,19 +164,19 @@ func memoryInUse() uint64 {
 	return stats.HeapInuse + stats.StackInuse
 }
 
-func TestRefusalsAreToldNotMoreThanNow(t *testing.T) {
+func TestRefusalsAreLoggedOnceInAWhile(t *testing.T) {
 	p := startEchoProxy(t, handshakeTimeout)
 	for range 50 {
 		conn := p.connect(t, "127.0.0.2")
 		_, _ = conn.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
 		_, _ = io.ReadAll(conn)
 	}
-	if n := strings.Count(p.told.String(), "refused a connection"); n != 1 {
-		t.Errorf("%d lines of log: %s", n, p.told)
+	if n := strings.Count(p.logged.String(), "refused a connection"); n != 1 {
+		t.Errorf("%d lines of log: %s", n, p.logged)
 	}
 }
 
-// lists is storage that tells of one share's directories.
+// lists is storage with one share, "s".
 type lists struct{}
 
 func (lists) Directories(_ context.Context, share string, depth int32) ([]listing.Directory, error) {
@@ -197,7 +196,7 @@ func (lists) Sizes(_ context.Context, share string, depth int32) (map[string]int
 	return map[string]int64{"train": 1 << 30, "secret name": 2}, nil
 }
 
-func TestNamespaceServersAreToldOfDirectoriesPastGanesha(t *testing.T) {
+func TestNamespaceServersListDirectoriesWithoutGanesha(t *testing.T) {
 	p := startEchoProxy(t, handshakeTimeout)
 	ask := func(share string) ([]listing.Directory, error) {
 		return listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), p.client), listing.Request{Share: share, Depth: 2})
@@ -213,11 +212,11 @@ func TestNamespaceServersAreToldOfDirectoriesPastGanesha(t *testing.T) {
 		t.Errorf("another share: %v", err)
 	}
 	if _, in := p.enter(t, "127.0.0.2"); !in {
-		t.Error("ganesha is not reached any more")
+		t.Error("ganesha can't be reached any more")
 	}
-	stranger := p.client.Clone()
-	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
-	if found, err := listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), stranger), listing.Request{Share: "s", Depth: 2}); err == nil {
-		t.Errorf("who proves nothing was told %v", found)
+	unknown := p.client.Clone()
+	unknown.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
+	if found, err := listing.Ask(t.Context(), tls.Client(p.connect(t, "127.0.0.2"), unknown), listing.Request{Share: "s", Depth: 2}); err == nil {
+		t.Errorf("a client without a certificate got %v", found)
 	}
 }

@@ -90,7 +90,8 @@ func (b *Backend) Claim(_ context.Context, server *internalv1.DataServer) error 
 	return errors.Join(faults...)
 }
 
-// withKnown returns the DataServer with the identities that were found in earlier passes: they may not be in its status yet.
+// withKnown returns the DataServer with the identities that were found in earlier passes: they may not be in its status
+// yet.
 func (b *Backend) withKnown(server *internalv1.DataServer) *internalv1.DataServer {
 	known := server.DeepCopy()
 	for index, id := range b.ids {

@@ -34,8 +34,9 @@ func expectationOf(server *internalv1.DataServer, index int32) expectation {
 	return expected
 }
 
-// unfit returns why a volume is not the expected one; "" if it may be. found is the identity in its marker, hasMarker whether there is
-// a marker. A marker without an identity was written by an earlier version, and only its names say to whom the volume belongs.
+// unfit returns why a volume is not the expected one; "" if it may be. found is the identity in its marker, hasMarker
+// whether there is a marker. A marker without an identity was written by an earlier version, and only its names say
+// which data server owns the volume.
 func (e expectation) unfit(hasMarker bool, found string) string {
 	switch {
 	case e.lost:

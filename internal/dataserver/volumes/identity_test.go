@@ -35,8 +35,8 @@ func putMarker(t *testing.T, where layout, server *internalv1.DataServer, id str
 	mustWork(t, "write the marker", os.WriteFile(where.meta(0, markerFile), text, 0o600))
 }
 
-// A data server accepts the volume that it had. It refuses an empty or another volume in its place before anything is written to it,
-// until the user gives up the missing volume.
+// A data server accepts the volume that it had. It refuses an empty or another volume in its place before anything is
+// written to it, until the user gives up the missing volume.
 func TestWhichVolumeADataServerAccepts(t *testing.T) {
 	none := ptr.To("")
 	tests := map[string]struct {
@@ -97,8 +97,8 @@ func TestWhichVolumeADataServerAccepts(t *testing.T) {
 	}
 }
 
-// A missing volume without identity in the status of an earlier version gets one, so that it can be given up. It keeps it in later
-// passes, even before it is written to the status.
+// A missing volume without identity in the status of an earlier version gets one, so that it can be given up. It keeps
+// it in later passes, even before it is written to the status.
 func TestAMissingVolumeOfAnEarlierVersionCanBeGivenUp(t *testing.T) {
 	where, server := emptyVolumes(t, 2), sampleServer(2)
 	server.Status.LastExportNumber = ptr.To(int64(7))

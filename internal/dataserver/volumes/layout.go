@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// MetaDir is Howdah's own directory on each volume, beside the shares' directories. No share can have this name: share names start
-	// with a letter or digit.
+	// MetaDir is Howdah's own directory on each volume, beside the shares' directories. No share can have this name: share
+	// names start with a letter or digit.
 	MetaDir = ".howdah"
-	// RecoveryDir is the directory in MetaDir of volume 0 that has ganesha's recovery records (RecoveryRoot). It is on a volume, because
-	// without a recovery record another client could take a lock that a client still holds. Ganesha gets it as an option and not as a
-	// subPath mount, so that nothing is written to a volume before its marker is checked.
+	// RecoveryDir is the directory in MetaDir of volume 0 that has ganesha's recovery records (RecoveryRoot). It is on a
+	// volume, because without a recovery record another client could take a lock that a client still holds. Ganesha gets
+	// it as an option and not as a subPath mount, so that nothing is written to a volume before its marker is checked.
 	RecoveryDir = "ganesha"
 	// TrashDir is the directory in MetaDir that has the data of removed shares until it is deleted.
 	TrashDir = "trash"

@@ -39,14 +39,15 @@ func markerOf(server *internalv1.DataServer, index int32) marker {
 	}
 }
 
-// claimVolume marks a volume as this data server's. Before anything is written to it, it refuses a volume that belongs to another data
-// server, and a volume that is not the one that has the server's data according to the status. It returns the volume's identity. With
-// an error it is the identity of the missing volume. If an earlier version wrote the status, the missing volume has no identity: it
-// gets a new one, so that the user can give it up.
+// claimVolume marks a volume as this data server's. Before anything is written to it, it refuses a volume that belongs
+// to another data server, and a volume that is not the one that has the server's data according to the status. It
+// returns the volume's identity. With an error it is the identity of the missing volume. If an earlier version wrote
+// the status, the missing volume has no identity: it gets a new one, so that the user can give it up.
 //
-// A volume is accepted if its marker differs in the FileServer's UID only. A FileServer that was deleted and created again with the same
-// name gets the kept claims, which have the same names. If they were refused, the kept data could not be reached. Two FileServers of a
-// namespace can't have the same name, and a bound claim belongs to one namespace, so no other existing server's volume is accepted.
+// A volume is accepted if its marker differs in the FileServer's UID only. A FileServer that was deleted and created
+// again with the same name gets the kept claims, which have the same names. If they were refused, the kept data could
+// not be reached. Two FileServers of a namespace can't have the same name, and a bound claim belongs to one namespace,
+// so no other existing server's volume is accepted.
 func claimVolume(where layout, server *internalv1.DataServer, index int32, log *slog.Logger) (id string, err error) {
 	if _, err := os.Stat(where.volume(index)); err != nil {
 		return "", fmt.Errorf("volume %d is not mounted: %w", index, err)

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// pruneRecovery removes the directories that remain when ganesha does not stop cleanly (measured: ten after ten kills). The recovery
-// back end fs_ng makes v4recov/<hostname>.XXXXXX at each start, and points the symlink v4recov/<hostname> to it when the grace period
-// ends. Only the link's target is ever read. Call it while ganesha is not running.
+// pruneRecovery removes the directories that remain when ganesha does not stop cleanly (measured: ten after ten kills).
+// The recovery back end fs_ng makes v4recov/<hostname>.XXXXXX at each start, and points the symlink v4recov/<hostname>
+// to it when the grace period ends. Only the link's target is ever read. Call it while ganesha is not running.
 func pruneRecovery(root, hostname string) error {
 	directory := filepath.Join(root, "v4recov")
 	entries, err := os.ReadDir(directory)
@@ -38,10 +38,10 @@ func pruneRecovery(root, hostname string) error {
 	return errors.Join(faults...)
 }
 
-// forgetOwnClients removes the recovery records of clients with loopback addresses: the prober, and namespace servers that connect
-// through the proxy. They open and lock nothing, so they have nothing to reclaim, and ganesha would wait for them in vain: a record
-// has the client's address (measured: "::ffff:127.42.92.217-(...)"), and our own address changes with each start of the process. Call it
-// while ganesha is not running.
+// forgetOwnClients removes the recovery records of clients with loopback addresses: the prober, and namespace servers
+// that connect through the proxy. They open and lock nothing, so they have nothing to reclaim, and ganesha would wait
+// for them in vain: a record has the client's address (measured: "::ffff:127.42.92.217-(...)"), and our own address
+// changes with each start of the process. Call it while ganesha is not running.
 func forgetOwnClients(root, hostname string) error {
 	directory := filepath.Join(root, "v4recov", hostname)
 	entries, err := os.ReadDir(directory)

@@ -12,8 +12,8 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/exportids"
 )
 
-// prepareRoot makes the directory of a share on a volume. It sets the wanted attributes if the directory is new or if they differ from
-// the applied ones.
+// prepareRoot makes the directory of a share on a volume. It sets the wanted attributes if the directory is new or if
+// they differ from the applied ones.
 func prepareRoot(where layout, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	path := where.share(share, index)
 	where.about("make " + path)

@@ -14,8 +14,8 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
-// discard moves the data of a share on a volume to the trash. After that clients can't reach it, and a new share of the same name
-// starts empty. emptyTrash frees the space.
+// discard moves the data of a share on a volume to the trash. After that clients can't reach it, and a new share of the
+// same name starts empty. emptyTrash frees the space.
 func discard(where layout, share string, index int32, now time.Time) error {
 	path := where.share(share, index)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -36,8 +36,8 @@ func discard(where layout, share string, index int32, now time.Time) error {
 	return nil
 }
 
-// emptyTrash deletes what is in the trash of the volumes, and reports whether something is left. It continues the work of an earlier
-// process that was stopped or crashed.
+// emptyTrash deletes what is in the trash of the volumes, and reports whether something is left. It continues the work
+// of an earlier process that was stopped or crashed.
 func emptyTrash(ctx context.Context, where layout, volumes int32, log *slog.Logger) (left bool) {
 	for index := range volumes {
 		trash := where.meta(index, TrashDir)

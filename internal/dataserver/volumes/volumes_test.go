@@ -92,7 +92,7 @@ func TestAVolumeOfAnotherServerIsRefused(t *testing.T) {
 				return
 			}
 			if !strings.Contains(err.Error(), "volume 0 of data server default/training-0") {
-				t.Errorf("%v does not say to whom the volume belongs", err)
+				t.Errorf("%v does not say which data server owns the volume", err)
 			}
 			if diff := cmp.Diff(before, tree(t, where.root)); diff != "" {
 				t.Errorf("something was changed: %s", diff)
