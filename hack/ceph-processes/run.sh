@@ -31,7 +31,8 @@ cleanup() {
   local status=$?
   trap - EXIT INT TERM HUP
   if [ -n "${inside:-}" ]; then
-    kill -TERM "$inside" 2>/dev/null || true
+    # unshare does not end by SIGTERM: it leaves that to its child, which as process 1 ignores it.
+    kill -KILL "$inside" 2>/dev/null || true
     wait "$inside" || true
   fi
   # Its mounts went with the namespace.
