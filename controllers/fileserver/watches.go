@@ -42,8 +42,6 @@ const (
 	directoryDelay = time.Second
 	// nodeDelay gathers nodes that come together into one write for each data server.
 	nodeDelay = 500 * time.Millisecond
-	// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
-	maxBackoff = 30 * time.Second
 )
 
 // SetupWithManager registers the controller and its watches.

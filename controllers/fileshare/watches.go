@@ -34,9 +34,6 @@ import (
 // thousand mkdirs are to be some passes and status writes, not two thousand.
 const settle = 200 * time.Millisecond
 
-// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
-const maxBackoff = 30 * time.Second
-
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,9 +21,6 @@ import (
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 )
-
-// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
-const maxBackoff = 30 * time.Second
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {

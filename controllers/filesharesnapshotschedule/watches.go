@@ -2,7 +2,6 @@ package filesharesnapshotschedule
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,9 +17,6 @@ import (
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 )
-
-// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
-const maxBackoff = 30 * time.Second
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {

@@ -3,7 +3,6 @@ package mlperfstoragejob
 import (
 	"context"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,9 +20,6 @@ import (
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 )
-
-// maxBackoff keeps a fault that a user has mended from being noticed minutes later.
-const maxBackoff = 30 * time.Second
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {

@@ -18,13 +18,23 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
+// identityOf is the storage identity of a FileServer, which its first pass writes.
+func identityOf(fs *v1alpha1.FileServer) (identity string) {
+	GinkgoHelper()
+	Eventually(func() string {
+		identity = exists(&v1alpha1.FileServer{}, fs.Namespace, fs.Name).Status.StorageIdentity
+		return identity
+	}, timeout, "100ms").ShouldNot(BeEmpty())
+	return identity
+}
+
 // onRook makes a FileServer on Rook's cluster, and plays everybody until it serves.
 func onRook(namespace string) *v1alpha1.FileServer {
 	GinkgoHelper()
 	fs := builders.FileServer(namespace, "training").Replicas(2).Rook().Build()
 	create(fs)
-	exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
-	exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
+	exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(identityOf(fs)))
+	exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(identityOf(fs)))
 	rookWorks(namespace, false)
 	runNamespaceServers(namespace, "training")
 	startDataServers(namespace, "training")
@@ -75,16 +85,16 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		settled(namespace)
 		Expect(dataServersOf(namespace, "training")).To(BeEmpty(), "pods could only wait")
 		rookFileSystem(namespace)
-		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-" + string(fs.UID)))
+		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for Rook to make CephFilesystemSubVolumeGroup howdah-" + identityOf(fs)))
 
-		account := exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
+		account := exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(identityOf(fs)))
 		Expect(metav1.GetControllerOf(account).UID).To(Equal(fs.UID), "the account goes with the FileServer")
 		caps, _, _ := unstructured.NestedStringMap(account.Object, "spec", "caps")
-		Expect(caps).To(Equal(ceph.AccountCaps(string(fs.UID), "fs1", "howdah")))
-		group := exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
+		Expect(caps).To(Equal(ceph.AccountCaps(identityOf(fs), "fs1", "howdah")))
+		group := exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(identityOf(fs)))
 		Expect(group.GetOwnerReferences()).To(BeEmpty(), "directories that are retained are in it")
 		spec, _, _ := unstructured.NestedMap(group.Object, "spec")
-		Expect(spec).To(Equal(map[string]any{"name": ceph.Group(string(fs.UID)), "filesystemName": "fs1", "pinning": map[string]any{"distributed": int64(0)}}))
+		Expect(spec).To(Equal(map[string]any{"name": ceph.Group(identityOf(fs)), "filesystemName": "fs1", "pinning": map[string]any{"distributed": int64(0)}}))
 
 		rookWorks(namespace, false)
 		Eventually(storageSays(namespace), timeout, "100ms").Should(HavePrefix("False Progressing waiting for the steward"))
@@ -121,8 +131,8 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 			Expect(unstructured.SetNestedField(u.Object, int64(2), "spec", "metadataServer", "activeCount")).To(Succeed())
 		})
 		setStatus("CephFilesystem", namespace, "fs1", map[string]any{"phase": "Ready"})
-		exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(string(fs.UID)))
-		exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
+		exists(rookObject("CephClient", "", "", nil), namespace, ceph.Account(identityOf(fs)))
+		exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(identityOf(fs)))
 		rookWorks(namespace, false)
 		exists(&internalv1.Steward{}, namespace, "training")
 		settled(namespace)
@@ -163,7 +173,7 @@ var _ = Describe("A FileServer on a Ceph that Rook runs", Ordered, func() {
 		namespace := newNamespace()
 		rookCluster(namespace)
 		fs := onRook(namespace)
-		group := exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(string(fs.UID)))
+		group := exists(rookObject("CephFilesystemSubVolumeGroup", "", "", nil), namespace, ceph.Group(identityOf(fs)))
 		Expect(admin.Delete(ctx, group)).To(Succeed())
 		rookWorks(namespace, true)
 		Eventually(storageSays(namespace), timeout, "100ms").Should(ContainSubstring("True RookNotReady 2 of 2 data servers use Ceph file system fs1; CephFilesystemSubVolumeGroup " + group.GetName() + " is being deleted: Rook removes it only when"))

@@ -91,7 +91,7 @@ var _ = Describe("A snapshot of a share", func() {
 		stored := exists(&internalv1.ShareSnapshot{}, namespace, "data.now")
 		fs := exists(&v1alpha1.FileServer{}, namespace, "training")
 		Expect(stored.Spec).To(Equal(internalv1.ShareSnapshotSpec{
-			FileServerRef: internalv1.FileServerReference{Name: "training"}, FileServerUID: string(fs.UID),
+			FileServerRef: internalv1.FileServerReference{Name: "training"}, FileServerUID: v1alpha1.StorageIdentity(fs),
 			FileShareRef: internalv1.FileShareReference{Name: "data"}, SnapshotName: "now",
 		}))
 
