@@ -18,11 +18,11 @@ const writers = 8
 type Race int
 
 const (
-	// RaceLost: the winner's event causes another pass, so nothing is wrong.
+	// RaceLost means that a change that lost a race is no error: the winner's event causes another pass.
 	RaceLost Race = iota
-	// MustExistUnchanged: an object that changed since is an error, because later changes rely on this one. One that is gone is not.
+	// MustExistUnchanged means that an object that changed since is an error, because later changes rely on this one. One that is gone is not.
 	MustExistUnchanged
-	// MustExist: one that is gone is an error, too.
+	// MustExist means that one that is gone is an error, too.
 	MustExist
 )
 

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +22,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-var (
-	day    = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	images = Images{Server: "example.org/howdah-server:1", Howdah: "example.org/howdah:1"}
-)
+var images = Images{Server: "example.org/howdah-server:1", Howdah: "example.org/howdah:1"}
 
 func TestFileServerChildren(t *testing.T) {
 	// By name, and the StorageClass of the claims, whose templates keep the size that the StatefulSet was made with.

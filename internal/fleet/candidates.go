@@ -12,9 +12,9 @@ import (
 // Server is a data server as a candidate for new directories.
 type Server struct {
 	Name string
-	// Leaving: it is in maintenance, or about to be removed. It keeps what it has, or that moves; it takes nothing new.
+	// Leaving means that it is in maintenance, or about to be removed. It keeps what it has, or that moves; it takes nothing new.
 	Leaving bool
-	// Serves: it answers, or will within the time that the caller can wait.
+	// Serves means that it answers, or will within the time that the caller can wait.
 	Serves bool
 }
 
@@ -22,13 +22,13 @@ type Server struct {
 type Obstacle string
 
 const (
-	// None: it may.
+	// None means that it may.
 	None Obstacle = ""
-	// Leaving: the data server is to become idle (spec.drain, spec.replicas), or is being deleted.
+	// Leaving means that the data server is to become idle (spec.drain, spec.replicas), or is being deleted.
 	Leaving Obstacle = "Leaving"
-	// Ignored: the share has given up its data there (spec.ignoreDataOn), so nothing there would be found again.
+	// Ignored means that the share has given up its data there (spec.ignoreDataOn), so nothing there would be found again.
 	Ignored Obstacle = "Ignored"
-	// NotServing: the data server does not answer, or does not serve the share. It may take something later.
+	// NotServing means that the data server does not answer, or does not serve the share. It may take something later.
 	NotServing Obstacle = "NotServing"
 )
 

@@ -23,15 +23,15 @@ const (
 type State string
 
 const (
-	// Pending: it never served, and no pod of it runs.
+	// Pending means that it never served, and no pod of it runs.
 	Pending State = "Pending"
-	// Starting: it never served, and its pod runs.
+	// Starting means that it never served, and its pod runs.
 	Starting State = "Starting"
-	// Serving: it answers clients.
+	// Serving means that it answers clients.
 	Serving State = "Serving"
-	// Restarting: it served, and is expected to serve again within seconds.
+	// Restarting means that it served, and is expected to serve again within seconds.
 	Restarting State = "Restarting"
-	// Unavailable: it served, and does not answer.
+	// Unavailable means that it served, and does not answer.
 	Unavailable State = "Unavailable"
 )
 
@@ -58,13 +58,13 @@ func (s State) InAPI() v1alpha1.ServerState {
 type PodState int
 
 const (
-	// PodUnknown: the observer does not look at pods.
+	// PodUnknown means that the observer does not look at pods.
 	PodUnknown PodState = iota
-	// PodDown: there is no pod, or it does not run.
+	// PodDown means that there is no pod, or it does not run.
 	PodDown
-	// PodRunning: it runs and is not ready, or is about to end.
+	// PodRunning means that it runs and is not ready, or is about to end.
 	PodRunning
-	// PodReady: the kubelet calls it ready.
+	// PodReady means that the kubelet calls it ready.
 	PodReady
 )
 
@@ -84,12 +84,12 @@ func PodOf(pod *corev1.Pod) PodState {
 
 // Observation is what is known of a data server. The zero value knows nothing: its state is Pending.
 type Observation struct {
-	// Started: it has reported a loaded configuration at least once.
+	// Started means that it has reported a loaded configuration at least once.
 	Started bool
 	// Ready is its own report, and Since when that changed last; zero: it never reported.
 	Ready bool
 	Since time.Time
-	// Unreachable: namespace servers get no answer from it.
+	// Unreachable means that namespace servers get no answer from it.
 	Unreachable bool
 	// Pod is the second source: of a data server whose node is lost the last report stays Ready.
 	Pod PodState

@@ -129,7 +129,7 @@ type DirectoryLimits struct {
 // +kubebuilder:validation:Enum=Forbid
 type NewDirectories string
 
-// NewDirectoriesForbid: the server gets no new directories.
+// NewDirectoriesForbid means that the server gets no new directories.
 const NewDirectoriesForbid NewDirectories = "Forbid"
 
 // RefusesNewDirectories reports whether the server must get no new directories.

@@ -96,7 +96,7 @@ type ShareDirectorySpec struct {
 	// +optional
 	RenamedFrom string `json:"renamedFrom,omitempty"`
 
-	// shareAttributes, in the root of a Distributed share, are the root attributes in the share's spec when a client
+	// shareAttributes are, in the root of a Distributed share, the root attributes in the share's spec when a client
 	// changed those of the root. While the share's spec has the same values, uid, gid and mode of this object apply;
 	// after a change of the share's spec, those of the share's spec apply.
 	// +optional
@@ -132,7 +132,7 @@ type ShareAttributes struct {
 // +kubebuilder:validation:Enum=WhenEmpty
 type DirectoryRemoval string
 
-// RemovalWhenEmpty: the leader of the namespace servers removes the directory when it is empty.
+// RemovalWhenEmpty means that the leader of the namespace servers removes the directory when it is empty.
 const RemovalWhenEmpty DirectoryRemoval = "WhenEmpty"
 
 // ShareDirectoryStatus is the state of a directory.
@@ -184,7 +184,7 @@ type ShareDirectoryStatus struct {
 	// +optional
 	LossID string `json:"lossID,omitempty"`
 
-	// rootID, for the root of a Single share, is the identity of the root on its owner (ShareExport, status.rootIDs). A
+	// rootID is, for the root of a Single share, the identity of the root on its owner (ShareExport, status.rootIDs). A
 	// root with another identity is an empty directory in its place.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -205,7 +205,7 @@ const (
 	// DirectoryCreating: the object exists; the directory is not known to exist on its owner. A namespace server makes
 	// it.
 	DirectoryCreating DirectoryState = "Creating"
-	// DirectoryReady: the directory exists on its owner, and the namespace refers clients to it.
+	// DirectoryReady means that the directory exists on its owner, and the namespace refers clients to it.
 	DirectoryReady DirectoryState = "Ready"
 	// DirectoryMissing: the directory was on its owner and is gone, or was not checked yet. It stays in the namespace,
 	// and clients that enter it wait. It becomes Ready when it is found. If the user gives it up, it is made again or

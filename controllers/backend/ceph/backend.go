@@ -54,7 +54,7 @@ func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract
 // ExportsPerShare is one: a share is one directory in Ceph.
 func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 
-// MakesShares: without a steward, the Ceph administrator makes the directory, user and key of each share, and the Secret's entry.
+// MakesShares is true with a steward. Without one, the Ceph administrator makes the directory, user and key of each share, and the Secret's entry.
 func (b Backend) MakesShares(fs *v1alpha1.FileServer) bool { return b.HasSteward(fs) }
 
 // HasSteward is so with a credential to make places with, which with Rook there always is.
@@ -62,7 +62,7 @@ func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
 	return isRook(fs) || fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
 }
 
-// EnforcesSizes: a steward's account may set quotas. Without a steward, no account of Howdah's may.
+// EnforcesSizes is true with a steward, whose account may set quotas. Without one, no account of Howdah's may.
 func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 	external := fs.Spec.Storage.Ceph.External
 	if b.HasSteward(fs) {

@@ -34,7 +34,7 @@ func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
 // HasSteward is not so: data servers make the directories of shares themselves.
 func (Backend) HasSteward(*v1alpha1.FileServer) bool { return false }
 
-// EnforcesSizes: several shares are on one file system, whose only user is the data server, so no quota applies to a share.
+// EnforcesSizes is false: several shares are on one file system, whose only user is the data server, so no quota applies to a share.
 func (Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 	return false, fmt.Sprintf("the volumes of FileServer %s are file systems that all its shares are on, and nothing there can keep one share to a size; "+
 		"remove spec.quota, or make the share on a FileServer of its own, whose volumes are as large as it may get", fs.Name)

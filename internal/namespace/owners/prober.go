@@ -44,11 +44,11 @@ type Prober struct {
 type Answer int
 
 const (
-	// NotKnown: it was not asked yet, or missed a probe and may only be slow.
+	// NotKnown means that it was not asked yet, or missed a probe and may only be slow.
 	NotKnown Answer = iota
-	// Answers: it answered the last probe.
+	// Answers means that it answered the last probe.
 	Answers
-	// Silent: it missed as many probes as a server that is down.
+	// Silent means that it missed as many probes as a server that is down.
 	Silent
 )
 

@@ -95,7 +95,9 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 		from string
 	}{
 		{&r.Created, o.Annotations[MadeTimeAnnotation]},
-		{&r.Modified, o.Status.ModifiedTime}, {&r.Changed, o.Status.ChangedTime}, {&r.Accessed, o.Status.AccessedTime},
+		{&r.Modified, o.Status.ModifiedTime},
+		{&r.Changed, o.Status.ChangedTime},
+		{&r.Accessed, o.Status.AccessedTime},
 	} {
 		if parsed, err := time.Parse(time.RFC3339Nano, t.from); err == nil {
 			*t.to = parsed

@@ -39,7 +39,7 @@ type ShareDirectorySpecApplyConfiguration struct {
 	// status.state is Ready. It is in the spec because the first write must have it: otherwise a crash would leave a
 	// directory that looks as if it was still to be made.
 	RenamedFrom *string `json:"renamedFrom,omitempty"`
-	// shareAttributes, in the root of a Distributed share, are the root attributes in the share's spec when a client
+	// shareAttributes are, in the root of a Distributed share, the root attributes in the share's spec when a client
 	// changed those of the root. While the share's spec has the same values, uid, gid and mode of this object apply;
 	// after a change of the share's spec, those of the share's spec apply.
 	ShareAttributes *ShareAttributesApplyConfiguration `json:"shareAttributes,omitempty"`

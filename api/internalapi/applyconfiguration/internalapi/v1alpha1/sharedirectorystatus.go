@@ -34,7 +34,7 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	// check found missing have the same ID; directories found missing later have another. spec.acceptedLosses of the
 	// FileShare gives them up.
 	LossID *string `json:"lossID,omitempty"`
-	// rootID, for the root of a Single share, is the identity of the root on its owner (ShareExport, status.rootIDs). A
+	// rootID is, for the root of a Single share, the identity of the root on its owner (ShareExport, status.rootIDs). A
 	// root with another identity is an empty directory in its place.
 	RootID *string `json:"rootID,omitempty"`
 	// removalRefusedTime is since when the directory is known to have data although spec.removal is WhenEmpty.
