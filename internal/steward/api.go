@@ -21,15 +21,15 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// wish is what the API asks of the steward. Nothing in it may be changed.
-type wish struct {
+// request is what the API asks of the steward. It is read-only: the objects belong to the cache.
+type request struct {
 	// steward is nil if there is none.
 	steward *internalv1.Steward
-	// storages are those of the FileServer, by name; those that have a path already come first.
+	// storages are the FileServer's ShareStorages, by name; those that have a path already come first.
 	storages []*internalv1.ShareStorage
-	// servers are its data servers, by name.
+	// servers are the FileServer's data servers, by name.
 	servers []*internalv1.DataServer
-	// snapshots are those of its shares, by name.
+	// snapshots are the ShareSnapshots of its shares, by name.
 	snapshots []*internalv1.ShareSnapshot
 }
 
@@ -38,7 +38,7 @@ type api struct {
 	namespace, name string
 	cache           cache.Cache
 	client          client.Client
-	// changed is told of what may be new to do, asked of requests to fence, snapped of snapshots.
+	// changed is notified of changed objects, asked of requests to fence, snapped of changed snapshots.
 	changed, asked, snapped chan struct{}
 }
 
@@ -74,7 +74,7 @@ func newAPI(config *rest.Config, namespace, name string) (*api, error) {
 func tell(channel chan struct{}) {
 	select {
 	case channel <- struct{}{}:
-	default: // It is to look anyway.
+	default: // A notification is pending already.
 	}
 }
 
@@ -100,8 +100,9 @@ func (a *api) run(ctx context.Context) error {
 	return nil
 }
 
-// seen tells whoever it concerns. Of what is known already only a changed specification or a deletion does: the statuses are mostly the
-// steward's own.
+// seen notifies the channel that an object concerns. An update counts only if it changes the specification or deletes the
+// object, as most status changes are the steward's own. Each change of a DataServer counts, as the requests to fence are in
+// its status.
 func (a *api) seen(before, after any) {
 	if _, isServer := after.(*internalv1.DataServer); isServer {
 		tell(a.asked)
@@ -119,9 +120,9 @@ func (a *api) seen(before, after any) {
 	tell(a.changed)
 }
 
-// read is what is wished for at present; it waits until everything that was there at the start is known.
-func (a *api) read(ctx context.Context) (wish, error) {
-	var w wish
+// read returns what the API asks for now. It waits until the cache is in sync.
+func (a *api) read(ctx context.Context) (request, error) {
+	var w request
 	if !a.cache.WaitForCacheSync(ctx) {
 		return w, ctx.Err()
 	}
@@ -156,8 +157,8 @@ func (a *api) read(ctx context.Context) (wish, error) {
 	return w, nil
 }
 
-// sort brings everything into the order in which it is done.
-func (w *wish) sort() {
+// sort puts everything into the order in which it is handled.
+func (w *request) sort() {
 	slices.SortFunc(w.storages, func(x, y *internalv1.ShareStorage) int {
 		if (x.Status.Path != "") != (y.Status.Path != "") {
 			if x.Status.Path != "" {
@@ -171,34 +172,34 @@ func (w *wish) sort() {
 	slices.SortFunc(w.servers, func(x, y *internalv1.DataServer) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// stillEnding looks past the cache whether a ShareStorage is still the one that is being deleted. What follows can't be taken back, and another
-// steward of this FileServer may have been at work while this one was cut off.
+// stillEnding checks without the cache that a ShareStorage is still the one that is being deleted. The removal can't be
+// undone, and another steward of this FileServer may have worked while this one was cut off.
 func (a *api) stillEnding(ctx context.Context, storage *internalv1.ShareStorage) error {
 	now := &internalv1.ShareStorage{}
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(storage), now); err != nil {
-		return fmt.Errorf("looking whether the share's place is still to be removed: %w", err)
+		return fmt.Errorf("reading the ShareStorage again before its subvolume is removed: %w", err)
 	}
 	if now.UID != storage.UID || now.DeletionTimestamp == nil || now.Generation != storage.Generation {
-		return fmt.Errorf("ShareStorage %s is another one by now", storage.Name)
+		return fmt.Errorf("ShareStorage %s was replaced or changed meanwhile", storage.Name)
 	}
 	return nil
 }
 
-// reportStorage writes the status of a ShareStorage if it is not that already.
+// reportStorage writes the status of a ShareStorage if it has changed.
 func (a *api) reportStorage(ctx context.Context, before *internalv1.ShareStorage, status internalv1.ShareStorageStatus) error {
 	after := before.DeepCopy()
 	after.Status = status
 	if equality.Semantic.DeepEqual(before.Status, status) {
 		return nil
 	}
-	// The lock keeps a status from an object that took the name since.
+	// The optimistic lock prevents a write to a new object of the same name.
 	if err := a.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of ShareStorage %s: %w", before.Name, err)
 	}
 	return nil
 }
 
-// reportSteward writes the status of the Steward if it is not that already.
+// reportSteward writes the status of the Steward if it has changed.
 func (a *api) reportSteward(ctx context.Context, before *internalv1.Steward, status internalv1.StewardStatus) error {
 	after := before.DeepCopy()
 	after.Status = status
@@ -211,7 +212,7 @@ func (a *api) reportSteward(ctx context.Context, before *internalv1.Steward, sta
 	return nil
 }
 
-// reportFenced answers a data server.
+// reportFenced writes the answer to a data server's request to fence.
 func (a *api) reportFenced(ctx context.Context, before *internalv1.DataServer, answer internalv1.FenceAnswer) error {
 	after := before.DeepCopy()
 	after.Status.Fenced = answer
@@ -221,7 +222,8 @@ func (a *api) reportFenced(ctx context.Context, before *internalv1.DataServer, a
 	return nil
 }
 
-// writeSecret replaces all that is in the Secret for data servers. The steward may not read it: it knows what belongs there.
+// writeSecret replaces the content of the Secret for data servers. The steward has no permission to read the Secret, so it
+// must know the whole content.
 func (a *api) writeSecret(ctx context.Context, steward *internalv1.Steward, entries map[string][]byte) error {
 	return a.client.Update(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

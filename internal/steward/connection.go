@@ -13,29 +13,31 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 )
 
-// patience is how long one thing may take that Ceph is asked for; most take less than 0.3 s.
-const patience = 30 * time.Second
+// commandTimeout limits one command to Ceph; most take less than 0.3 s.
+const commandTimeout = 30 * time.Second
 
-// connector connects to the Ceph cluster of a Steward. Its files are in a directory of its own: several of them don't disturb each other.
+// connector connects to the Ceph cluster of a Steward. Each connector has its files in its own directory.
 type connector struct {
-	// helper is howdah-ceph, credential where that Secret is mounted, directory where files may be written.
+	// helper is the program howdah-ceph, credential the directory where the Secret is mounted, directory a writable one.
 	helper, credential, directory string
 
-	// The rest is of the connection that there is; nil if there is none.
+	// The current connection (nil: none), and the account and cluster that it was made for.
 	connection *client.Client
 	as         credential
 	to         internalv1.StewardCeph
-	// expired: it lacks rights, which the account may have been given since. A connection keeps those that it began with, for an hour.
+	// expired: the connection lacks permissions that the account may have by now. A connection keeps the permissions of its
+	// start for an hour.
 	expired bool
 }
 
-// connected gives the connection of the account that provisions: a new one if the last has ended, or if account or monitors are others now.
+// connected returns the connection of the provisioning account. It makes a new one if the last one has ended, or if the
+// account or the monitors have changed.
 func (c *connector) connected(ctx context.Context, to *internalv1.StewardCeph) (*client.Client, error) {
 	as, err := readCredential(c.credential, to.ProvisioningSecretName)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	if c.connection != nil && !c.expired && as == c.as && reflect.DeepEqual(c.to, *to) {
 		if _, err := c.connection.FSID(ctx); err == nil {
@@ -63,8 +65,8 @@ func (c *connector) connected(ctx context.Context, to *internalv1.StewardCeph) (
 	return connection, nil
 }
 
-// hasNewCredential tells whether the Secret is another one than the connection was made with: a wrong key is to be said soon after it was
-// written, and not when somebody needs it.
+// hasNewCredential reports whether the Secret has changed since the connection was made. A wrong key is then reported soon
+// after it was written, and not only when a share needs it.
 func (c *connector) hasNewCredential() bool {
 	as, err := readCredential(c.credential, c.to.ProvisioningSecretName)
 	return c.connection != nil && (err != nil || as != c.as)
@@ -78,7 +80,7 @@ func (c *connector) close() {
 	}
 }
 
-// connect makes a connection as any user, with files for its key and for the cluster.
+// connect connects as the given user, and writes the files for its key and for the cluster.
 func (c *connector) connect(ctx context.Context, to *internalv1.StewardCeph, as credential) (*client.Client, error) {
 	config, err := ceph.Config(to.FSID, to.Monitors, c.directory)
 	if err != nil {
@@ -93,7 +95,7 @@ func (c *connector) connect(ctx context.Context, to *internalv1.StewardCeph, as 
 	return client.Connect(ctx, client.Options{Binary: c.helper, User: as.user, Config: configFile, Keyring: keyringFile})
 }
 
-// findPlaces looks whether there are the file system and the pool. Names that are wrong are found here, where they can be said in words.
+// findPlaces checks that the file system and the pool exist, so that a wrong name is reported clearly.
 func findPlaces(ctx context.Context, connection *client.Client, to *internalv1.StewardCeph, user string) error {
 	systems, err := connection.Command(ctx, ceph.FileSystems())
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// credential is the account that provisions.
+// credential is a Ceph account: a user without "client." and its key.
 type credential struct{ user, key string }
 
-// readCredential reads it from where its Secret is mounted, whether there is one or not. What is wrong names the Secret and the entry, and
-// never the key.
+// readCredential reads the account from the directory where its Secret is mounted. An error names the Secret and the entry,
+// and never the key.
 func readCredential(directory, secret string) (credential, error) {
 	read := func(entry string) (string, error) {
 		text, err := os.ReadFile(filepath.Join(directory, entry))

@@ -14,31 +14,33 @@ import (
 )
 
 const (
-	// fenceFor is how long an address is shut out. Its sessions end within seconds, and nobody has it again: it has a number of its own.
+	// fenceFor is how long an address stays in Ceph's blocklist. Its sessions end within seconds, and no other client gets
+	// the same address, because it has a unique nonce.
 	fenceFor = 2 * time.Minute
-	// fencePatience is how long one request may take; the data server waits as long.
-	fencePatience = 10 * time.Second
-	// stayConnected is how often the fencer's connection is looked at while nobody asks, so that there is one when somebody does, and how often
-	// one of the data servers' recovery records is.
+	// fenceTimeout limits one request to fence; the data server waits as long.
+	fenceTimeout = 10 * time.Second
+	// stayConnected is how often an idle fencer checks its connection, so that there is one for the next request, and the
+	// watchers of one data server's recovery records.
 	stayConnected = 30 * time.Second
-	// lookAfter is that while there is a data server of whom nothing is known: one that was fenced for watches its records anew by then, and
-	// one that is new does soon.
+	// lookAfter is used instead while the watchers of a data server are not known: a fenced data server watches its records
+	// again by then, and a new one does soon.
 	lookAfter = 10 * time.Second
 )
 
-// fencer shuts out of Ceph what is left of data servers that ended. It has a connection of its own: making a share can take seconds.
+// fencer blocklists the Ceph clients of data servers that have ended. It has its own connection, because making a share can
+// take seconds.
 type fencer struct {
 	api       *api
 	connector *connector
 	log       *slog.Logger
-	// seen are who watched the recovery records of data servers, by their names, when that was looked at. Who asks waits while clients do, and
-	// to look then takes a program, a key and a connection, while ganesha needs the node's processors.
+	// seen has the watchers of data servers' recovery records, by the data servers' names. They are read in advance: NFS
+	// clients wait during a request, and reading takes a process, a key and a connection while ganesha needs the node's CPUs.
 	seen map[string]sighting
-	// answered are the last requests that have an answer, by the names of the data servers: what is read may be older than what was written.
+	// answered has the IDs of the last answered requests by data server, because the cache may be older than the last write.
 	answered map[string]string
 }
 
-// sighting is who watched at a time.
+// sighting has the addresses that watched at a time.
 type sighting struct {
 	addresses []string
 	at        time.Time
@@ -63,8 +65,8 @@ func (f *fencer) run(ctx context.Context) error {
 	}
 }
 
-// pass answers who asks, and tells whether anybody did. If it is idle it looks at the records of one data server, and tells when to look at the
-// next: who asks meanwhile waits for one look at most.
+// pass answers all open requests, and returns whether there was one and when to call it again. If idle is set, it also reads
+// the watchers of one data server, so that a new request waits for one such read at most.
 func (f *fencer) pass(ctx context.Context, idle bool) (answered bool, next time.Duration) {
 	w, err := f.api.read(ctx)
 	if err != nil || w.steward == nil || !idle && !slices.ContainsFunc(w.servers, f.isAsked) {
@@ -83,7 +85,7 @@ func (f *fencer) pass(ctx context.Context, idle bool) (answered bool, next time.
 	return answered, untilNext(w.servers, f.seen)
 }
 
-// untilNext is how long nobody is looked at.
+// untilNext is the time until the watchers of the next data server are read.
 func untilNext(servers []*internalv1.DataServer, seen map[string]sighting) time.Duration {
 	if slices.ContainsFunc(servers, func(server *internalv1.DataServer) bool { return len(seen[server.Name].addresses) == 0 }) {
 		return lookAfter
@@ -91,18 +93,18 @@ func untilNext(servers []*internalv1.DataServer, seen map[string]sighting) time.
 	return stayConnected
 }
 
-// look keeps who watches the data server's recovery records; nobody, if it can't be known.
+// look stores the watchers of the data server's recovery records, or none if they can't be read.
 func (f *fencer) look(ctx context.Context, connection *client.Client, steward *internalv1.Steward, server *internalv1.DataServer) {
-	ctx, cancel := context.WithTimeout(ctx, fencePatience)
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
 	watchers, err := f.watchers(ctx, connection, steward, server)
 	if err != nil {
-		f.log.Debug("who watches a data server's recovery records is not known", "server", server.Name, "err", err)
+		f.log.Debug("can't read the watchers of a data server's recovery records", "server", server.Name, "err", err)
 	}
 	f.seen[server.Name] = sighting{ceph.Dead(watchers), time.Now()}
 }
 
-// stalest is the data server whose records were not looked at for longest; nil if there is none.
+// stalest returns the data server whose watchers were read the longest time ago, or nil if there is no data server.
 func stalest(servers []*internalv1.DataServer, seen map[string]sighting) *internalv1.DataServer {
 	if len(servers) == 0 {
 		return nil
@@ -110,10 +112,10 @@ func stalest(servers []*internalv1.DataServer, seen map[string]sighting) *intern
 	return slices.MinFunc(servers, func(x, y *internalv1.DataServer) int { return seen[x.Name].at.Compare(seen[y.Name].at) })
 }
 
-// answer fences for a data server, if there is a connection, and tells it what came of it.
+// answer fences for a data server, if there is a connection, and writes the result to the data server's status.
 func (f *fencer) answer(ctx context.Context, connection *client.Client, steward *internalv1.Steward, server *internalv1.DataServer, fault error) {
 	if fault == nil {
-		limited, cancel := context.WithTimeout(ctx, fencePatience)
+		limited, cancel := context.WithTimeout(ctx, fenceTimeout)
 		fault = f.fence(limited, connection, steward, server)
 		cancel()
 	}
@@ -123,23 +125,23 @@ func (f *fencer) answer(ctx context.Context, connection *client.Client, steward 
 	answer := internalv1.FenceAnswer{ID: server.Status.Fence.ID}
 	if fault != nil {
 		answer.Fault = truncate(fault.Error(), maxFault)
-		f.log.Warn("what is left of a data server was not shut out", "server", server.Name, "err", fault)
+		f.log.Warn("can't blocklist the Ceph clients of a data server", "server", server.Name, "err", fault)
 	}
 	if err := f.api.reportFenced(ctx, server, answer); err != nil {
-		f.log.Warn("a data server was not answered", "err", err)
+		f.log.Warn("can't write the answer to a data server", "err", err)
 		return
 	}
 	f.answered[server.Name] = answer.ID
 }
 
-// isAsked: the data server asks for something that it has no answer to.
+// isAsked reports whether the data server has a request without an answer.
 func (f *fencer) isAsked(server *internalv1.DataServer) bool {
 	id := server.Status.Fence.ID
 	return id != "" && id != server.Status.Fenced.ID && id != f.answered[server.Name]
 }
 
-// fence shuts out those of the addresses that watch the data server's own recovery records, or did when they were last looked at: an address
-// has a number that nobody has again, so it is the client that was seen, alive or not.
+// fence blocklists those of the requested addresses that watch the data server's own recovery records, or did when the
+// watchers were last read. An address has a unique nonce, so it still means the same client.
 func (f *fencer) fence(ctx context.Context, connection *client.Client, steward *internalv1.Steward, server *internalv1.DataServer) error {
 	began := time.Now()
 	asked, watching := server.Status.Fence.Addresses, f.seen[server.Name].addresses
@@ -154,21 +156,21 @@ func (f *fencer) fence(ctx context.Context, connection *client.Client, steward *
 	addresses := fenceable(asked, watching)
 	for _, address := range addresses {
 		if _, err := connection.Command(ctx, ceph.Blocklist(address, fenceFor)); err != nil {
-			return refused(err, "shutting out "+address, f.connector.as.user)
+			return refused(err, "adding to Ceph's blocklist "+address, f.connector.as.user)
 		}
 	}
-	delete(f.seen, server.Name) // The next ganesha is another client: its records are the next to be looked at.
-	f.log.Info("shut out what was left of a data server", "server", server.Name, "addresses", addresses,
+	delete(f.seen, server.Name) // The next ganesha is another Ceph client: read its watchers next.
+	f.log.Info("blocklisted the Ceph clients of a data server", "server", server.Name, "addresses", addresses,
 		"took", time.Since(began).String(), "ofWhichLooking", looked.Sub(began).String())
 	return nil
 }
 
-// watchers are who watches the data server's recovery records. They are read as its own recovery user: the account that provisions has no
-// right to them.
+// watchers returns the watchers of the data server's recovery records. It reads them as the data server's recovery user,
+// because the provisioning account has no permission.
 func (f *fencer) watchers(ctx context.Context, connection *client.Client, steward *internalv1.Steward, server *internalv1.DataServer) ([]ceph.Watcher, error) {
 	ordinal, ours := naming.DataServerOrdinal(steward.Spec.FileServerRef.Name, server.Name)
 	if !ours {
-		return nil, fmt.Errorf("%s is no data server of FileServer %s", server.Name, steward.Spec.FileServerRef.Name)
+		return nil, fmt.Errorf("data server %s does not belong to FileServer %s", server.Name, steward.Spec.FileServerRef.Name)
 	}
 	uid := steward.Spec.FileServerUID
 	user := ceph.RecoveryUser(uid, ordinal)
@@ -187,13 +189,13 @@ func (f *fencer) watchers(ctx context.Context, connection *client.Client, stewar
 	defer own.Close()
 	watchers, err := own.Watchers(ctx, client.Place{Pool: steward.Spec.Ceph.RecoveryPool, Namespace: ceph.Node(uid, ordinal)}, ceph.GraceObject)
 	if err != nil {
-		return nil, refused(err, "looking who watches the recovery records", user)
+		return nil, refused(err, "reading the watchers of the recovery records", user)
 	}
 	return watchers, nil
 }
 
-// fenceable are those that were asked for and do watch. Who may write a request could else have anybody shut out, and one that is answered late
-// would have the ganesha shut out that has started meanwhile.
+// fenceable returns the addresses that were requested and do watch. Otherwise, anyone who may write a request could
+// blocklist any client, and a late answer could blocklist the ganesha that has started meanwhile.
 func fenceable(asked, watching []string) []string {
 	return slices.DeleteFunc(slices.Clone(watching), func(address string) bool { return !slices.Contains(asked, address) })
 }

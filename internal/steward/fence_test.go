@@ -16,8 +16,8 @@ import (
 
 const ended, alien = "10.0.0.1:0/5", "10.0.0.9:0/1"
 
-// Whoever may write a request could else have anybody shut out; and what is answered late must not hit the ganesha that has started since.
-func TestOnlyWhoWatchesAndWasNamedIsShutOut(t *testing.T) {
+// Otherwise, anyone who may write a request could blocklist any client, and a late answer could hit the new ganesha.
+func TestOnlyRequestedWatchersAreBlocklisted(t *testing.T) {
 	watching := []string{ended, "10.0.0.1:0/6"}
 	got := fenceable([]string{ended, alien}, watching)
 	if len(got) != 1 || got[0] != ended || watching[1] != "10.0.0.1:0/6" {
@@ -43,24 +43,24 @@ func TestTheDataServerLookedAtLongestAgoIsNext(t *testing.T) {
 		t.Error("there is none")
 	}
 	if got := untilNext(servers, seen); got != lookAfter {
-		t.Errorf("%s while nobody was seen", got)
+		t.Errorf("%s while no watchers are known", got)
 	}
 	for _, server := range servers {
 		seen[server.Name] = sighting{addresses: []string{ended}, at: now}
 	}
 	if got := untilNext(servers, seen); got != stayConnected {
-		t.Errorf("%s when all were seen", got)
+		t.Errorf("%s when all watchers are known", got)
 	}
 }
 
-// The steward may be told of its own answer before it reads it.
+// The steward may be notified of its own answer before its cache has it.
 func TestARequestIsAnsweredOnce(t *testing.T) {
 	f, server := &fencer{answered: map[string]string{}}, serverNamed("training-0")
 	for _, step := range []struct {
 		what, asks, read, answered string
 		want                       bool
 	}{
-		{"nobody asks", "", "", "", false},
+		{"no request", "", "", "", false},
 		{"it asks", "a", "", "", true},
 		{"its answer was read", "a", "a", "", false},
 		{"its answer was written, and an older one read", "b", "a", "b", false},
@@ -74,10 +74,11 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// While clients wait nobody connects to Ceph to see what was seen before; but whoever was not seen, or names anybody else, is looked at.
-func TestWhoWasSeenWatchingIsShutOutWithoutALook(t *testing.T) {
+// While clients wait, the steward does not connect to Ceph to read known watchers. It does if the watchers are not known, or
+// if the request names other addresses.
+func TestAKnownWatcherIsBlocklistedWithoutReadingTheWatchers(t *testing.T) {
 	w := newWorld(t)
-	user, blind := ceph.RecoveryUser(uid, 0), refusing(-5, "nobody may look now")
+	user, blind := ceph.RecoveryUser(uid, 0), refusing(-5, "no permission to read now")
 	w.answers["mon auth get client."+user] = out(`[{"entity":"client.` + user + `","key":"AQ=="}]`)
 	w.answers["watchers"] = `{"code":0,"result":[{"address":"` + ended + `","client":4,"cookie":1}]}`
 	w.answers["mon osd blocklist"] = refusing(-22, "this is where it shuts out")
@@ -111,18 +112,18 @@ func TestWhoWasSeenWatchingIsShutOutWithoutALook(t *testing.T) {
 		}
 	}
 
-	shutsOut("one who watches and was never seen", "shutting out "+ended, ended)
+	shutsOut("one who watches and was never seen", "adding to Ceph's blocklist "+ended, ended)
 	f.look(t.Context(), connection, steward, serverNamed("training-0"))
 	w.answers["watchers"] = blind
 	w.pass()
-	shutsOut("one who was seen", "shutting out "+ended, ended)
-	shutsOut("another beside it", "looking who watches", ended, alien)
+	shutsOut("one who was seen", "adding to Ceph's blocklist "+ended, ended)
+	shutsOut("another beside it", "reading the watchers", ended, alien)
 	delete(w.answers, "mon osd blocklist")
 	w.pass()
 	shutsOut("one who was seen, by a Ceph that does it", "", ended)
-	shutsOut("the same again: the next ganesha was not seen yet", "looking who watches", ended)
+	shutsOut("the same again: the next ganesha was not seen yet", "reading the watchers", ended)
 	f.look(t.Context(), connection, steward, serverNamed("training-0"))
-	shutsOut("one of whom a look that failed knows nothing", "looking who watches", ended)
+	shutsOut("a data server whose watchers could not be read", "reading the watchers", ended)
 }
 
 func serverNamed(name string) *internalv1.DataServer {

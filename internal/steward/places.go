@@ -12,10 +12,10 @@ import (
 	"github.com/howdah/howdah/internal/steward/clones"
 )
 
-// keeper makes and ends places of shares, by one connection.
+// keeper makes and removes the subvolumes and users of shares through one connection.
 type keeper struct {
 	connection *client.Client
-	// user is who is connected, for messages.
+	// user is the connected Ceph user, for messages.
 	user   string
 	uid    string
 	volume ceph.Volume
@@ -26,20 +26,21 @@ func newKeeper(connection *client.Client, user string, steward *internalv1.Stewa
 	return &keeper{connection, user, uid, ceph.Volume{FileSystem: steward.Spec.Ceph.FileSystem, Group: ceph.Group(uid)}}
 }
 
-// ask has Ceph do something. The error is Ceph's own, for the caller to judge.
+// ask sends a command to Ceph and returns Ceph's error unchanged.
 func (k *keeper) ask(ctx context.Context, command ceph.Command) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	return k.connection.Command(ctx, command)
 }
 
-// errLost tells that a place that there was is missed.
+// errLost means that a subvolume that existed before is missing.
 var errLost = errors.New("lost")
 
-// errBusy tells that a place can't be used at present, by Ceph's own doing.
+// errBusy means that a subvolume can't be used now, because Ceph clones or removes it.
 var errBusy = errors.New("busy")
 
-// keep makes the place of a share what it should be, and tells what it is. What is there stays: a share whose data was retained has it again.
+// keep makes the subvolume and the user of a share, sets the quota, and returns what there is. It keeps existing data: a
+// share whose data was retained has it again.
 func (k *keeper) keep(ctx context.Context, storage *internalv1.ShareStorage) (place, *ceph.SubvolumeInfo, string, error) {
 	subvolume := ceph.Subvolume(k.uid, storage.Spec.FileShareRef.Name)
 	clone := k.unfinished(storage)
@@ -67,7 +68,7 @@ func (k *keeper) keep(ctx context.Context, storage *internalv1.ShareStorage) (pl
 	return place{info.Path, user, key}, &info, words, err
 }
 
-// unfinished is the clone that a place is to begin as, nil if it is there or begins empty.
+// unfinished returns the clone that a share starts with, or nil if the subvolume was ready before or starts empty.
 func (k *keeper) unfinished(storage *internalv1.ShareStorage) *clones.Clone {
 	source := storage.Spec.Source
 	if source.SnapshotName == "" || storage.Status.Path != "" {
@@ -83,7 +84,7 @@ func (k *keeper) unfinished(storage *internalv1.ShareStorage) *clones.Clone {
 	return clone
 }
 
-// explained is what to say of an error about a clone: faults have their words.
+// explained adds an explanation to an error about a clone; a *clones.Fault has one already.
 func (k *keeper) explained(err error, what string) error {
 	if err == nil || errors.As(err, new(*clones.Fault)) {
 		return err
@@ -91,11 +92,12 @@ func (k *keeper) explained(err error, what string) error {
 	return refused(err, what, k.user)
 }
 
-// subvolume finds a share's, or makes it, empty, if that may be, unless there was one before.
+// subvolume finds the subvolume of a share. If there is none, it makes an empty one, if empty is set and there was none
+// before (before is its path).
 func (k *keeper) subvolume(ctx context.Context, subvolume, before string, empty bool) (ceph.SubvolumeInfo, error) {
 	answer, err := k.ask(ctx, k.volume.Info(subvolume))
 	if isAbsent(err) && before != "" {
-		return ceph.SubvolumeInfo{}, fmt.Errorf("%w: subvolume %s of group %s had the share's data, at %s, and is no more in file system %s: it is not made again, empty. "+
+		return ceph.SubvolumeInfo{}, fmt.Errorf("%w: subvolume %s of group %s had the share's data, at %s, and is missing in file system %s. Howdah does not make it again, as it would be empty. "+
 			"Bring it back in Ceph under this name, or delete the share", errLost, subvolume, k.volume.Group, before, k.volume.FileSystem)
 	}
 	if isAbsent(err) && empty {
@@ -116,7 +118,7 @@ func (k *keeper) subvolume(ctx context.Context, subvolume, before string, empty 
 	return info, err
 }
 
-// key gives the key that data servers are to use of a user, which is made if there is none.
+// key returns the key of a user for data servers. It calls make if there is no such user.
 func (k *keeper) key(ctx context.Context, user string, make func() error) (string, error) {
 	answer, err := k.ask(ctx, ceph.GetUser(user))
 	if isAbsent(err) {
@@ -131,7 +133,7 @@ func (k *keeper) key(ctx context.Context, user string, make func() error) (strin
 	return ceph.ParseNewestKey(answer, user)
 }
 
-// resize sets the quota. One that is below what is used is refused by Ceph; the share goes on with the one that it has.
+// resize sets the quota. Ceph refuses a quota below the used size; the share then keeps its old quota, and words says why.
 func (k *keeper) resize(ctx context.Context, subvolume string, quota int64, info *ceph.SubvolumeInfo) (words string, err error) {
 	if _, err := k.ask(ctx, k.volume.Resize(subvolume, quota)); err != nil {
 		err = refused(err, fmt.Sprintf("setting the quota to %d bytes", quota), k.user)
@@ -144,7 +146,7 @@ func (k *keeper) resize(ctx context.Context, subvolume string, quota int64, info
 	return "", nil
 }
 
-// end ends the user of a share and all that uses its place as this user, and removes the place if so asked.
+// end ends the sessions of a share's user, removes the user, and removes the subvolume if the data policy is Delete.
 func (k *keeper) end(ctx context.Context, storage *internalv1.ShareStorage) error {
 	share := storage.Spec.FileShareRef.Name
 	subvolume, user := ceph.Subvolume(k.uid, share), ceph.ShareUser(k.uid, share)
@@ -153,8 +155,7 @@ func (k *keeper) end(ctx context.Context, storage *internalv1.ShareStorage) erro
 			return k.explained(err, "removing subvolume "+subvolume)
 		}
 	}
-	// Who can't use it any more is not asked to let go of it: an export that went while its data server was down would hold others up for
-	// five minutes.
+	// Evict first: the metadata servers would otherwise wait five minutes for a client that is gone or has no key.
 	steps := []struct {
 		what    string
 		command ceph.Command
@@ -174,7 +175,7 @@ func (k *keeper) end(ctx context.Context, storage *internalv1.ShareStorage) erro
 	return nil
 }
 
-// recoveryKey gives the key of the user of a data server's recovery records.
+// recoveryKey returns the key of the user for a data server's recovery records.
 func (k *keeper) recoveryKey(ctx context.Context, user, pool, node string) (string, error) {
 	return k.key(ctx, user, func() error {
 		_, err := k.ask(ctx, ceph.CreateRecoveryUser(user, pool, node))

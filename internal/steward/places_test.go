@@ -27,7 +27,7 @@ func TestAPlaceIsToBeACloneUntilItWasThere(t *testing.T) {
 	if clone := k.unfinished(storage); !clone.Begun.Equal(begun.Time) {
 		t.Errorf("%+v", clone)
 	}
-	// Whatever is said of the source then: the place is missed if it is not there, and never copied into again.
+	// Whatever the source is then: if the subvolume is missing it is lost, and is never cloned again.
 	storage.Status.Path = "/volumes/g/s/1"
 	if k.unfinished(storage) != nil {
 		t.Error("a place that was there is to be a clone again")

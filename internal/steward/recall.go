@@ -10,13 +10,13 @@ import (
 	"github.com/howdah/howdah/internal/ceph"
 )
 
-// A steward that has just started must know all that its Secret may have before it replaces it. Paths and users are in the statuses of
-// ShareStorages, and keys are the monitors' to tell: whether a place is well, and whether managers and metadata servers answer, is not asked
-// for that. So one share that is ill keeps no other from its entry, and keeps its own.
+// A steward that has just started must know the whole content of its Secret before it replaces it. Paths and users are in the
+// statuses of ShareStorages, and the monitors have the keys. Neither managers nor metadata servers nor the subvolumes are
+// needed for that. So a broken share keeps its entry, and does not delay the entries of others.
 
-// recall finds again what data servers have been told of before this start, before any place is looked at. What Ceph refuses to tell is
-// noted at its share; an error is that Ceph does not answer.
-func (s *steward) recall(ctx context.Context, k *keeper, w wish) error {
+// recall restores, before any subvolume is checked, what the Secret had before this start. If Ceph refuses a key, the share's
+// status has the error. The returned error means that Ceph does not answer.
+func (s *steward) recall(ctx context.Context, k *keeper, w request) error {
 	if s.written != nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (s *steward) recall(ctx context.Context, k *keeper, w wish) error {
 		user := ceph.ShareUser(k.uid, share)
 		answer, err := k.ask(ctx, ceph.GetUser(user))
 		if isAbsent(err) {
-			s.lost[share] = true // Nobody can use its key any more.
+			s.lost[share] = true // Its key is invalid.
 			continue
 		}
 		key := ""
@@ -37,19 +37,19 @@ func (s *steward) recall(ctx context.Context, k *keeper, w wish) error {
 		}
 		if err != nil {
 			err = s.denied(refused(err, "asking for the key of client."+user, k.user))
-			s.told[storage.Name] = sight{reason: internalv1.ReasonCephUnusable, words: err.Error()}
+			s.sights[storage.Name] = sight{reason: internalv1.ReasonCephUnusable, words: err.Error()}
 			if isOutage(err) {
 				return err
 			}
 			continue
 		}
-		// Its generation is none: the place is looked at in this pass.
+		// Without a generation, so that this pass checks the subvolume.
 		s.places[share] = known{uid: storage.UID, place: place{storage.Status.Path, user, key}}
 	}
 	return nil
 }
 
-// unrecalled are the shares of which the Secret may have something that is not known again. A place that is lost for sure is known to be.
+// unrecalled returns the shares that may have an entry in the Secret that could not be restored. Shares in lost don't count.
 func unrecalled(storages []*internalv1.ShareStorage, places map[string]place, lost map[string]bool) []string {
 	var shares []string
 	for _, storage := range storages {
@@ -61,22 +61,23 @@ func unrecalled(storages []*internalv1.ShareStorage, places map[string]place, lo
 	return shares
 }
 
-// errUnrecalled is what all say who wait for these shares.
+// errUnrecalled is the error that is reported for all shares that wait for the given ones.
 func errUnrecalled(shares []string) error {
 	const most = 3
 	named := strings.Join(shares[:min(most, len(shares))], ", ")
 	if more := len(shares) - most; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("the keys that data servers have are not told by Ceph for share %s, so what they have stays, and nothing new reaches them: the ShareStorage of that share says why", named)
+	return fmt.Errorf("Ceph does not return the key of share %s, so the Secret of the data servers can't be updated: see the status of the ShareStorage of that share", named)
 }
 
-// isStuck tells whether Ceph did not answer about a share the last time. Such shares come after all others, and after these were published.
+// isStuck reports whether Ceph did not answer about a share the last time. Such shares are handled last, after the others
+// were published.
 func (s *steward) isStuck(storage *internalv1.ShareStorage) bool {
 	return s.stuck[storage.Spec.FileShareRef.Name]
 }
 
-// stuckLast are the shares to do first, and those that are stuck.
+// stuckLast splits the shares into those to handle first and those that are stuck.
 func (s *steward) stuckLast(storages []*internalv1.ShareStorage) (well, stuck []*internalv1.ShareStorage) {
 	well = slices.DeleteFunc(slices.Clone(storages), s.isStuck)
 	stuck = slices.DeleteFunc(slices.Clone(storages), func(storage *internalv1.ShareStorage) bool { return !s.isStuck(storage) })

@@ -23,17 +23,18 @@ import (
 type Options struct {
 	// FileServer and Namespace name the Steward object. Required.
 	FileServer, Namespace string
-	// Credential is where the Secret with the account that provisions is mounted, RunDir where files may be written; unset means the pod's.
+	// Credential is the directory where the Secret with the provisioning account is mounted, RunDir a writable directory.
+	// Unset means those of the pod.
 	Credential, RunDir string
 	// Helper is howdah-ceph; unset means client.Binary.
 	Helper string
-	// Port is that of probes; unset means v1alpha1.ManagerPort, below 0 none.
+	// Port is the port of the probes. 0 means v1alpha1.ManagerPort, a negative number means none.
 	Port int
-	// Log is where everything is told. Required.
+	// Log is the logger. Required.
 	Log *slog.Logger
 }
 
-// Run is the steward. It returns when the context has ended, or with the error that keeps it from working at all.
+// Run runs the steward until the context ends, or until an error that prevents all work.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if o.FileServer == "" || o.Namespace == "" {
 		return errors.New("the name of the FileServer and its Kubernetes namespace are required")
@@ -73,7 +74,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return group.Wait()
 }
 
-// serveProbes answers the kubelet: the program runs. Whether Ceph does is in statuses: no restart of a pod would mend it.
+// serveProbes answers the kubelet's probes. They only test that the program runs: a restart would not repair Ceph, whose state
+// is in the statuses.
 func serveProbes(ctx context.Context, port int, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	for _, path := range []string{serverpod.HealthPath, serverpod.ReadyPath} {

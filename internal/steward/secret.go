@@ -7,16 +7,16 @@ import (
 	"maps"
 )
 
-// place is what data servers need to know of a share.
+// place is what data servers need for a share: the path of its subvolume, the Ceph user and the key.
 type place struct {
 	path, user, key string
 }
 
-// maxSecret is how large the values of a Secret may be together (corev1.MaxSecretSize), in bytes.
+// maxSecret is the maximum size of a Secret's data in bytes (corev1.MaxSecretSize).
 const maxSecret = 1 << 20
 
-// contents is the Secret for data servers: for each share, by its key, an entry with its directory and user, and for each user its keyring,
-// as in a Secret that somebody makes for sharesSecretRef. recovery has the keys of the recovery users.
+// contents returns the data of the Secret for data servers. Each share has an entry <key>.json with its path and user, and
+// each user has a keyring: the format of sharesSecretRef. recovery has the keys of the recovery users.
 func contents(places map[string]place, recovery map[string]string) (map[string][]byte, error) {
 	entries := map[string][]byte{}
 	for share, at := range places {

@@ -32,7 +32,7 @@ func TestTheSecretHasWhatDataServersRead(t *testing.T) {
 	}
 }
 
-func TestASecretThatWouldBeTooLargeIsSaidToBe(t *testing.T) {
+func TestASecretThatWouldBeTooLargeIsRefused(t *testing.T) {
 	places := map[string]place{}
 	for i := range 4096 {
 		share := strings.Repeat("x", 40) + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
@@ -43,7 +43,7 @@ func TestASecretThatWouldBeTooLargeIsSaidToBe(t *testing.T) {
 	}
 }
 
-func TestTheSecretIsNotWrittenBeforeAllThatItMayHaveHadIsKnown(t *testing.T) {
+func TestTheSecretIsNotWrittenBeforeItsOldContentIsKnown(t *testing.T) {
 	storage := func(share, path string, deleting bool) *internalv1.ShareStorage {
 		s := &internalv1.ShareStorage{Spec: internalv1.ShareStorageSpec{FileShareRef: internalv1.FileShareReference{Name: share}}}
 		s.Status.Path = path

@@ -13,7 +13,8 @@ import (
 	"github.com/howdah/howdah/internal/steward/snapshots"
 )
 
-// snapper makes and removes snapshots. It has a connection of its own: neither a share nor a fence waits for a snapshot, which takes seconds.
+// snapper makes and removes snapshots. It has its own connection, so that neither shares nor fencing wait for a snapshot,
+// which takes seconds.
 type snapper struct {
 	api       *api
 	connector *connector
@@ -44,7 +45,7 @@ func (s *snapper) run(ctx context.Context) error {
 	}
 }
 
-// pass does what there is to do for all snapshots. It is true if nothing is left to do.
+// pass handles all snapshots that are due. It returns true if nothing is left to do.
 func (s *snapper) pass(ctx context.Context) bool {
 	w, err := s.api.read(ctx)
 	if err != nil || w.steward == nil {
@@ -71,7 +72,7 @@ func (s *snapper) pass(ctx context.Context) bool {
 			continue
 		}
 		done = false
-		s.log.Warn("a snapshot is not as it should be", "snapshot", snapshot.Name, "err", err)
+		s.log.Warn("can't make or remove a snapshot; trying again", "snapshot", snapshot.Name, "err", err)
 		if isDenied(err) {
 			s.connector.expired = true
 		}
@@ -82,8 +83,8 @@ func (s *snapper) pass(ctx context.Context) bool {
 	return done
 }
 
-// shareOf is the share whose place a subvolume is, "" if it is none's.
-func shareOf(w wish, subvolume string) string {
+// shareOf returns the name of the share that a subvolume belongs to, or "".
+func shareOf(w request, subvolume string) string {
 	for _, storage := range w.storages {
 		if share := storage.Spec.FileShareRef.Name; ceph.Subvolume(w.steward.Spec.FileServerUID, share) == subvolume {
 			_, name := naming.ShareOfKey(storage.Namespace, share)
@@ -93,24 +94,24 @@ func shareOf(w wish, subvolume string) string {
 	return ""
 }
 
-// snapshotCeph is Ceph as a steward has it.
+// snapshotCeph implements snapshots.Ceph with a steward's connection.
 type snapshotCeph struct {
 	connector *connector
 	steward   *internalv1.Steward
 }
 
-// Command has Ceph do something, as the account that provisions.
+// Command sends a command to Ceph with the provisioning account.
 func (c *snapshotCeph) Command(ctx context.Context, command ceph.Command) (string, error) {
 	connection, err := c.connector.connected(ctx, &c.steward.Spec.Ceph)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	return connection.Command(ctx, command)
 }
 
-// List looks into a share's directory as the share's user: the account that provisions has no right to look into any.
+// List lists a share's directory as the share's user, because the provisioning account has no permission to read it.
 func (c *snapshotCeph) List(ctx context.Context, user, root, path string) ([]string, error) {
 	answer, err := c.Command(ctx, ceph.GetUser(user))
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *snapshotCeph) List(ctx context.Context, user, root, path string) ([]str
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	own, err := c.connector.connect(ctx, &c.steward.Spec.Ceph, credential{user, key})
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// maxMessage is the largest message of a condition, and maxFault that of a FenceAnswer, in bytes.
+// maxMessage is the maximum length of a condition's message, and maxFault of a FenceAnswer's fault, in bytes.
 const (
 	maxMessage = 32768
 	maxFault   = 1024
 )
 
-// sight is what is known of a share's place at the end of a pass.
+// sight is what is known about a share's subvolume and user at the end of a pass.
 type sight struct {
-	// reason is "" if the place is there and its user's key is in the Secret; else it is why not, with the words.
+	// reason is "" if the subvolume exists and its user's key is in the Secret; otherwise reason and words say why not.
 	reason, words string
-	// user is that of the place, info what Ceph says of it; nil if it was not asked.
+	// user is the share's Ceph user, info what Ceph reports about the subvolume; nil if Ceph was not asked.
 	user string
 	info *ceph.SubvolumeInfo
-	// begin: a copy of the place's source is about to be made.
+	// begin: the clone of the source snapshot is about to be made.
 	begin bool
-	// removed: the place has ended.
+	// removed: the user, and the subvolume if it was to be deleted, are removed.
 	removed bool
 }
 
-// storageStatus is the status to report of a ShareStorage. What is not known now keeps its earlier word.
+// storageStatus returns the status of a ShareStorage. What this pass did not find out keeps its earlier value.
 func storageStatus(storage *internalv1.ShareStorage, seen sight, now metav1.Time) internalv1.ShareStorageStatus {
 	status, generation := *storage.Status.DeepCopy(), storage.Generation
 	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
@@ -72,13 +72,13 @@ func storageStatus(storage *internalv1.ShareStorage, seen sight, now metav1.Time
 	return status
 }
 
-// isEnded tells whether a place has ended, and it was said so.
+// isEnded reports whether the removal is finished and the status says so.
 func isEnded(storage *internalv1.ShareStorage) bool {
 	return meta.IsStatusConditionTrue(storage.Status.Conditions, internalv1.StorageRemoved) &&
 		storage.Status.ObservedGeneration != nil && *storage.Status.ObservedGeneration == storage.Generation
 }
 
-// stewardStatus is the status to report of a Steward: reason is "" if nothing is wrong.
+// stewardStatus returns the status of a Steward. reason is "" if nothing is wrong.
 func stewardStatus(steward *internalv1.Steward, reason, words, revision string, now metav1.Time) internalv1.StewardStatus {
 	status, generation := *steward.Status.DeepCopy(), steward.Generation
 	condition := metav1.Condition{
@@ -96,7 +96,7 @@ func stewardStatus(steward *internalv1.Steward, reason, words, revision string, 
 	return status
 }
 
-// truncate is a text as people are to read it: without what steers their terminals, and of at most so many bytes.
+// truncate removes control characters from a text and limits it to limit bytes.
 func truncate(text string, limit int) string {
 	text = printable.Text(text)
 	if len(text) <= limit {

@@ -21,18 +21,19 @@ import (
 )
 
 const (
-	// lookEvery is how often places are looked at that are as they should be: how much is used, and whether they are still there.
+	// lookEvery is how often healthy subvolumes are checked: whether they exist, and how much is used.
 	lookEvery = 3 * time.Minute
 	// retryFirst to retryMost is the wait before a pass with a fault is tried again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
-	// publishEvery is how long new places wait for others before data servers are told of them.
+	// publishEvery is the minimum time between two writes of the Secret while shares are being made.
 	publishEvery = 2 * time.Second
-	// credentialEvery is how often it is looked whether the Secret has another account, or none. The kubelet takes up to a minute and a half before.
+	// credentialEvery is how often the mounted Secret is checked for a changed account. Before that, the kubelet takes up to
+	// 90 s to update the mount.
 	credentialEvery = 5 * time.Second
 )
 
-// known is a place that is as it should be.
+// known is a share's place that is in order.
 type known struct {
 	uid        types.UID
 	generation int64
@@ -40,23 +41,23 @@ type known struct {
 	lookedAt   time.Time
 }
 
-// steward brings places to what ShareStorages ask for, and reports. It belongs to one goroutine.
+// steward makes what ShareStorages ask for and reports it in their statuses. Only one goroutine may use it.
 type steward struct {
 	api       *api
 	connector *connector
 	log       *slog.Logger
 	now       func() time.Time
 
-	// places are those that data servers are told of, by their shares; lost are shares whose place is missed, or whose user is;
-	// stuck are shares that Ceph did not answer about the last time, which come last.
+	// places has the places that belong in the Secret, by share. lost has the shares whose subvolume or user is missing, and
+	// stuck those that Ceph did not answer about the last time; these are handled last.
 	places map[string]known
 	lost   map[string]bool
 	stuck  map[string]bool
-	// recovery has the keys of recovery users, told what was seen of each place in this pass.
+	// recovery has the keys of the recovery users, sights the result of this pass by the name of the ShareStorage.
 	recovery   map[string]string
 	recoveryAt time.Time
-	told       map[string]sight
-	// written is what the Secret has; nil if that is not known. revision is another one after each write.
+	sights     map[string]sight
+	// written is the content of the Secret; nil if it is not known. revision changes with each write.
 	written   map[string][]byte
 	writtenAt time.Time
 	revision  string
@@ -89,7 +90,7 @@ func (s *steward) run(ctx context.Context) error {
 	}
 }
 
-// pass does what there is to do, and reports. It is true if nothing is left to do.
+// pass reads the API, does what is to be done, and reports. It returns true if nothing is left to do.
 func (s *steward) pass(ctx context.Context) bool {
 	w, err := s.api.read(ctx)
 	if err != nil || w.steward == nil {
@@ -98,9 +99,9 @@ func (s *steward) pass(ctx context.Context) bool {
 	return s.carryOut(ctx, w)
 }
 
-// carryOut does what is wished for, and reports.
-func (s *steward) carryOut(ctx context.Context, w wish) bool {
-	s.told = map[string]sight{}
+// carryOut does what the request asks for, and reports. It returns true if nothing is left to do.
+func (s *steward) carryOut(ctx context.Context, w request) bool {
+	s.sights = map[string]sight{}
 	s.forget(w)
 	reason, fault := s.work(ctx, w)
 	if ctx.Err() != nil {
@@ -109,14 +110,14 @@ func (s *steward) carryOut(ctx context.Context, w wish) bool {
 	words := fmt.Sprintf("client.%s keeps %d shares in file system %s", s.connector.as.user, len(s.places), w.steward.Spec.Ceph.FileSystem)
 	if fault != nil {
 		words = fault.Error()
-		s.log.Warn("not all is done", "err", fault)
+		s.log.Warn("can't make or remove everything; trying again", "err", fault)
 	}
 	done := fault == nil
 	now := metav1.NewTime(s.now())
 	for _, storage := range w.storages {
-		seen, looked := s.told[storage.Name]
+		seen, looked := s.sights[storage.Name]
 		if fault != nil && seen.reason == "" && !s.isPublished(storage) {
-			// It waits for what is wrong with all.
+			// This share waits because of a fault that concerns all shares.
 			seen.reason, seen.words, looked = reason, words, true
 		}
 		if !looked {
@@ -124,19 +125,19 @@ func (s *steward) carryOut(ctx context.Context, w wish) bool {
 		}
 		done = done && (seen.reason == "" || seen.removed)
 		if err := s.api.reportStorage(ctx, storage, storageStatus(storage, seen, now)); err != nil {
-			s.log.Warn("a status was not written", "err", err)
+			s.log.Warn("can't write a status; trying again", "err", err)
 			done = false
 		}
 	}
 	if err := s.api.reportSteward(ctx, w.steward, stewardStatus(w.steward, reason, words, s.revision, now)); err != nil {
-		s.log.Warn("a status was not written", "err", err)
+		s.log.Warn("can't write a status; trying again", "err", err)
 		done = false
 	}
 	return done
 }
 
-// forget drops what is known of shares that are gone, or that have a new ShareStorage.
-func (s *steward) forget(w wish) {
+// forget drops what is known about shares that are deleted or have a new ShareStorage.
+func (s *steward) forget(w request) {
 	live := map[string]types.UID{}
 	for _, storage := range w.storages {
 		if storage.DeletionTimestamp == nil {
@@ -153,11 +154,12 @@ func (s *steward) forget(w wish) {
 	}
 }
 
-// maxTimeouts is how many shares Ceph may leave without an answer before it is taken for away: one may be stuck by itself.
+// maxTimeouts is how many commands may time out before a pass ends: one share may be stuck while Ceph works.
 const maxTimeouts = 2
 
-// work goes through everything, and stops where Ceph does not answer. The error is of what is not one share's alone, with its reason.
-func (s *steward) work(ctx context.Context, w wish) (string, error) {
+// work handles everything, and stops if Ceph does not answer. It returns a reason and an error for faults that concern more
+// than one share.
+func (s *steward) work(ctx context.Context, w request) (string, error) {
 	k, err := s.connected(ctx, w)
 	if err != nil {
 		return internalv1.ReasonCephUnusable, err
@@ -198,8 +200,8 @@ func (s *steward) work(ctx context.Context, w wish) (string, error) {
 	return "", nil
 }
 
-// connected is who does the work.
-func (s *steward) connected(ctx context.Context, w wish) (*keeper, error) {
+// connected returns a keeper with a working connection.
+func (s *steward) connected(ctx context.Context, w request) (*keeper, error) {
 	connection, err := s.connector.connected(ctx, &w.steward.Spec.Ceph)
 	if err != nil {
 		return nil, err
@@ -207,10 +209,10 @@ func (s *steward) connected(ctx context.Context, w wish) (*keeper, error) {
 	return newKeeper(connection, s.connector.as.user, w.steward), nil
 }
 
-// keepRecovery has a user for the recovery records of each data server.
-func (s *steward) keepRecovery(ctx context.Context, k *keeper, w wish) error {
+// keepRecovery makes the users for the recovery records of all data servers and remembers their keys.
+func (s *steward) keepRecovery(ctx context.Context, k *keeper, w request) error {
 	if s.now().Sub(s.recoveryAt) >= lookEvery-time.Second {
-		s.recovery, s.recoveryAt = nil, s.now() // They are asked for again: somebody may have removed one.
+		s.recovery, s.recoveryAt = nil, s.now() // Ask Ceph again: a user may have been removed.
 	}
 	wanted := map[string]string{}
 	for _, server := range w.servers {
@@ -231,7 +233,7 @@ func (s *steward) keepRecovery(ctx context.Context, k *keeper, w wish) error {
 	return nil
 }
 
-// handle does what there is to do for one share, and notes what came of it.
+// handle handles one share and stores the result in sights.
 func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.ShareStorage) error {
 	share := storage.Spec.FileShareRef.Name
 	if storage.DeletionTimestamp != nil {
@@ -246,7 +248,7 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 		if err != nil {
 			seen.words = err.Error()
 		}
-		s.told[storage.Name] = seen
+		s.sights[storage.Name] = seen
 		return s.denied(err)
 	}
 	if at, ok := s.places[share]; ok && at.generation == storage.Generation && s.now().Sub(at.lookedAt) < lookEvery-time.Second && storage.Status.Path == at.place.path {
@@ -272,11 +274,11 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 	if seen.user == "" && info != nil {
 		seen.user = ceph.ShareUser(k.uid, share)
 	}
-	s.told[storage.Name] = seen
+	s.sights[storage.Name] = seen
 	return s.denied(err)
 }
 
-// denied has the next pass connect anew where rights are missing: they may be given meanwhile.
+// denied makes the next pass connect again if permissions are missing, because they may be granted meanwhile.
 func (s *steward) denied(err error) error {
 	if isDenied(err) {
 		s.connector.expired = true
@@ -284,22 +286,22 @@ func (s *steward) denied(err error) error {
 	return err
 }
 
-// isPublished tells whether data servers have been told of a share's place as it is wanted.
+// isPublished reports whether the Secret has an entry of a share that is not being deleted.
 func (s *steward) isPublished(storage *internalv1.ShareStorage) bool {
 	_, ok := s.written[storage.Spec.FileShareRef.Name+".json"]
 	return ok && storage.DeletionTimestamp == nil
 }
 
-// publishNowAndThen has those who are done not wait for all that come after them.
-func (s *steward) publishNowAndThen(ctx context.Context, w wish) (string, error) {
+// publishNowAndThen writes the Secret during a pass, so that finished shares don't wait for all others.
+func (s *steward) publishNowAndThen(ctx context.Context, w request) (string, error) {
 	if s.written == nil || s.now().Sub(s.writtenAt) <= publishEvery {
 		return "", nil
 	}
 	return s.publish(ctx, w)
 }
 
-// publish writes the Secret for data servers if it is not as it should be, and if all is known that belongs there.
-func (s *steward) publish(ctx context.Context, w wish) (string, error) {
+// publish writes the Secret for data servers if its content has changed and is completely known.
+func (s *steward) publish(ctx context.Context, w request) (string, error) {
 	places := map[string]place{}
 	for share, at := range s.places {
 		places[share] = at.place
@@ -318,7 +320,7 @@ func (s *steward) publish(ctx context.Context, w wish) (string, error) {
 	if same && s.now().Sub(s.writtenAt) < lookEvery-time.Second {
 		return "", nil
 	}
-	// What is the same is written now and then all the same: that is how a Secret is noticed that somebody has deleted, or changed.
+	// An unchanged Secret is also written from time to time, to repair it if it was deleted or changed.
 	switch err := s.api.writeSecret(ctx, w.steward, entries); {
 	case apierrors.IsNotFound(err):
 		s.written = nil

@@ -31,7 +31,7 @@ const (
 	answers = "CEPH_STEWARD_TEST_ANSWERS"
 )
 
-// TestMain lets the test be howdah-ceph: a file has what it answers, by command and what the command is about; "dies" ends it.
+// TestMain makes the test binary a fake howdah-ceph. A file has its answers by command and object; "dies" ends it.
 func TestMain(m *testing.M) {
 	file, helper := os.LookupEnv(answers)
 	if !helper {
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// world is an API and a Ceph for one steward.
+// world is an API and a fake Ceph for one steward.
 type world struct {
 	*testing.T
 	answers map[string]string
@@ -75,18 +75,18 @@ type world struct {
 	steward *steward
 }
 
-// out is an answer with this output.
+// out returns an answer with this output.
 func out(text string) string {
 	encoded, _ := json.Marshal(map[string]any{"code": 0, "result": map[string]any{"out": text}}) // Strings can always be encoded.
 	return string(encoded)
 }
 
-// refusing is the answer of a Ceph that has another opinion.
+// refusing returns the answer of a Ceph that refuses a command.
 func refusing(code int, words string) string {
 	return fmt.Sprintf(`{"code":%d,"words":%q}`, code, words)
 }
 
-// newWorld has shares whose places there are in Ceph, each with the key key-SHARE.
+// newWorld returns a world with shares whose subvolumes exist in Ceph. The key of a share is key-SHARE.
 func newWorld(t *testing.T, shares ...string) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -137,10 +137,10 @@ func newWorld(t *testing.T, shares ...string) *world {
 	return w
 }
 
-// user is what is asked for a share's key.
+// user returns the command that asks for a share's key.
 func (w *world) user(share string) string { return "mon auth get client." + ceph.ShareUser(uid, share) }
 
-// restart has a steward that knows nothing yet.
+// restart replaces the steward by one that has just started.
 func (w *world) restart(credentials string) {
 	w.Helper()
 	if w.steward != nil {
@@ -155,7 +155,7 @@ func (w *world) restart(credentials string) {
 	w.Cleanup(to.close)
 }
 
-// pass has the steward do what there is to do.
+// pass runs one pass of the steward.
 func (w *world) pass() (done bool) {
 	w.Helper()
 	text, err := json.Marshal(w.answers)
@@ -172,15 +172,15 @@ func (w *world) pass() (done bool) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	wished := wish{steward: object}
+	asked := request{steward: object}
 	for i := range storages.Items {
-		wished.storages = append(wished.storages, &storages.Items[i])
+		asked.storages = append(asked.storages, &storages.Items[i])
 	}
-	wished.sort()
-	return w.steward.carryOut(w.Context(), wished)
+	asked.sort()
+	return w.steward.carryOut(w.Context(), asked)
 }
 
-// secret is what data servers are given: the names of the shares, and the keys by the shares.
+// secret returns the content of the Secret for data servers: SHARE:KEY of each share.
 func (w *world) secret() string {
 	w.Helper()
 	found := &corev1.Secret{}
@@ -198,8 +198,8 @@ func (w *world) secret() string {
 	return strings.Join(shares, " ")
 }
 
-// said is what a share's ShareStorage says.
-func (w *world) said(share string) string {
+// ready returns the condition Ready of a share's ShareStorage.
+func (w *world) ready(share string) string {
 	w.Helper()
 	storage := &internalv1.ShareStorage{}
 	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: "ml", Name: share}, storage); err != nil {
@@ -211,7 +211,7 @@ func (w *world) said(share string) string {
 	return ""
 }
 
-// isNew takes what is known of a share's place out of its status: it was never made.
+// isNew clears the status of a share's ShareStorage, as if its subvolume was never made.
 func (w *world) isNew(share string) {
 	w.Helper()
 	storage := &internalv1.ShareStorage{}
@@ -225,11 +225,11 @@ func (w *world) isNew(share string) {
 	}
 }
 
-// The steward can't read its Secret. One share that Ceph refuses must neither lose its key by that, nor keep others from theirs.
-func TestAfterARestartOneShareThatCephRefusesKeepsNoOtherOut(t *testing.T) {
+// The steward can't read its Secret. A share for which Ceph returns an error must keep its key, and must not delay others.
+func TestAfterARestartAFailingShareDoesNotDelayOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ill  map[string]string
-		said string
+		ill   map[string]string
+		ready string
 		// secret is what data servers have then.
 		secret string
 	}{
@@ -256,7 +256,7 @@ func TestAfterARestartOneShareThatCephRefusesKeepsNoOtherOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "fresh", "ill", "old")
 			if !w.pass() || w.secret() != "fresh:key-fresh ill:key-ill old:key-old" {
-				t.Fatalf("%s; %s", w.secret(), w.said("ill"))
+				t.Fatalf("%s; %s", w.secret(), w.ready("ill"))
 			}
 			w.isNew("fresh")
 			if err := w.api.Update(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "shares"}}); err != nil {
@@ -272,18 +272,18 @@ func TestAfterARestartOneShareThatCephRefusesKeepsNoOtherOut(t *testing.T) {
 			if got := w.secret(); got != tc.secret {
 				t.Errorf("data servers have %q, want %q", got, tc.secret)
 			}
-			if got := w.said("fresh"); !strings.HasPrefix(got, "True Ready") {
+			if got := w.ready("fresh"); !strings.HasPrefix(got, "True Ready") {
 				t.Errorf("the new share says %s", got)
 			}
-			if got := w.said("ill"); !strings.HasPrefix(got, tc.said) {
+			if got := w.ready("ill"); !strings.HasPrefix(got, tc.ready) {
 				t.Errorf("the share that is refused says %s", got)
 			}
 		})
 	}
 }
 
-// What the Secret may have of it is not known: only this holds others up, and they say whose fault it is.
-func TestAKeyThatCanNotBeAskedForHoldsNewSharesUpAndIsNamed(t *testing.T) {
+// Its entry in the Secret is not known. Only this delays other shares, and they name the share that is the cause.
+func TestAKeyThatCanNotBeReadDelaysNewSharesAndIsNamed(t *testing.T) {
 	w := newWorld(t, "fresh", "ill", "old")
 	w.pass()
 	w.isNew("fresh")
@@ -298,19 +298,19 @@ func TestAKeyThatCanNotBeAskedForHoldsNewSharesUpAndIsNamed(t *testing.T) {
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: "ml", Name: "shares"}, after); err != nil || after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("the Secret was written without it: %v", err)
 	}
-	if got := w.said("fresh"); !strings.HasPrefix(got, "False CephUnusable: ") || !strings.Contains(got, "share ill") {
+	if got := w.ready("fresh"); !strings.HasPrefix(got, "False CephUnusable: ") || !strings.Contains(got, "share ill") {
 		t.Errorf("the new share says %s", got)
 	}
-	if got := w.said("ill"); !strings.Contains(got, "asking for the key of client."+ceph.ShareUser(uid, "ill")) {
+	if got := w.ready("ill"); !strings.Contains(got, "asking for the key of client."+ceph.ShareUser(uid, "ill")) {
 		t.Errorf("the share itself says %s", got)
 	}
 	w.answers[w.user("ill")] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"key-ill"}]`, ceph.ShareUser(uid, "ill")))
 	if !w.pass() || w.secret() != "fresh:key-fresh ill:key-ill old:key-old" {
-		t.Errorf("it does not go on by itself: %s; %s", w.secret(), w.said("fresh"))
+		t.Errorf("it does not recover by itself: %s; %s", w.secret(), w.ready("fresh"))
 	}
 }
 
-// With ceph auth get-or-create-pending a user has two keys, of which the old one ends when the new one is used: data servers get that.
+// With ceph auth get-or-create-pending a user has two keys. Data servers get the new one; the old one ends at its first use.
 func TestDataServersGetAPendingKey(t *testing.T) {
 	w := newWorld(t, "data")
 	w.pass()
@@ -318,15 +318,15 @@ func TestDataServersGetAPendingKey(t *testing.T) {
 	before := w.steward.now
 	w.steward.now = func() time.Time { return before().Add(lookEvery) }
 	if !w.pass() || w.secret() != "data:new" {
-		t.Errorf("%s; %s", w.secret(), w.said("data"))
+		t.Errorf("%s; %s", w.secret(), w.ready("data"))
 	}
 	w.restart("")
 	if !w.pass() || w.secret() != "data:new" {
-		t.Errorf("after a restart: %s; %s", w.secret(), w.said("data"))
+		t.Errorf("after a restart: %s; %s", w.secret(), w.ready("data"))
 	}
 }
 
-// A key that was replaced in the Secret is tried before somebody needs it, and one that is refused is said once.
+// A key that was replaced in the Secret is tried before a share needs it, and a refused key is reported once.
 func TestAnotherAccountInTheSecretIsNoticed(t *testing.T) {
 	w := newWorld(t, "data")
 	if w.steward.connector.hasNewCredential() {
@@ -347,21 +347,22 @@ func TestAnotherAccountInTheSecretIsNoticed(t *testing.T) {
 	}
 }
 
-// Where nothing answers, the first two time-outs tell: the steward does not wait for each share.
+// If Ceph does not answer, the steward gives up after two timeouts and does not wait for each share.
 func TestAnOutageIsNotTriedForEachShare(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d")
 	for _, share := range []string{"a", "b", "c", "d"} {
 		w.answers["mgr fs subvolume info "+ceph.Subvolume(uid, share)] = "dies"
 	}
-	if w.pass() || len(w.steward.told) != 2 {
-		t.Errorf("%d shares were tried", len(w.steward.told))
+	if w.pass() || len(w.steward.sights) != 2 {
+		t.Errorf("%d shares were tried", len(w.steward.sights))
 	}
-	if got := w.said("d"); !strings.HasPrefix(got, "False CephUnusable") {
+	if got := w.ready("d"); !strings.HasPrefix(got, "False CephUnusable") {
 		t.Errorf("one that waits says %s", got)
 	}
 }
 
-// A share from a snapshot is written down before it is begun, gets its user and its entry when it is whole, and keeps nobody up meanwhile.
+// A share from a snapshot is recorded before its copy starts, gets its user and its entry when the copy is complete, and
+// delays no other share meanwhile.
 func TestAShareFromASnapshotIsServedOnceItIsWhole(t *testing.T) {
 	w := newWorld(t, "copy", "other")
 	storage := &internalv1.ShareStorage{}
@@ -377,22 +378,22 @@ func TestAShareFromASnapshotIsServedOnceItIsWhole(t *testing.T) {
 	}
 	status, begin := "mgr fs clone status "+ceph.Subvolume(uid, "copy"), "mgr fs subvolume snapshot clone "+ceph.Subvolume(uid, "other")
 	w.answers[status], w.answers[begin] = refusing(2, "no such subvolume"), refusing(22, "it was not written down")
-	if w.pass() || read().Status.CloneBeginTime == nil || !strings.HasPrefix(w.said("copy"), "False Cloning: Ceph is about to copy snapshot now of share other") || w.secret() != "other:key-other" {
-		t.Fatalf("%s; %s", w.said("copy"), w.secret())
+	if w.pass() || read().Status.CloneBeginTime == nil || !strings.HasPrefix(w.ready("copy"), "False Cloning: Ceph is about to copy snapshot now of share other") || w.secret() != "other:key-other" {
+		t.Fatalf("%s; %s", w.ready("copy"), w.secret())
 	}
 	w.answers[begin] = out("")
 	began := storage.Status.CloneBeginTime.Time
 	for _, state := range []string{"pending", "in-progress"} {
-		if w.pass() || !strings.HasSuffix(w.said("copy"), ": pending") && !strings.HasSuffix(w.said("copy"), ": "+state) || !read().Status.CloneBeginTime.Time.Equal(began) {
-			t.Fatalf("%s: %s", state, w.said("copy"))
+		if w.pass() || !strings.HasSuffix(w.ready("copy"), ": pending") && !strings.HasSuffix(w.ready("copy"), ": "+state) || !read().Status.CloneBeginTime.Time.Equal(began) {
+			t.Fatalf("%s: %s", state, w.ready("copy"))
 		}
 		w.answers[status] = out(`{"status":{"state":"` + state + `"}}`)
 	}
-	if w.pass() || !strings.HasSuffix(w.said("copy"), ": in-progress") || storage.Status.Path != "" || w.secret() != "other:key-other" {
-		t.Fatalf("%s; %s", w.said("copy"), w.secret())
+	if w.pass() || !strings.HasSuffix(w.ready("copy"), ": in-progress") || storage.Status.Path != "" || w.secret() != "other:key-other" {
+		t.Fatalf("%s; %s", w.ready("copy"), w.secret())
 	}
 	w.answers[status] = out(`{"status":{"state":"complete"}}`)
-	if !w.pass() || read().Status.Path != "/volumes/copy" || !strings.HasPrefix(w.said("copy"), "True Ready") || w.secret() != "copy:key-copy other:key-other" {
-		t.Errorf("%s; %s", w.said("copy"), w.secret())
+	if !w.pass() || read().Status.Path != "/volumes/copy" || !strings.HasPrefix(w.ready("copy"), "True Ready") || w.secret() != "copy:key-copy other:key-other" {
+		t.Errorf("%s; %s", w.ready("copy"), w.secret())
 	}
 }

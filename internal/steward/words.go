@@ -10,10 +10,10 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 )
 
-// rights is where the rights of a provisioning account are written down.
+// rights names the documentation of the provisioning account's permissions.
 const rights = "docs/operate/ceph.md#the-account-for-howdah has the rights that it needs"
 
-// unconnected is what to say of a connection that was not made.
+// unconnected explains an error of a connection that was not made.
 func unconnected(err error, user, secret string, monitors []string) error {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, context.DeadlineExceeded):
@@ -25,7 +25,7 @@ func unconnected(err error, user, secret string, monitors []string) error {
 	return err
 }
 
-// refused is what to say of something that Ceph did not do.
+// refused explains the error of a command that failed. what is what was attempted.
 func refused(err error, what, user string) error {
 	switch {
 	case isDenied(err):
@@ -33,18 +33,18 @@ func refused(err error, what, user string) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s: the Ceph cluster is full (%w)", what, err)
 	case isOutage(err):
-		return fmt.Errorf("%s: Ceph did not do it within %s: are its managers and metadata servers well (ceph health)? (%w)", what, patience, err)
+		return fmt.Errorf("%s: Ceph did not do it within %s: are its managers and metadata servers well (ceph health)? (%w)", what, commandTimeout, err)
 	}
 	return fmt.Errorf("%s: Ceph refused it: %w", what, err)
 }
 
-// isOutage tells that it is not about what was asked: nothing else would be answered either.
+// isOutage reports whether Ceph did not answer at all, so that other commands would fail as well.
 func isOutage(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, client.ErrGone) || errors.Is(err, syscall.ETIMEDOUT)
 }
 
-// isDenied tells that rights are missing.
+// isDenied reports whether permissions are missing.
 func isDenied(err error) bool { return errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) }
 
-// isAbsent tells that what was asked for is not there.
+// isAbsent reports whether the object does not exist.
 func isAbsent(err error) bool { return errors.Is(err, syscall.ENOENT) }

@@ -19,18 +19,18 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 )
 
-func TestWhatIsWrongNamesItsRemedy(t *testing.T) {
-	said := func(code syscall.Errno) error {
+func TestErrorsSayWhatToDo(t *testing.T) {
+	cephError := func(code syscall.Errno) error {
 		return fmt.Errorf("fs subvolume create: %w", &client.Error{Code: code, Words: "words of Ceph"})
 	}
 	for want, err := range map[string]error{
-		"userID and userKey of Secret ceph must be":     unconnected(said(syscall.EACCES), "howdah-provisioner", "ceph", nil),
-		"no monitor answers at 10.0.0.1:3300":           unconnected(said(syscall.ETIMEDOUT), "u", "ceph", []string{"10.0.0.1:3300"}),
-		"making it: client.u may not do that":           refused(said(syscall.EACCES), "making it", "u"),
-		"#the-account-for-howdah":                       refused(said(syscall.EPERM), "making it", "u"),
-		"the Ceph cluster is full":                      refused(said(syscall.ENOSPC), "making it", "u"),
+		"userID and userKey of Secret ceph must be":     unconnected(cephError(syscall.EACCES), "howdah-provisioner", "ceph", nil),
+		"no monitor answers at 10.0.0.1:3300":           unconnected(cephError(syscall.ETIMEDOUT), "u", "ceph", []string{"10.0.0.1:3300"}),
+		"making it: client.u may not do that":           refused(cephError(syscall.EACCES), "making it", "u"),
+		"#the-account-for-howdah":                       refused(cephError(syscall.EPERM), "making it", "u"),
+		"the Ceph cluster is full":                      refused(cephError(syscall.ENOSPC), "making it", "u"),
 		"are its managers and metadata servers well":    refused(context.DeadlineExceeded, "making it", "u"),
-		"making it: Ceph refused it: fs subvolume crea": refused(said(syscall.EINVAL), "making it", "u"),
+		"making it: Ceph refused it: fs subvolume crea": refused(cephError(syscall.EINVAL), "making it", "u"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
@@ -39,12 +39,12 @@ func TestWhatIsWrongNamesItsRemedy(t *testing.T) {
 	if err := unconnected(fmt.Errorf("starting howdah-ceph: %w", syscall.ENOENT), "u", "ceph", nil); strings.Contains(err.Error(), "userKey") {
 		t.Errorf("a program that is missing is taken for a wrong key: %v", err)
 	}
-	if isOutage(said(syscall.EACCES)) || !isOutage(refused(client.ErrGone, "x", "u")) || !isDenied(refused(said(syscall.EPERM), "x", "u")) {
+	if isOutage(cephError(syscall.EACCES)) || !isOutage(refused(client.ErrGone, "x", "u")) || !isDenied(refused(cephError(syscall.EPERM), "x", "u")) {
 		t.Error("a refusal is taken for an outage, or the other way round")
 	}
 }
 
-func TestTheCredentialIsReadOrSaidToBeMissing(t *testing.T) {
+func TestReadCredential(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files map[string]string
 		want  string
@@ -75,7 +75,7 @@ func TestTheCredentialIsReadOrSaidToBeMissing(t *testing.T) {
 	}
 }
 
-func TestTheStatusOfAPlaceSaysWhatCameOfIt(t *testing.T) {
+func TestStorageStatus(t *testing.T) {
 	now, generation := metav1.NewTime(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)), int64(3)
 	info := &ceph.SubvolumeInfo{Path: "/p", UsedBytes: 7, QuotaBytes: 9}
 	for name, tc := range map[string]struct {

@@ -156,7 +156,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 		}
 		output, err := c.Kubectl(ctx, "logs", "deployment/"+name+"-steward", "--tail=200")
 		Expect(err).NotTo(HaveOccurred(), output)
-		Expect(strings.Count(output, "shut out what was left of a data server")).To(BeNumerically(">=", 2), output)
+		Expect(strings.Count(output, "blocklisted the Ceph clients of a data server")).To(BeNumerically(">=", 2), output)
 	}, SpecTimeout(limit))
 
 	It("serves a data server's clients again when its pod starts on another node", func(ctx SpecContext) {

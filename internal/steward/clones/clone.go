@@ -11,25 +11,25 @@ import (
 	"github.com/howdah/howdah/internal/ceph"
 )
 
-// Clone is the subvolume of a share that is to begin as a copy of a snapshot, and was never used.
+// Clone is the subvolume of a share that starts as a copy of a snapshot and was never used.
 type Clone struct {
 	Volume ceph.Volume
-	// Subvolume is the clone's own, Source that of the snapshot.
+	// Subvolume is the clone, Source the subvolume of the snapshot.
 	Subvolume, Source string
-	// Share is the share that the snapshot is of, Snapshot its name: for messages, and the latter is Ceph's.
+	// Share is the share of the snapshot (for messages), Snapshot the snapshot's name in Ceph.
 	Share, Snapshot string
-	// Begun is when it was about to be made for the first time, and nothing was there of its name; nil if it was not.
+	// Begun is when the clone was about to be made and no subvolume of its name existed; nil if that was not recorded yet.
 	Begun *time.Time
 }
 
-// Ask has Ceph carry out a command. The error is Ceph's own.
+// Ask sends a command to Ceph and returns Ceph's error unchanged.
 type Ask func(ctx context.Context, command ceph.Command) (string, error)
 
 // Fault is why a clone can't be used yet, for users.
 type Fault struct {
 	// Reason is v1alpha1.ReasonCloning, or CloneRefused or CloneFailed.
 	Reason string
-	// Begin: it is about to be made, which is to be written down before the next try.
+	// Begin: the clone is about to be made. Record that before the next call of Make.
 	Begin bool
 	words string
 	cause error
@@ -38,7 +38,8 @@ type Fault struct {
 func (f *Fault) Error() string { return f.words }
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Make goes as far as it can. It is nil if the clone is whole, a *Fault if not, and any other error is Ceph's, with which it was not possible to tell.
+// Make takes the next step. It returns nil if the clone is complete, and a *Fault if it is not. Any other error is Ceph's, and
+// the state of the clone is not known.
 func (c *Clone) Make(ctx context.Context, ask Ask) error {
 	found, state, err := c.look(ctx, ask)
 	if err != nil {
@@ -54,8 +55,8 @@ func (c *Clone) Make(ctx context.Context, ask Ask) error {
 	case wait:
 		return c.waiting(state)
 	case fail:
-		return &Fault{Reason: v1alpha1.ReasonCloneFailed, words: fmt.Sprintf("Ceph ended the copy of %s, %s%s, and does not begin again by itself; nothing of it is served: "+
-			"delete this share, which removes what there is of the copy, and make it again", c.source(), state.State, said(state.Failure))}
+		return &Fault{Reason: v1alpha1.ReasonCloneFailed, words: fmt.Sprintf("Ceph ended the copy of %s, %s%s, and does not start it again; nothing of it is served: "+
+			"delete this share, which removes what there is of the copy, and make it again", c.source(), state.State, inParentheses(state.Failure))}
 	}
 	return &Fault{Reason: v1alpha1.ReasonCloneRefused, words: fmt.Sprintf("subvolume %s of group %s is there already, with the data of an earlier share of this name: it is neither served as %s nor removed. "+
 		"Delete this share, and make it with another name, or without spec.source to have that data", c.Subvolume, c.Volume.Group, c.source())}
@@ -82,10 +83,10 @@ func (c *Clone) waiting(state ceph.CloneState) error {
 	return &Fault{Reason: v1alpha1.ReasonCloning, words: words}
 }
 
-// End removes a clone that is not whole. It is true if there is nothing else to end: no user was made for it, and no data is the share's.
+// End removes an incomplete clone. It returns true if nothing else is to be removed: the share has neither a user nor data.
 func (c *Clone) End(ctx context.Context, ask Ask) (bool, error) {
 	if c.Begun == nil {
-		return true, nil // What is there is not this share's.
+		return true, nil // A subvolume of this name does not belong to this share.
 	}
 	found, _, err := c.look(ctx, ask)
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *Clone) End(ctx context.Context, ask Ask) (bool, error) {
 	}
 	switch last(true, found) {
 	case cancel:
-		// EINVAL: it has ended meanwhile.
+		// EINVAL: the copy has ended meanwhile.
 		if _, err := ask(ctx, c.Volume.CancelClone(c.Subvolume)); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
 			return false, fmt.Errorf("ending the copy of %s: %w", c.source(), err)
 		}
@@ -109,7 +110,7 @@ func (c *Clone) End(ctx context.Context, ask Ask) (bool, error) {
 	return true, nil
 }
 
-// look asks Ceph what there is.
+// look asks Ceph for the state of the clone.
 func (c *Clone) look(ctx context.Context, ask Ask) (finding, ceph.CloneState, error) {
 	answer, err := ask(ctx, c.Volume.CloneStatus(c.Subvolume))
 	var state ceph.CloneState
@@ -117,9 +118,9 @@ func (c *Clone) look(ctx context.Context, ask Ask) (finding, ceph.CloneState, er
 	case errors.Is(err, syscall.ENOENT):
 		return absent, state, nil
 	case errors.Is(err, syscall.ENOTSUP):
-		// So answers a manager, too, that has just started and has not loaded what knows of subvolumes: it can't answer the other question either.
+		// A manager that has just started and has not loaded its volumes module also returns ENOTSUP. Then Info fails, too.
 		if _, err := ask(ctx, c.Volume.Info(c.Subvolume)); err != nil {
-			return "", state, fmt.Errorf("looking at what is in the place of the copy of %s: %w", c.source(), err)
+			return "", state, fmt.Errorf("looking at the subvolume that has the name of the copy of %s: %w", c.source(), err)
 		}
 		return foreign, state, nil
 	}
@@ -139,7 +140,7 @@ func (c *Clone) look(ctx context.Context, ask Ask) (finding, ceph.CloneState, er
 
 func (c *Clone) source() string { return fmt.Sprintf("snapshot %s of share %s", c.Snapshot, c.Share) }
 
-func said(words string) string {
+func inParentheses(words string) string {
 	if words == "" {
 		return ""
 	}

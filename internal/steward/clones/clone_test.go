@@ -13,7 +13,8 @@ import (
 	"github.com/howdah/howdah/internal/ceph"
 )
 
-// cluster is a Ceph that answers as 18.2.7's source says: a clone has a state, Info of one that is not complete is refused, rm wants force.
+// cluster is a fake Ceph that answers as the source of 18.2.7 does: a clone has a state, Info of an incomplete clone fails,
+// and rm of it needs force.
 type cluster struct {
 	// state is the clone's; "" if there is none, "no clone" for another subvolume of its name.
 	state string
@@ -73,7 +74,7 @@ func TestMake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begun   bool
 		cluster cluster
-		// asked is what Ceph was asked to change; reason "" is a clone that can be used.
+		// asked is the changing command that Ceph got; reason "" means a clone that can be used.
 		asked, reason, words string
 		begin                bool
 	}{
@@ -83,7 +84,7 @@ func TestMake(t *testing.T) {
 		"Ceph copies":                     {begun: true, cluster: cluster{state: "in-progress"}, reason: cloning, words: "in-progress"},
 		"it is whole":                     {begun: true, cluster: cluster{state: "complete"}},
 		"it failed":                       {begun: true, cluster: cluster{state: "failed"}, reason: failing, words: "failed (No space left on device (28))"},
-		"somebody cancelled it":           {begun: true, cluster: cluster{state: "canceled"}, reason: failing, words: "canceled"},
+		"it was cancelled":                {begun: true, cluster: cluster{state: "canceled"}, reason: failing, words: "canceled"},
 		"an earlier clone of its name":    {cluster: cluster{state: "complete"}, reason: refused, words: "without spec.source to have that data"},
 		"an earlier share of its name":    {cluster: cluster{state: "no clone"}, reason: refused, words: "subvolume howdah-clone of group howdah-g is there already"},
 		"another's subvolume of its name": {begun: true, cluster: cluster{state: "no clone"}, reason: refused, words: "neither served"},
@@ -109,7 +110,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// A manager that has just started knows no subvolumes, and says so in the same way as of a subvolume that is no clone. Nothing may be refused by that.
+// A manager that has just started returns the same error as for a subvolume that is not a clone. Nothing may be refused for it.
 func TestAManagerThatHasJustStartedRefusesNothing(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		c := cluster{state: "no clone", fail: map[string]error{"fs subvolume info": syscall.ENOTSUP}}
@@ -140,15 +141,15 @@ func TestEnd(t *testing.T) {
 		// ended: there is nothing else to end. waits: it is to be tried again.
 		ended, waits bool
 	}{
-		"never begun": {ended: true},
-		"never begun, and somebody's data is there": {state: "complete", ended: true},
-		"begun, and Ceph was not asked":             {begun: true, ended: true},
-		"being copied":                              {begun: true, state: "in-progress", asked: []string{"clone cancel"}, waits: true},
-		"yet to be copied":                          {begun: true, state: "pending", asked: []string{"clone cancel"}, waits: true},
-		"cancelled":                                 {begun: true, state: "canceled", asked: []string{"subvolume rm"}, ended: true},
-		"failed":                                    {begun: true, state: "failed", asked: []string{"subvolume rm"}, ended: true},
-		"whole: it is data":                         {begun: true, state: "complete"},
-		"another's subvolume came in between":       {begun: true, state: "no clone", ended: true},
+		"never begun":                          {ended: true},
+		"never begun, and other data is there": {state: "complete", ended: true},
+		"begun, and Ceph was not asked":        {begun: true, ended: true},
+		"being copied":                         {begun: true, state: "in-progress", asked: []string{"clone cancel"}, waits: true},
+		"yet to be copied":                     {begun: true, state: "pending", asked: []string{"clone cancel"}, waits: true},
+		"cancelled":                            {begun: true, state: "canceled", asked: []string{"subvolume rm"}, ended: true},
+		"failed":                               {begun: true, state: "failed", asked: []string{"subvolume rm"}, ended: true},
+		"whole: it is data":                    {begun: true, state: "complete"},
+		"another's subvolume came in between":  {begun: true, state: "no clone", ended: true},
 	} {
 		c := cluster{state: tc.state}
 		ended, err := clone(tc.begun).End(t.Context(), c.ask)

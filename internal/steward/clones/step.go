@@ -1,46 +1,46 @@
 package clones
 
-// finding is what Ceph has under the name of a subvolume that is to be a clone.
+// finding is what Ceph has under the clone's name.
 type finding string
 
 const (
 	// absent: nothing.
 	absent finding = "absent"
-	// foreign: a subvolume that is no clone.
+	// foreign: a subvolume that is not a clone.
 	foreign finding = "foreign"
-	// copying: a clone that Ceph is at, or will be.
+	// copying: a clone that Ceph copies now or later.
 	copying finding = "copying"
 	// complete: a clone that can be used.
 	complete finding = "complete"
-	// failed: a clone of which nothing more will come.
+	// failed: a clone that Ceph has given up or that was canceled.
 	failed finding = "failed"
 )
 
-// step is what is to be done next.
+// step is the next step.
 type step string
 
 const (
-	// begin: say that it is about to be made. What is found without that is somebody else's.
+	// begin: record that the clone is about to be made. A subvolume found without this record belongs to another share.
 	begin step = "begin"
 	// start: have Ceph copy.
 	start step = "start"
 	// wait: Ceph copies.
 	wait step = "wait"
-	// use: it is there.
+	// use: the clone is complete.
 	use step = "use"
-	// refuse: there is something of its name that was not begun for this share.
+	// refuse: a subvolume of this name exists that was not begun for this share.
 	refuse step = "refuse"
-	// fail: say that nothing will come of it.
+	// fail: report that the copy failed.
 	fail step = "fail"
-	// cancel: have Ceph end the copying.
+	// cancel: make Ceph stop the copy.
 	cancel step = "cancel"
-	// discard: remove what there is of it.
+	// discard: remove the incomplete copy.
 	discard step = "discard"
-	// leave: nothing is there of this share's.
+	// leave: no subvolume belongs to this share.
 	leave step = "leave"
 )
 
-// next is the step for a place that was never used.
+// next returns the step for a subvolume that was never used.
 func next(begun bool, found finding) step {
 	switch {
 	case found == absent && !begun:
@@ -57,8 +57,8 @@ func next(begun bool, found finding) step {
 	return use
 }
 
-// last is the step for such a place whose share is deleted. A copy that is not whole was never anybody's data, so it goes, whatever is to become of the
-// share's; a whole one is the share's data.
+// last returns the step if the share is deleted. An incomplete copy was never the share's data, so it is removed whatever the
+// data policy is; a complete one is the share's data.
 func last(begun bool, found finding) step {
 	switch {
 	case !begun || found == absent || found == foreign:

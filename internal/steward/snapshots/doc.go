@@ -1,3 +1,3 @@
-// Package snapshots makes and removes in Ceph what ShareSnapshots ask for, and says so in their status. It decides by what Ceph has and by
-// status.beginTime what is to be done (step.go), and does it (keeper.go). It knows nothing of who runs it: the steward of a FileServer.
+// Package snapshots makes and removes the Ceph snapshots that ShareSnapshots ask for, and reports in their statuses. It
+// decides the next step (step.go) by what Ceph has and by status.beginTime, and takes it (keeper.go). The steward runs it.
 package snapshots

@@ -20,29 +20,30 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// Ceph is what a keeper asks of Ceph.
+// Ceph is what a Keeper needs from Ceph.
 type Ceph interface {
-	// Command has a monitor or a manager carry out a command, with the credential that provisions.
+	// Command sends a command to a monitor or a manager with the provisioning account.
 	Command(ctx context.Context, command ceph.Command) (string, error)
-	// List is the names in a directory below a share's own, as the share's user sees it.
+	// List returns the names in a directory of a share (path, below root), read as the share's user.
 	List(ctx context.Context, user, root, path string) ([]string, error)
 }
 
-// Keeper does what ShareSnapshots ask for.
+// Keeper makes and removes the snapshots of ShareSnapshots.
 type Keeper struct {
-	// API writes statuses. It reads past any cache.
+	// API reads without a cache and writes statuses.
 	API client.Client
-	// Ceph has the snapshots.
+	// Ceph is the cluster that has the snapshots.
 	Ceph Ceph
-	// FileSystem is the Ceph file system of the FileServer, UID the FileServer's: what an earlier one of its name had is not touched.
+	// FileSystem is the FileServer's Ceph file system, and UID the FileServer's UID. Snapshots of an earlier FileServer of the
+	// same name are not touched.
 	FileSystem, UID string
-	// ShareOf is the share of a subvolume, for messages; "" if it is not known.
+	// ShareOf returns the share of a subvolume, for messages; "" if it is not known.
 	ShareOf func(subvolume string) string
-	// Now is the time.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
-// IsDue tells whether there may be something to do for a ShareSnapshot.
+// IsDue reports whether there may be something to do for a ShareSnapshot.
 func IsDue(snapshot *internalv1.ShareSnapshot) bool {
 	if snapshot.DeletionTimestamp != nil {
 		return !meta.IsStatusConditionTrue(snapshot.Status.Conditions, internalv1.SnapshotRemoved)
@@ -50,7 +51,8 @@ func IsDue(snapshot *internalv1.ShareSnapshot) bool {
 	return !isSettled(snapshot)
 }
 
-// Pass goes as far as it can with one ShareSnapshot. An error is also in its status, unless it is the API's; try again after one.
+// Pass takes all possible steps for one ShareSnapshot. Errors are also written to its status, except errors of the API. After
+// an error, call it again.
 func (k *Keeper) Pass(ctx context.Context, snapshot *internalv1.ShareSnapshot) error {
 	if snapshot.Spec.FileServerUID != k.UID || !IsDue(snapshot) {
 		return nil
@@ -64,7 +66,7 @@ func (k *Keeper) Pass(ctx context.Context, snapshot *internalv1.ShareSnapshot) e
 	return err
 }
 
-// fault is an error that users are told.
+// fault is an error that is reported to users.
 type fault struct {
 	reason string
 	error
@@ -74,7 +76,7 @@ func failed(format string, arguments ...any) error {
 	return &fault{v1alpha1.ReasonSnapshotFailed, fmt.Errorf(format, arguments...)}
 }
 
-// pass is one over one ShareSnapshot.
+// pass is one call of Pass.
 type pass struct {
 	*Keeper
 	snapshot  *internalv1.ShareSnapshot
@@ -82,7 +84,7 @@ type pass struct {
 	subvolume string
 }
 
-// run does step after step. Each of them leads to another one, so it ends.
+// run takes steps until none is left. Each step leads to a later one, so the loop ends.
 func (p *pass) run(ctx context.Context) error {
 	for {
 		details, exists, err := p.look(ctx)
@@ -112,7 +114,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 }
 
-// look asks Ceph for the snapshot. A subvolume that is not there has none.
+// look asks Ceph for the snapshot. A subvolume that does not exist has none.
 func (p *pass) look(ctx context.Context) (details ceph.SnapshotDetails, exists bool, err error) {
 	answer, err := p.Ceph.Command(ctx, p.volume.SnapshotInfo(p.subvolume, p.snapshot.Spec.SnapshotName))
 	if errors.Is(err, syscall.ENOENT) {
@@ -127,7 +129,7 @@ func (p *pass) look(ctx context.Context) (details ceph.SnapshotDetails, exists b
 	return details, true, nil
 }
 
-// begin says that the snapshot is about to be made, once its share has a place.
+// begin records that the snapshot is about to be made, once its share has a subvolume.
 func (p *pass) begin(ctx context.Context) error {
 	if _, err := p.place(ctx); err != nil {
 		return err
@@ -137,7 +139,7 @@ func (p *pass) begin(ctx context.Context) error {
 	})
 }
 
-// place is the share's place in Ceph.
+// place returns the share's subvolume.
 func (p *pass) place(ctx context.Context) (ceph.SubvolumeInfo, error) {
 	answer, err := p.Ceph.Command(ctx, p.volume.Info(p.subvolume))
 	var info ceph.SubvolumeInfo
@@ -160,7 +162,7 @@ func (p *pass) create(ctx context.Context) error {
 	return nil
 }
 
-// describe tells where users find it, and of when it is.
+// describe writes the path and the time of the snapshot to the status.
 func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error {
 	info, err := p.place(ctx)
 	if err != nil {
@@ -173,7 +175,7 @@ func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error
 	}
 	folder, found := ceph.SnapshotFolder(names, p.snapshot.Spec.SnapshotName)
 	if !found {
-		return failed("the snapshot was made and is not in .snap of the share yet")
+		return failed("the snapshot was made, but the share's .snap does not show it yet")
 	}
 	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
 		status.CreationTime = &metav1.Time{Time: details.Created.Truncate(time.Second)}
@@ -184,7 +186,7 @@ func (p *pass) describe(ctx context.Context, details ceph.SnapshotDetails) error
 
 func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 	if details.Cloning {
-		return failed("the snapshot is being copied to %s, and goes when that is done (ceph fs clone status)", p.describeClones(details.Clones))
+		return failed("the snapshot is being copied to %s; it is removed when that is done (ceph fs clone status)", p.describeClones(details.Clones))
 	}
 	if err := p.stillEnding(ctx); err != nil {
 		return err
@@ -196,7 +198,7 @@ func (p *pass) remove(ctx context.Context, details ceph.SnapshotDetails) error {
 	return nil
 }
 
-// describeClones names the shares that are being made from the snapshot, or their subvolumes.
+// describeClones returns the names of the shares, or of the subvolumes, that are being made from the snapshot.
 func (p *pass) describeClones(subvolumes []string) string {
 	var names []string
 	for _, subvolume := range subvolumes {
@@ -213,20 +215,20 @@ func (p *pass) describeClones(subvolumes []string) string {
 	return strings.Join(names, ", ")
 }
 
-// stillEnding looks past the cache whether the object is still the one that is being deleted. What follows can't be taken back, and another steward
-// of this FileServer may have been at work while this one was cut off.
+// stillEnding checks without the cache that the object is still the one that is being deleted. The removal can't be undone,
+// and another steward of this FileServer may have worked while this one was cut off.
 func (p *pass) stillEnding(ctx context.Context) error {
 	now := &internalv1.ShareSnapshot{}
 	if err := p.API.Get(ctx, client.ObjectKeyFromObject(p.snapshot), now); err != nil {
-		return fmt.Errorf("looking whether the snapshot is still to be removed: %w", err)
+		return fmt.Errorf("reading the ShareSnapshot again before its snapshot is removed: %w", err)
 	}
 	if now.UID != p.snapshot.UID || now.DeletionTimestamp == nil || !IsDue(now) {
-		return fmt.Errorf("ShareSnapshot %s is another one by now", now.Name)
+		return fmt.Errorf("ShareSnapshot %s was replaced or changed meanwhile", now.Name)
 	}
 	return nil
 }
 
-// release says that the object may go.
+// release reports that the object may be deleted.
 func (p *pass) release(ctx context.Context) error {
 	return p.change(ctx, func(status *internalv1.ShareSnapshotStatus) {
 		p.set(status, internalv1.SnapshotRemoved, metav1.ConditionTrue, internalv1.SnapshotRemoved, "the snapshot is not in the storage")
@@ -244,7 +246,7 @@ func (p *pass) set(into *internalv1.ShareSnapshotStatus, conditionType string, s
 	})
 }
 
-// change writes the status, if that changes it, and goes on with the object as it is then.
+// change writes the status if mutate changes it, and continues with the updated object.
 func (p *pass) change(ctx context.Context, mutate func(*internalv1.ShareSnapshotStatus)) error {
 	after := p.snapshot.DeepCopy()
 	mutate(&after.Status)

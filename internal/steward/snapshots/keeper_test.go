@@ -25,11 +25,11 @@ const uid = "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c"
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// cluster is a Ceph with one subvolume, which behaves as 18.2.7 was seen to: making a snapshot that is there succeeds, one that is being cloned
-// is not removed.
+// cluster is a fake Ceph with one subvolume. It behaves as 18.2.7 did: making a snapshot that exists succeeds, and removing a
+// snapshot that is being cloned fails.
 type cluster struct {
 	noSubvolume bool
-	snapshots   map[string]string // What is said of each, by name.
+	snapshots   map[string]string // Ceph's answer for each, by name.
 	fail        map[string]error  // By command.
 	asked       []string
 }
@@ -46,7 +46,7 @@ func (c *cluster) Command(_ context.Context, command ceph.Command) (string, erro
 		return "", syscall.ENOENT
 	}
 	snapshot, _ := command.Arguments["snap_name"].(string)
-	said, exists := c.snapshots[snapshot]
+	answer, exists := c.snapshots[snapshot]
 	switch name {
 	case "fs subvolume info":
 		return `{"path":"/volumes/g/s/1","bytes_quota":"infinite","bytes_used":4096,"state":"complete"}`, nil
@@ -54,7 +54,7 @@ func (c *cluster) Command(_ context.Context, command ceph.Command) (string, erro
 		if !exists {
 			return "", syscall.ENOENT
 		}
-		return said, nil
+		return answer, nil
 	case "fs subvolume snapshot create":
 		c.asked = append(c.asked, "create")
 		if !exists {
@@ -113,7 +113,7 @@ func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*K
 	}
 }
 
-func said(snapshot *internalv1.ShareSnapshot) string {
+func ready(snapshot *internalv1.ShareSnapshot) string {
 	if meta.FindStatusCondition(snapshot.Status.Conditions, internalv1.SnapshotRemoved) != nil {
 		return "gone"
 	}
@@ -148,9 +148,9 @@ func TestASnapshotIsMadeOnce(t *testing.T) {
 		}
 	}
 	got := now()
-	if !slices.Equal(c.asked, []string{"create"}) || said(got) != "True Ready: the snapshot is there" || got.Status.Path != ".snap/_now_1099511627786" ||
+	if !slices.Equal(c.asked, []string{"create"}) || ready(got) != "True Ready: the snapshot is there" || got.Status.Path != ".snap/_now_1099511627786" ||
 		*got.Status.SizeBytes != 4096 || !got.Status.CreationTime.Equal(&metav1.Time{Time: noon.Add(5 * time.Second)}) || !got.Status.BeginTime.Equal(&metav1.Time{Time: noon}) {
-		t.Errorf("%v %q %+v", c.asked, said(got), got.Status)
+		t.Errorf("%v %q %+v", c.asked, ready(got), got.Status)
 	}
 }
 
@@ -158,12 +158,12 @@ func TestPass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster cluster
 		change  func(*internalv1.ShareSnapshot)
-		// asked is what Ceph was asked to change, said what the status says; "gone": the object may go.
-		asked, said string
-		fails       bool
+		// asked are the changing commands that Ceph got, status is the condition Ready; "gone": the object may be deleted.
+		asked, status string
+		fails         bool
 	}{
 		"made by a steward that died then": {cluster{snapshots: map[string]string{"now": there}}, begun, "", "True Ready", false},
-		"somebody else's":                  {cluster{snapshots: map[string]string{"now": there}}, nil, "", "False NameTaken: the share has a snapshot now in Ceph already, of 2026-11-22T11:59:00Z", true},
+		"not made by Howdah":               {cluster{snapshots: map[string]string{"now": there}}, nil, "", "False NameTaken: the share has a snapshot now in Ceph already, of 2026-11-22T11:59:00Z", true},
 		"no place yet":                     {cluster{noSubvolume: true}, nil, "", "False SnapshotFailed: the share has no place in Ceph yet", true},
 		"too many": {
 			cluster{fail: map[string]error{"fs subvolume snapshot create": syscall.EMLINK}}, nil, "", "False SnapshotFailed: Ceph did not make the snapshot: too many links", true,
@@ -183,7 +183,7 @@ func TestPass(t *testing.T) {
 		"being cloned, Ceph tells to where": {
 			cluster{snapshots: map[string]string{"now": strings.Replace(there, `"no"`, `"yes","pending_clones":[{"name":"`+ceph.Subvolume(uid, "restored")+`"},{"name":"theirs"}]`, 1)}},
 			deleted, "",
-			"False SnapshotFailed: the snapshot is being copied to FileShare restored, subvolume theirs, and goes when that is done", true,
+			"False SnapshotFailed: the snapshot is being copied to FileShare restored, subvolume theirs; it is removed when that is done", true,
 		},
 		"not removed": {
 			cluster{snapshots: map[string]string{"now": there}, fail: map[string]error{"fs subvolume snapshot rm": syscall.EBUSY}},
@@ -193,8 +193,8 @@ func TestPass(t *testing.T) {
 	} {
 		keeper, now := world(t, &tc.cluster, tc.change)
 		err := keeper.Pass(t.Context(), now())
-		got := said(now())
-		if (err != nil) != tc.fails || strings.Join(tc.cluster.asked, " ") != tc.asked || !strings.HasPrefix(got, tc.said) {
+		got := ready(now())
+		if (err != nil) != tc.fails || strings.Join(tc.cluster.asked, " ") != tc.asked || !strings.HasPrefix(got, tc.status) {
 			t.Errorf("%s: %v; asked %v; %s", name, err, tc.cluster.asked, got)
 		}
 		if _, kept := tc.cluster.snapshots["now"]; name == "removed, not ours" && !kept {
@@ -203,7 +203,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// A steward that was cut off may know an object that is gone, in whose place there is another one by now.
+// A steward that was cut off may know an object that was deleted and replaced by another one.
 func TestNothingIsRemovedThatAnotherOneHasMade(t *testing.T) {
 	c := &cluster{snapshots: map[string]string{"now": there}}
 	keeper, now := world(t, c, begun)

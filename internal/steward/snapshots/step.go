@@ -5,27 +5,27 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// step is what is to be done next for a ShareSnapshot.
+// step is the next step for a ShareSnapshot.
 type step string
 
 const (
-	// nothing: it is as it should be.
+	// nothing: the snapshot is made and described.
 	nothing step = "nothing"
-	// begin: say that it is about to be made. What is found without that is somebody else's.
+	// begin: record that the snapshot is about to be made. A snapshot found without this record was not made by Howdah.
 	begin step = "begin"
-	// create: make it.
+	// create: make the snapshot.
 	create step = "create"
-	// describe: it is there; say where and of when.
+	// describe: the snapshot exists; report its path and time.
 	describe step = "describe"
-	// refuse: there is one of its name that is not Howdah's.
+	// refuse: a snapshot of this name exists that Howdah did not make.
 	refuse step = "refuse"
-	// remove: remove it from Ceph.
+	// remove: remove the snapshot from Ceph.
 	remove step = "remove"
-	// release: it is not there; say that the object may go.
+	// release: the snapshot does not exist; report that the object may be deleted.
 	release step = "release"
 )
 
-// next is the step for a ShareSnapshot, if Ceph has one of its name or not. It needs no answer of Ceph for one that is as it should be (isSettled).
+// next returns the step for a ShareSnapshot. exists says whether Ceph has a snapshot of its name.
 func next(snapshot *internalv1.ShareSnapshot, exists bool) step {
 	begun := snapshot.Status.BeginTime != nil
 	if snapshot.DeletionTimestamp != nil {
@@ -47,7 +47,7 @@ func next(snapshot *internalv1.ShareSnapshot, exists bool) step {
 	return begin
 }
 
-// isSettled: it was made and described. It is not looked at again: a snapshot does not change.
+// isSettled reports whether the snapshot was made and described. It is not checked again, because a snapshot does not change.
 func isSettled(snapshot *internalv1.ShareSnapshot) bool {
 	if snapshot.DeletionTimestamp != nil {
 		return false
