@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Account is the cephx user, without "client.", as which the steward of a FileServer makes places, where Rook makes it. It does not begin
-// with "howdah-": the account of another FileServer may read the keys of users that do.
+// Account returns the cephx user, without "client.", of the provisioning account that Rook makes for a FileServer. It does
+// not begin with "howdah-", because provisioning accounts of other FileServers may read the keys of users that do.
 func Account(identity string) string { return "howdah." + identity }
 
-// managed are the commands of managers that a provisioning account needs, each with the group of the FileServer; what else must be said of
-// one is behind it.
+// managed has the manager commands that a provisioning account needs, each with further restrictions. Each is also restricted
+// to the FileServer's group.
 var managed = []struct{ command, also string }{
-	{"fs subvolumegroup create", ""}, // Rook makes none in a cluster that is external to it.
+	{"fs subvolumegroup create", ""}, // Rook makes no group in an external cluster.
 	{"fs subvolume create", ""},
 	{"fs subvolume info", ""},
 	{"fs subvolume resize", ""},
@@ -30,9 +30,9 @@ var managed = []struct{ command, also string }{
 	{"fs clone cancel", ""},
 }
 
-// AccountCaps are the least caps of that account, by kind of daemon, in the grammar of Ceph's MonCap and MgrCap: its own group of one file
-// system, and recovery users of its own RADOS namespaces of one pool. Keys of users are those of shares, whose names don't tell the
-// FileServer: so it may read those of all that begin with "howdah-".
+// AccountCaps returns the least capabilities of that account by kind of daemon, in the grammar of Ceph's MonCap and MgrCap.
+// They allow its own group of one file system, and recovery users for its own RADOS namespaces of one pool. The names of
+// shares' users don't contain the FileServer, so the account may read the keys of all users that begin with "howdah-".
 func AccountCaps(identity, fileSystem, recoveryPool string) map[string]string {
 	group := Group(identity)
 	mgr := make([]string, 0, len(managed))
@@ -44,7 +44,7 @@ func AccountCaps(identity, fileSystem, recoveryPool string) map[string]string {
 		"mon": strings.Join([]string{
 			"allow r",
 			fmt.Sprintf(`allow command "auth get" with entity prefix client.%s`, prefix),
-			// All four kinds of daemons are named, or Ceph would take any cap for the one that is not.
+			// Name all four kinds of daemons: Ceph would accept any capability for a kind that is not named.
 			fmt.Sprintf(`allow command "auth get-or-create" with entity prefix client.%s caps_mon="allow r" caps_mgr="allow command none" caps_mds="allow r path=/.none" caps_osd regex "allow rwx? pool=%s namespace=%s-[0-9]+"`,
 				recovery, regexp.QuoteMeta(recoveryPool), identity),
 			fmt.Sprintf(`allow command "auth rm" with entity prefix client.%s`, recovery),

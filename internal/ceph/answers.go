@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// SubvolumeInfo is what Ceph says of a share's subvolume.
+// SubvolumeInfo is what Ceph reports about a share's subvolume.
 type SubvolumeInfo struct {
-	// Path is that of the share's data in the file system.
+	// Path is the path of the share's data in the file system.
 	Path string
-	// QuotaBytes is 0 without a quota.
+	// QuotaBytes is the quota in bytes, or 0 for none.
 	QuotaBytes, UsedBytes int64
-	// Ready: it can be used. One that is being cloned or removed can't.
+	// Ready is false while Ceph clones or removes the subvolume.
 	Ready bool
 }
 
 // ParseInfo reads the answer to Volume.Info.
 func ParseInfo(answer string) (SubvolumeInfo, error) {
-	var told struct {
+	var parsed struct {
 		Path  string          `json:"path"`
 		Quota json.RawMessage `json:"bytes_quota"` // A number, or "infinite".
 		Used  int64           `json:"bytes_used"`
@@ -28,29 +28,29 @@ func ParseInfo(answer string) (SubvolumeInfo, error) {
 	if strings.TrimSpace(answer) == "" {
 		return SubvolumeInfo{}, errSilent
 	}
-	if err := json.Unmarshal([]byte(answer), &told); err != nil {
-		return SubvolumeInfo{}, fmt.Errorf("what Ceph says of a subvolume is no answer: %w", err)
+	if err := json.Unmarshal([]byte(answer), &parsed); err != nil {
+		return SubvolumeInfo{}, fmt.Errorf("reading Ceph's answer about a subvolume: %w", err)
 	}
-	info := SubvolumeInfo{Path: told.Path, UsedBytes: told.Used, Ready: told.State == "complete"}
-	if string(told.Quota) != `"infinite"` {
-		if err := json.Unmarshal(told.Quota, &info.QuotaBytes); err != nil {
-			return SubvolumeInfo{}, fmt.Errorf("the quota of a subvolume is %s: %w", told.Quota, err)
+	info := SubvolumeInfo{Path: parsed.Path, UsedBytes: parsed.Used, Ready: parsed.State == "complete"}
+	if string(parsed.Quota) != `"infinite"` {
+		if err := json.Unmarshal(parsed.Quota, &info.QuotaBytes); err != nil {
+			return SubvolumeInfo{}, fmt.Errorf("the quota of a subvolume is %s: %w", parsed.Quota, err)
 		}
 	}
 	if info.Ready && info.Path == "" {
-		return SubvolumeInfo{}, fmt.Errorf("no path is named of a subvolume: %s", answer)
+		return SubvolumeInfo{}, fmt.Errorf("Ceph's answer about a subvolume has no path: %s", answer)
 	}
 	return info, nil
 }
 
-// ParseKey reads a user's key, which Ceph takes now, from the answer to GetUser or CreateRecoveryUser.
+// ParseKey reads a user's current key from the answer to GetUser or CreateRecoveryUser.
 func ParseKey(answer, user string) (string, error) {
 	now, _, err := parseKeys(answer, user)
 	return now, err
 }
 
-// ParseNewestKey reads the key that a user is to use from the same answers: the pending one, if ceph auth get-or-create-pending has made
-// one. Ceph takes both until the pending one is used for the first time, which makes it the user's only key.
+// ParseNewestKey reads the newest key from the same answers: the pending one, if ceph auth get-or-create-pending has made one.
+// Ceph accepts both until the first use of the pending key, which makes it the only key.
 func ParseNewestKey(answer, user string) (string, error) {
 	now, pending, err := parseKeys(answer, user)
 	if pending != "" {
@@ -60,26 +60,27 @@ func ParseNewestKey(answer, user string) (string, error) {
 }
 
 func parseKeys(answer, user string) (now, pending string, err error) {
-	var told []struct {
+	var parsed []struct {
 		Entity, Key string
 		Pending     string `json:"pending_key"`
 	}
-	if err := json.Unmarshal([]byte(answer), &told); err != nil {
-		// The answer may have a key in it, so it is not quoted, nor is the fault, which could quote it.
-		return "", "", fmt.Errorf("what Ceph says of user client.%s is no list of users", user)
+	if err := json.Unmarshal([]byte(answer), &parsed); err != nil {
+		// Quote neither the answer nor the error: they may contain a key.
+		return "", "", fmt.Errorf("Ceph's answer about user client.%s is not a list of users", user)
 	}
-	for _, one := range told {
+	for _, one := range parsed {
 		if one.Entity == "client."+user && one.Key != "" {
 			return one.Key, one.Pending, nil
 		}
 	}
-	return "", "", fmt.Errorf("no key is told of user client.%s", user)
+	return "", "", fmt.Errorf("Ceph's answer about user client.%s has no key", user)
 }
 
-// Capacity is how much a file system can hold, in bytes.
+// Capacity is the capacity of a file system in bytes.
 type Capacity struct{ TotalBytes, UsedBytes int64 }
 
-// ParseCapacity reads it from the answers to FileSystems and Usage: what its data pools hold, and what they could hold besides.
+// ParseCapacity computes the capacity from the answers to FileSystems and Usage: what the data pools hold, and what they could
+// hold in addition.
 func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
 	dataPools, err := dataPoolsOf(fileSystem, fileSystems)
 	if err != nil {
@@ -94,7 +95,7 @@ func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
 	for _, pool := range pools {
 		if slices.Contains(dataPools, pool.Name) {
 			found.UsedBytes += pool.Stats.Stored
-			// Pools share their disks: what one takes the others can't.
+			// Pools share their disks, so their free space can't be added up.
 			available = max(available, pool.Stats.Available)
 		}
 	}
@@ -102,7 +103,7 @@ func ParseCapacity(fileSystem, fileSystems, usage string) (Capacity, error) {
 	return found, nil
 }
 
-// FindPlaces looks in the same answers for a file system and for the pool of recovery records.
+// FindPlaces checks with the same answers that a file system and the pool of recovery records exist.
 func FindPlaces(fileSystem, recoveryPool, fileSystems, usage string) error {
 	dataPools, err := dataPoolsOf(fileSystem, fileSystems)
 	if err != nil {
@@ -131,13 +132,13 @@ type pool struct {
 }
 
 func parsePools(usage string) ([]pool, error) {
-	var told struct {
+	var parsed struct {
 		Pools []pool `json:"pools"`
 	}
-	if err := json.Unmarshal([]byte(usage), &told); err != nil {
+	if err := json.Unmarshal([]byte(usage), &parsed); err != nil {
 		return nil, fmt.Errorf("reading how full Ceph's pools are: %w", err)
 	}
-	return told.Pools, nil
+	return parsed.Pools, nil
 }
 
 func dataPoolsOf(fileSystem, fileSystems string) ([]string, error) {

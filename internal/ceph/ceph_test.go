@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "write the golden file again")
 
 const uid = "8c5b9a0e-2c57-4d6e-9c0e-0d6f7f0a1b2c"
 
-// commands are all that Howdah ever sends.
+// commands has all commands that Howdah sends.
 func commands() []Command {
 	volume := Volume{FileSystem: "fs1", Group: Group(uid)}
 	subvolume, user := Subvolume(uid, "unet3d"), ShareUser(uid, "unet3d")
@@ -56,7 +56,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// The lab's account for provisioning has the least caps that do. What they name is what is sent.
+// The lab's provisioning account has the least capabilities that suffice. They name the commands that are sent.
 func TestEveryCommandIsInTheCapsOfTheLeastAccount(t *testing.T) {
 	text, err := os.ReadFile("../../hack/lab/ceph/accounts.json")
 	if err != nil {
@@ -85,7 +85,8 @@ func TestEveryCommandIsInTheCapsOfTheLeastAccount(t *testing.T) {
 	}
 }
 
-// The account that Rook makes has no more than the lab's, which the lab tries to break out of, and all that is sent.
+// The account that Rook makes has no more capabilities than the lab's, which test/ceph attacks, and has those for all commands
+// that are sent.
 func TestTheAccountOfOneFileServerHasTheLeastCapsNarrowed(t *testing.T) {
 	text, err := os.ReadFile("../../hack/lab/ceph/accounts.json")
 	if err != nil {
@@ -148,7 +149,7 @@ func TestInfo(t *testing.T) {
 		"being cloned":    {`{"bytes_quota":"infinite","bytes_used":0,"state":"in-progress"}`, SubvolumeInfo{}, ""},
 		"without a path":  {`{"bytes_quota":"infinite","state":"complete"}`, SubvolumeInfo{}, "no path"},
 		"an odd quota":    {`{"path":"/s","bytes_quota":"much","state":"complete"}`, SubvolumeInfo{}, "quota"},
-		"something else":  {`Error`, SubvolumeInfo{}, "no answer"},
+		"something else":  {`Error`, SubvolumeInfo{}, "reading Ceph's answer"},
 		"without a quota": {`{"path":"/s","state":"complete"}`, SubvolumeInfo{}, "quota"},
 	} {
 		got, err := ParseInfo(tc.answer)
@@ -174,7 +175,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// ceph auth get-or-create-pending makes a second key, which replaces the first when it is used.
+// ceph auth get-or-create-pending makes a second key, which replaces the first one at its first use.
 func TestThePendingKeyIsTheNewest(t *testing.T) {
 	const answer = `[{"entity":"client.a","key":"OLD==","pending_key":"NEW==","caps":{}}]`
 	now, err := ParseKey(answer, "a")
@@ -238,8 +239,8 @@ func TestAServerJoinsItsGraceObjectOnceAndAlone(t *testing.T) {
 		t.Errorf("joining an object that is there: %+v, %v", joined, err)
 	}
 	for name, broken := range map[string]*Object{
-		"no grace object": {Data: []byte("text")},
-		"server b-1":      {Data: made.Data, Keys: map[string][]byte{"a-0": {2}, "b-1": {2}}},
+		"not a grace object": {Data: []byte("text")},
+		"server b-1":         {Data: made.Data, Keys: map[string][]byte{"a-0": {2}, "b-1": {2}}},
 	} {
 		if change, err := JoinGrace(broken, "a-0"); change != nil || err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %+v, %v", name, change, err)

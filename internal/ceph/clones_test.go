@@ -14,7 +14,7 @@ func TestCloneStatus(t *testing.T) {
 		},
 		"done":              {`{"status":{"state":"complete"}}`, CloneState{State: "complete"}},
 		"failed":            {`{"status":{"state":"failed","failure":{"errno":"28","error_msg":"No space left on device"}}}`, CloneState{State: "failed", Failure: "No space left on device (28)"}},
-		"failed, unsaid":    {`{"status":{"state":"failed"}}`, CloneState{State: "failed"}},
+		"failed, no text":   {`{"status":{"state":"failed"}}`, CloneState{State: "failed"}},
 		"cancelled":         {`{"status":{"state":"canceled","failure":{"errno":4,"error_msg":"user interrupted clone operation"}}}`, CloneState{State: "canceled", Failure: "user interrupted clone operation (4)"}},
 		"nothing":           {`{}`, CloneState{}},
 		"something else":    {`Error`, CloneState{}},

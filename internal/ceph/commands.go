@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Target is who carries out a command.
+// Target is the kind of daemon that executes a command.
 type Target string
 
 // Targets.
@@ -18,7 +18,7 @@ const (
 // Command is one of Ceph's own commands.
 type Command struct {
 	Target Target
-	// Arguments are the command's, "prefix" is its name.
+	// Arguments has the command's arguments, and its name as "prefix".
 	Arguments map[string]any
 }
 
@@ -30,8 +30,8 @@ func command(target Target, name string, arguments map[string]any) Command {
 	return Command{target, all}
 }
 
-// Volume is where the shares of a FileServer are: a subvolume group of a file system. Every command names both, because the caps
-// of a provisioning account let it into groups of Howdah's only.
+// Volume is the subvolume group of a file system that has a FileServer's shares. Every command names both, because the
+// capabilities of a provisioning account only allow Howdah's groups.
 type Volume struct{ FileSystem, Group string }
 
 func (v Volume) command(name, subvolume string, arguments map[string]any) Command {
@@ -45,19 +45,19 @@ func (v Volume) command(name, subvolume string, arguments map[string]any) Comman
 	return c
 }
 
-// CreateGroup makes the group; one that exists stays.
+// CreateGroup makes the group. An existing group stays as it is.
 func (v Volume) CreateGroup() Command { return v.command("fs subvolumegroup create", "", nil) }
 
-// Create makes a share's subvolume. Its objects are in a RADOS namespace of their own, or who steals its key
-// could read those of all shares past the metadata servers. No quota here: Create of one that exists would set it again.
+// Create makes a share's subvolume. Its objects are in their own RADOS namespace; otherwise a stolen key could read the objects
+// of all shares past the metadata servers. It sets no quota, because Create of an existing subvolume would reset it.
 func (v Volume) Create(subvolume string) Command {
 	return v.command("fs subvolume create", subvolume, map[string]any{"namespace_isolated": true, "mode": "755"})
 }
 
-// Info asks for the path, the size and the use of a subvolume.
+// Info asks for the path, the quota and the used size of a subvolume.
 func (v Volume) Info(subvolume string) Command { return v.command("fs subvolume info", subvolume, nil) }
 
-// Resize sets the quota in bytes; 0 is none. A quota below what is used is refused by Ceph.
+// Resize sets the quota in bytes; 0 means none. Ceph refuses a quota below the used size.
 func (v Volume) Resize(subvolume string, quota int64) Command {
 	size := "infinite"
 	if quota > 0 {
@@ -66,22 +66,23 @@ func (v Volume) Resize(subvolume string, quota int64) Command {
 	return v.command("fs subvolume resize", subvolume, map[string]any{"new_size": size, "no_shrink": true})
 }
 
-// Authorize makes the user, or gives it the right to read and write in the subvolume, and nowhere else. It tells no key: GetUser does.
+// Authorize lets a user read and write in the subvolume and nowhere else. It makes the user if there is none. It does not
+// return the key; GetUser does.
 func (v Volume) Authorize(subvolume, user string) Command {
 	return v.command("fs subvolume authorize", subvolume, map[string]any{"auth_id": user, "access_level": "rw"})
 }
 
-// Deauthorize takes the right away again, and with the last one the user.
+// Deauthorize removes this permission. With its last permission the user is removed.
 func (v Volume) Deauthorize(subvolume, user string) Command {
 	return v.command("fs subvolume deauthorize", subvolume, map[string]any{"auth_id": user})
 }
 
-// Evict ends all sessions of a user in the subvolume, those of every data server.
+// Evict ends all sessions of a user in the subvolume, on all data servers.
 func (v Volume) Evict(subvolume, user string) Command {
 	return v.command("fs subvolume evict", subvolume, map[string]any{"auth_id": user})
 }
 
-// Remove moves the subvolume to Ceph's own trash, which is emptied in the background.
+// Remove moves the subvolume to Ceph's trash, which Ceph empties in the background.
 func (v Volume) Remove(subvolume string) Command {
 	return v.command("fs subvolume rm", subvolume, nil)
 }
@@ -91,9 +92,9 @@ func GetUser(user string) Command {
 	return command(Monitor, "auth get", map[string]any{"entity": "client." + user})
 }
 
-// CreateRecoveryUser makes the user of a data server's recovery records, which may do nothing else. All four kinds of daemons are
-// named, with caps that mean nothing for two of them: what a provisioning account's caps leave open could be anything, "allow *"
-// among it.
+// CreateRecoveryUser makes the user of a data server's recovery records, which may do nothing else. It names all four kinds of
+// daemons, two of them with capabilities without effect: otherwise the provisioning account could choose any capability for
+// these, even "allow *".
 func CreateRecoveryUser(user, pool, namespace string) Command {
 	return command(Monitor, "auth get-or-create", map[string]any{"entity": "client." + user, "caps": []string{
 		"mon", "allow r",
@@ -108,18 +109,18 @@ func RemoveUser(user string) Command {
 	return command(Monitor, "auth rm", map[string]any{"entity": "client." + user})
 }
 
-// Blocklist shuts a client out of the cluster for a time, by its address. All its sessions with all metadata servers end within
-// seconds, and its watches at once.
+// Blocklist denies a client, by its address, all access to the cluster for a time. Its sessions with all metadata servers end
+// within seconds, and its watches at once.
 func Blocklist(address string, duration time.Duration) Command {
 	return command(Monitor, "osd blocklist", map[string]any{
 		"blocklistop": "add", "addr": address,
-		// A number without a fraction is no number of seconds to a monitor.
+		// A monitor only accepts a number with a fraction.
 		"expire": json.RawMessage(strconv.FormatFloat(duration.Seconds(), 'f', 1, 64)),
 	})
 }
 
-// FileSystems asks for the file systems with their pools.
+// FileSystems asks for the file systems and their pools.
 func FileSystems() Command { return command(Monitor, "fs ls", nil) }
 
-// Usage asks how full the pools are.
+// Usage asks for the used and free space of the pools.
 func Usage() Command { return command(Monitor, "df", nil) }

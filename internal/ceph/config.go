@@ -13,12 +13,12 @@ const (
 	portV1 = 6789
 )
 
-// MonitorAddress is what ceph.conf has for a monitor at "address:port": port 3300 speaks Ceph's second protocol, and whatever is
-// not 6789 is taken for one that was moved.
+// MonitorAddress returns the form of "address:port" for ceph.conf. Port 6789 has version 1 of Ceph's protocol, all other ports
+// version 2.
 func MonitorAddress(text string) (string, error) {
 	monitor, err := netip.ParseAddrPort(text)
 	if err != nil || monitor.Port() == 0 || monitor.Addr().Zone() != "" {
-		return "", fmt.Errorf("monitor %q is no IP address with a port, as 10.0.0.1:%d or [fd00::1]:%d", text, portV2, portV2)
+		return "", fmt.Errorf("monitor %q is not an IP address with a port, as 10.0.0.1:%d or [fd00::1]:%d", text, portV2, portV2)
 	}
 	if monitor.Port() == portV1 {
 		return "v1:" + monitor.String(), nil
@@ -26,8 +26,8 @@ func MonitorAddress(text string) (string, error) {
 	return "v2:" + monitor.String(), nil
 }
 
-// Config is ceph.conf for a data server: whom to ask, where keys are, and nothing that is secret. keyrings is a directory with
-// client.<user>.keyring for each user.
+// Config returns ceph.conf for a data server: the monitors and the path of the keys, but no secrets. keyrings is a directory
+// with client.<user>.keyring for each user.
 func Config(fsid string, monitors []string, keyrings string) (string, error) {
 	if len(monitors) == 0 {
 		return "", errors.New("no monitors are named")
@@ -51,10 +51,10 @@ func Config(fsid string, monitors []string, keyrings string) (string, error) {
 		"fsid = " + fsid,
 		"mon_host = " + strings.Join(addresses, ","),
 		"[client]",
-		// The default is 300 s, and a reload of ganesha mounts one share after the other.
+		// The default of 300 s is too long, as a reload of ganesha mounts one share after the other.
 		"client_mount_timeout = 30",
 		"keyring = " + keyrings + "/$name.keyring",
-		// Files are given to their owners as root, as whatever user the process runs. The metadata servers check what the key allows.
+		// ganesha changes owners of files as root, whatever user its process has. The metadata servers check what the key allows.
 		"client_mount_uid = 0",
 		"client_mount_gid = 0",
 		// The root file system is read-only.

@@ -36,10 +36,10 @@ func TestWhatCannotBeInAConfigIsRefused(t *testing.T) {
 		want     string
 	}{
 		"no monitor":          {"f", nil, "no monitors"},
-		"a name":              {"f", []string{"mon-a:3300"}, `monitor "mon-a:3300" is no IP address with a port`},
-		"no port":             {"f", []string{"10.0.0.1"}, "no IP address with a port"},
+		"a name":              {"f", []string{"mon-a:3300"}, `monitor "mon-a:3300" is not an IP address with a port`},
+		"no port":             {"f", []string{"10.0.0.1"}, "is not an IP address with a port"},
 		"a line in the fsid":  {"f\n[client]", []string{"10.0.0.1:3300"}, "can't be in ceph.conf"},
-		"a line in a monitor": {"f", []string{"10.0.0.1:3300\nkeyring = /x"}, "no IP address with a port"},
+		"a line in a monitor": {"f", []string{"10.0.0.1:3300\nkeyring = /x"}, "is not an IP address with a port"},
 		"no fsid":             {"", []string{"10.0.0.1:3300"}, "can't be in ceph.conf"},
 	} {
 		if got, err := Config(tc.fsid, tc.monitors, "/etc/ceph/secrets"); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// GraceObject is the object in which ganesha's rados_cluster keeps the grace period of the servers of a RADOS namespace: 16 bytes with
-// the present epoch and that from which clients may reclaim (0: none), and a key for each server with a byte of flags. Howdah makes it,
-// with one server in it; afterwards it is ganesha's alone.
+// GraceObject is the object in which ganesha's rados_cluster keeps the grace period of the servers of a RADOS namespace. It
+// has 16 bytes with the current epoch and the epoch from which clients may reclaim (0: none), and for each server a key with
+// a byte of flags. Howdah makes it with one server; afterwards only ganesha changes it.
 const GraceObject = "grace"
 
 // Flags of a server in the grace object.
@@ -18,35 +18,36 @@ const (
 	enforcesGrace = 2
 )
 
-// Object is what is in a RADOS object.
+// Object is the content of a RADOS object.
 type Object struct {
 	Data    []byte
 	Keys    map[string][]byte
 	Version uint64
 }
 
-// Change is a write to an object that happens as a whole or not at all.
+// Change is an atomic write to an object.
 type Change struct {
-	// Create makes the object, and fails if there is one.
+	// Create makes the object, and fails if it exists.
 	Create bool
-	// Version is that which the object must still have; 0: any.
+	// Version is the version that the object must still have; 0 means any.
 	Version uint64
-	// Data replaces the object's, unless nil.
+	// Data replaces the object's data, unless it is nil.
 	Data []byte
 	Set  map[string][]byte
 }
 
-// JoinGrace is the change that makes a server a member of its grace object, nil if it is one; ganesha does not start without. object is
-// nil if there is none. The server has to be alone: with others in it, each restart of one would put all of them into grace.
+// JoinGrace returns the change that makes a server a member of its grace object, or nil if it is a member. ganesha does not
+// start otherwise. object is nil if there is none. The server must be the only member: otherwise, each restart of one server
+// would put all of them into grace.
 func JoinGrace(object *Object, node string) (*Change, error) {
-	// A server that joins enforces: it has not served yet.
+	// A joining server enforces grace, as it has not served yet.
 	member := map[string][]byte{node: {enforcesGrace}}
 	if object == nil {
 		data := binary.LittleEndian.AppendUint64(nil, 1) // An epoch is never 0.
 		return &Change{Create: true, Data: binary.LittleEndian.AppendUint64(data, 0), Set: member}, nil
 	}
 	if len(object.Data) != 16 {
-		return nil, fmt.Errorf("the grace object has %d bytes and not 16, so it is no grace object of ganesha's; move it away", len(object.Data))
+		return nil, fmt.Errorf("the grace object has %d bytes and not 16, so it is not a grace object of ganesha; move it away", len(object.Data))
 	}
 	for _, other := range slices.Sorted(maps.Keys(object.Keys)) {
 		if other != node {
@@ -60,12 +61,12 @@ func JoinGrace(object *Object, node string) (*Change, error) {
 	return &Change{Version: object.Version, Set: member}, nil
 }
 
-// InGrace tells whether the clients of the server may reclaim at present.
+// InGrace reports whether the clients of the server may reclaim now.
 func (o *Object) InGrace() bool {
 	return len(o.Data) == 16 && binary.LittleEndian.Uint64(o.Data[8:]) != 0
 }
 
-// NeedsGrace tells whether a server still has clients that may reclaim.
+// NeedsGrace reports whether a server still has clients that may reclaim.
 func (o *Object) NeedsGrace(node string) bool {
 	return len(o.Keys[node]) > 0 && o.Keys[node][0]&needsGrace != 0
 }
@@ -75,8 +76,9 @@ type Watcher struct {
 	Address string `json:"address"`
 }
 
-// Dead are the addresses to blocklist before a server is started. All who watch its grace object are earlier starts of it, because
-// the namespace is its own and it does not run; every change of the object waits 3 s for each of them, for up to 30 s after its end.
+// Dead returns the addresses to blocklist before a server is started. All watchers of its grace object are earlier starts of
+// it, because no other server uses the namespace and this one does not run. For up to 30 s after the end of such a start,
+// each change of the object would wait 3 s for it.
 func Dead(watchers []Watcher) []string {
 	var addresses []string
 	for _, watcher := range watchers {

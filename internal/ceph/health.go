@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// HealthDetail asks how well the cluster is, with what each finding is about.
+// HealthDetail asks for the health of the cluster with the details of each check.
 func HealthDetail() Command { return command(Monitor, "health", map[string]any{"detail": "detail"}) }
 
-// Health is what Ceph says of itself, as far as clients of one file system are concerned: sentences that name what is at fault and what to
+// Health is the health of Ceph as far as it concerns clients of one file system: sentences that say what is wrong and what to
 // do, without numbers that change all the time.
 type Health struct {
-	// Failing is what clients feel: they wait, or get errors.
+	// Failing has faults that make clients wait or get errors.
 	Failing []string
-	// Degraded is what they don't feel yet, or only as a pause.
+	// Degraded has faults that clients don't notice yet, or only as a pause.
 	Degraded []string
 }
 
-// Scope is what Health is about.
+// Scope is the part of a cluster that Health reports about.
 type Scope struct {
 	FileSystem string
-	// Pools are those with data, metadata and recovery records, by name.
+	// Pools has the names of the pools with data, metadata and recovery records.
 	Pools []string
-	// PoolIDs are those of the file system's pools.
+	// PoolIDs has the IDs of the file system's pools.
 	PoolIDs []int64
 }
 
-// ScopeOf finds the pools of a file system in the answer to FileSystems; recoveryPool is one more.
+// ScopeOf finds the pools of a file system in the answer to FileSystems, and adds recoveryPool.
 func ScopeOf(fileSystem, recoveryPool, fileSystems string) (Scope, error) {
 	var systems []struct {
 		Name           string   `json:"name"`
@@ -51,7 +51,7 @@ func ScopeOf(fileSystem, recoveryPool, fileSystems string) (Scope, error) {
 	return Scope{}, fmt.Errorf("the Ceph cluster has no file system %s", fileSystem)
 }
 
-// concern is what the details of a finding are about.
+// concern is the kind of object that the details of a check name.
 type concern int
 
 const (
@@ -62,17 +62,17 @@ const (
 	paused               // OSDMAP_FLAGS: its summary has the flags.
 )
 
-// finding is a health check of Ceph's (docs of 18.2: rados/operations/health-checks, cephfs/health-messages) that concerns who uses a file
-// system. Those that are not here are for whoever runs the Ceph, and tell its clients nothing.
+// finding is a health check of Ceph (docs of 18.2: rados/operations/health-checks, cephfs/health-messages) that concerns the
+// users of a file system. Other checks only concern the administrators of Ceph.
 type finding struct {
 	code    string
 	failing bool
 	about   concern
-	// words has %s for what the details name, if they name anything.
+	// words is the message, with %s for the objects that the details name.
 	words string
 }
 
-// findings are in the order in which they are told, the worst first.
+// findings are in the order in which they are reported, the worst first.
 var findings = []finding{
 	{"MDS_ALL_DOWN", true, ofFileSystem, "no metadata server is active, and everything waits: start MDS daemons (ceph fs status)"},
 	{"FS_WITH_FAILED_MDS", true, ofFileSystem, "a rank has no metadata server, and what belongs to it waits: start an MDS daemon (ceph fs status)"},
@@ -99,8 +99,8 @@ var findings = []finding{
 	{"SLOW_OPS", false, anything, "operations take longer than 30 s: ceph health detail says on which daemons"},
 }
 
-// said is what else a finding says already: with no metadata server at all, fewer are active than should be, too.
-var said = map[string][]string{
+// implied has the findings that another one implies: without any metadata server, fewer are active than max_mds, too.
+var implied = map[string][]string{
 	"MDS_ALL_DOWN":       {"FS_WITH_FAILED_MDS", "FS_DEGRADED", "MDS_UP_LESS_THAN_MAX", "MDS_INSUFFICIENT_STANDBY"},
 	"FS_WITH_FAILED_MDS": {"FS_DEGRADED", "MDS_UP_LESS_THAN_MAX", "MDS_INSUFFICIENT_STANDBY"},
 	"POOL_FULL":          {"POOL_BACKFILLFULL", "POOL_NEARFULL"},
@@ -119,16 +119,16 @@ type check struct {
 
 // ParseHealth reads the answer to HealthDetail.
 func ParseHealth(scope Scope, answer string) (Health, error) {
-	var told struct {
+	var parsed struct {
 		Checks map[string]check `json:"checks"`
 	}
-	if err := json.Unmarshal([]byte(answer), &told); err != nil {
+	if err := json.Unmarshal([]byte(answer), &parsed); err != nil {
 		return Health{}, fmt.Errorf("reading the health of the Ceph cluster: %w", err)
 	}
 	var health Health
 	skipped := map[string]bool{}
 	for _, f := range findings {
-		found, there := told.Checks[f.code]
+		found, there := parsed.Checks[f.code]
 		if !there || found.Muted || skipped[f.code] {
 			continue
 		}
@@ -136,7 +136,7 @@ func ParseHealth(scope Scope, answer string) (Health, error) {
 		if !concerned {
 			continue
 		}
-		for _, code := range said[f.code] {
+		for _, code := range implied[f.code] {
 			skipped[code] = true
 		}
 		sentence := f.words
@@ -153,7 +153,7 @@ func ParseHealth(scope Scope, answer string) (Health, error) {
 	return health, nil
 }
 
-// concerns tells whether a check is about the scope, and what its details name.
+// concerns reports whether a check is about the scope, and which objects its details name.
 func (f finding) concerns(scope Scope, found check) (objects []string, is bool) {
 	if f.about == paused {
 		return nil, strings.Contains(found.Summary.Message, "pauserd") || strings.Contains(found.Summary.Message, "pausewr")
@@ -161,7 +161,7 @@ func (f finding) concerns(scope Scope, found check) (objects []string, is bool) 
 	for _, detail := range found.Detail {
 		text := detail.Message
 		if strings.HasPrefix(text, "fs ") && !strings.HasPrefix(text, "fs "+scope.FileSystem+" ") {
-			continue // Another one's.
+			continue // Another file system or pool.
 		}
 		switch f.about {
 		case ofFileSystem:
@@ -182,7 +182,8 @@ func (f finding) concerns(scope Scope, found check) (objects []string, is bool) 
 	return slices.Compact(objects), is || f.about == anything && len(found.Detail) == 0
 }
 
-// object is what a detail begins with: "osd.1 (root=default,host=node2) is down", "mds.a(mds.0): 3 slow metadata IOs are blocked".
+// object returns the object at the start of a detail, as in "osd.1 (root=default,host=node2) is down" or
+// "mds.a(mds.0): 3 slow metadata IOs are blocked".
 func object(detail string) string {
 	for _, end := range []string{" is ", ": ", " addr ", " has "} {
 		if at := strings.Index(detail, end); at > 0 {
@@ -192,7 +193,7 @@ func object(detail string) string {
 	return detail
 }
 
-// list names some of the objects.
+// list joins the first objects.
 func list(objects []string) string {
 	const most = 5
 	if len(objects) == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What Ceph 18.2.7 said in the lab (fs ls), and says of its health by its source (mon/health_check.h, osd/OSDMap.cc, mds/MDSMap.cc).
+// Answers of Ceph 18.2.7: fs ls as in the lab, health as in its source (mon/health_check.h, osd/OSDMap.cc, mds/MDSMap.cc).
 const fileSystems = `[{"name":"fs1","metadata_pool":"cephfs.fs1.meta","metadata_pool_id":1,"data_pool_ids":[2],"data_pools":["cephfs.fs1.data"]},
 	{"name":"fs10","metadata_pool":"m","metadata_pool_id":20,"data_pool_ids":[21],"data_pools":["d"]}]`
 
@@ -48,31 +48,31 @@ func TestHealthNamesWhatIsAtFaultAndWhatToDo(t *testing.T) {
 			healthOf("POOL_FULL", "HEALTH_WARN", "3 pool(s) full", "pool 'cephfs.fs1.data' is full (no space)", "pool 'd' is full (no space)", "pool 'howdah' is full (no space)"),
 			`full, so that writes end with "No space left on device": pool 'cephfs.fs1.data', pool 'howdah'; remove`, "",
 		},
-		"somebody else's pool is full": {healthOf("POOL_FULL", "HEALTH_WARN", "1 pool(s) full", "pool 'd' is full (no space)"), "", ""},
-		"nearly full":                  {healthOf("OSD_NEARFULL", "HEALTH_WARN", "2 nearfull osd(s)", "osd.2 is near full", "osd.0 is near full"), "", "nearly full OSDs: osd.0, osd.2; add OSDs"},
-		"data that nobody serves":      {healthOf("PG_AVAILABILITY", "HEALTH_WARN", "Reduced data availability", "pg 2.5 is stuck inactive for 34s, current state unknown"), "some data has no OSD", ""},
-		"other data that nobody serves": {
+		"another pool is full": {healthOf("POOL_FULL", "HEALTH_WARN", "1 pool(s) full", "pool 'd' is full (no space)"), "", ""},
+		"nearly full":          {healthOf("OSD_NEARFULL", "HEALTH_WARN", "2 nearfull osd(s)", "osd.2 is near full", "osd.0 is near full"), "", "nearly full OSDs: osd.0, osd.2; add OSDs"},
+		"data without an OSD":  {healthOf("PG_AVAILABILITY", "HEALTH_WARN", "Reduced data availability", "pg 2.5 is stuck inactive for 34s, current state unknown"), "some data has no OSD", ""},
+		"other data without an OSD": {
 			healthOf("PG_AVAILABILITY", "HEALTH_WARN", "Reduced data availability", "pg 21.5 is stuck inactive for 34s, current state unknown"), "", "",
 		},
-		"paused":           {healthOf("OSDMAP_FLAGS", "HEALTH_WARN", "pauserd,pausewr flag(s) set"), "ceph osd unpause", ""},
-		"a harmless flag":  {healthOf("OSDMAP_FLAGS", "HEALTH_WARN", "noout flag(s) set"), "", ""},
-		"muted":            {strings.Replace(healthOf("OSD_DOWN", "HEALTH_WARN", "", "osd.1 is down"), `"muted":false`, `"muted":true`, 1), "", ""},
-		"nobody's concern": {healthOf("RECENT_CRASH", "HEALTH_WARN", "1 daemons have recently crashed"), "", ""},
+		"paused":              {healthOf("OSDMAP_FLAGS", "HEALTH_WARN", "pauserd,pausewr flag(s) set"), "ceph osd unpause", ""},
+		"a harmless flag":     {healthOf("OSDMAP_FLAGS", "HEALTH_WARN", "noout flag(s) set"), "", ""},
+		"muted":               {strings.Replace(healthOf("OSD_DOWN", "HEALTH_WARN", "", "osd.1 is down"), `"muted":false`, `"muted":true`, 1), "", ""},
+		"no concern of users": {healthOf("RECENT_CRASH", "HEALTH_WARN", "1 daemons have recently crashed"), "", ""},
 	} {
 		got, err := ParseHealth(scope, tc.answer)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for what, pair := range map[string][2]string{"failing": {strings.Join(got.Failing, "; "), tc.failing}, "degraded": {strings.Join(got.Degraded, "; "), tc.degraded}} {
-			if said, want := pair[0], pair[1]; (want == "") != (said == "") || !strings.Contains(said, want) {
-				t.Errorf("%s: %s is %q, want %q", name, what, said, want)
+			if message, want := pair[0], pair[1]; (want == "") != (message == "") || !strings.Contains(message, want) {
+				t.Errorf("%s: %s is %q, want %q", name, what, message, want)
 			}
 		}
 	}
 }
 
-// A message that changes while nothing happens would be a write to the API each time.
-func TestHealthSaysNoNumbersThatChange(t *testing.T) {
+// A message that changes without a reason would cause a write to the API each time.
+func TestHealthMessagesHaveNoChangingNumbers(t *testing.T) {
 	scope, err := ScopeOf("fs1", "howdah", fileSystems)
 	if err != nil {
 		t.Fatal(err)

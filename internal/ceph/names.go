@@ -6,34 +6,34 @@ import (
 	"strconv"
 )
 
-// Everything of Howdah's in a Ceph cluster begins with this word. The least caps of an account that provisions name it as a prefix, so it
-// is part of what administrators have written down.
+// All names of Howdah in a Ceph cluster begin with this prefix. The capabilities of provisioning accounts name it, so it can't
+// be changed.
 const prefix = "howdah-"
 
-// Group is the subvolume group of a FileServer. The identity, here and below, is v1alpha1.StorageIdentity.
+// Group returns the subvolume group of a FileServer. identity, here and below, is v1alpha1.StorageIdentity.
 func Group(identity string) string { return prefix + identity }
 
-// Subvolume is that of a share: unique in the file system and not only in its group, because Ceph names the RADOS namespace of an isolated
-// subvolume after it alone.
+// Subvolume returns the subvolume of a share. It is unique in the whole file system, because Ceph names the RADOS namespace of
+// an isolated subvolume only after the subvolume.
 func Subvolume(identity, shareKey string) string { return prefix + hash(identity, shareKey) }
 
-// ShareUser is the cephx user, without "client.", of a share: its only one, and no other share's.
+// ShareUser returns the cephx user of a share, without "client.". Each share has exactly one user, which no other share uses.
 func ShareUser(identity, shareKey string) string {
 	return prefix + "share-" + hash(identity, shareKey)
 }
 
-// RecoveryUser is the cephx user, without "client.", that has the recovery records of a data server.
+// RecoveryUser returns the cephx user, without "client.", of a data server's recovery records.
 func RecoveryUser(identity string, ordinal int32) string {
 	return prefix + "rec-" + Node(identity, ordinal)
 }
 
-// Node is a data server's name in the Ceph cluster: in the grace object, in the sessions of its clients, and as the RADOS namespace of its
-// records. Names of objects of Kubernetes would not do: several clusters may use one Ceph.
+// Node returns a data server's name in the Ceph cluster: in the grace object, in its client sessions, and as the RADOS
+// namespace of its records. Kubernetes names would not be unique, as several clusters may use one Ceph.
 func Node(identity string, ordinal int32) string {
 	return identity + "-" + strconv.Itoa(int(ordinal))
 }
 
-// hash is 80 bits of SHA-256 over the parts.
+// hash returns 80 bits of a SHA-256 over the parts.
 func hash(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// CreateSnapshot makes a snapshot of a share's subvolume. Ceph calls it done, too, if there is one of that name: ask SnapshotInfo first.
+// CreateSnapshot makes a snapshot of a share's subvolume. It also succeeds if a snapshot of this name exists: ask SnapshotInfo
+// first.
 func (v Volume) CreateSnapshot(subvolume, name string) Command {
 	return v.snapshot("fs subvolume snapshot create", subvolume, name)
 }
 
-// RemoveSnapshot removes one. Ceph refuses while it is being cloned.
+// RemoveSnapshot removes a snapshot. Ceph refuses while it is being cloned.
 func (v Volume) RemoveSnapshot(subvolume, name string) Command {
 	return v.snapshot("fs subvolume snapshot rm", subvolume, name)
 }
 
-// SnapshotInfo asks when one was made.
+// SnapshotInfo asks for a snapshot's time and clones.
 func (v Volume) SnapshotInfo(subvolume, name string) Command {
 	return v.snapshot("fs subvolume snapshot info", subvolume, name)
 }
@@ -26,44 +27,45 @@ func (v Volume) snapshot(command, subvolume, name string) Command {
 	return v.command(command, subvolume, map[string]any{"snap_name": name})
 }
 
-// snapshotTime is how Ceph writes when a snapshot was made: UTC, without saying so.
+// snapshotTime is Ceph's format of a snapshot's time: UTC, without a time zone.
 const snapshotTime = "2006-01-02 15:04:05.999999"
 
-// SnapshotDetails is what Ceph says of a snapshot.
+// SnapshotDetails is what Ceph reports about a snapshot.
 type SnapshotDetails struct {
-	// Created is its moment.
+	// Created is when the snapshot was made.
 	Created time.Time
-	// Cloning: copies are being made of it, and it can't be removed.
+	// Cloning: it is being cloned and can't be removed.
 	Cloning bool
-	// Clones are the subvolumes that are being made of it, as far as Ceph tells.
+	// Clones has the subvolumes that are being made from it, as far as Ceph reports them.
 	Clones []string
 }
 
 // ParseSnapshotInfo reads the answer to Volume.SnapshotInfo.
 func ParseSnapshotInfo(answer string) (SnapshotDetails, error) {
-	var told struct {
+	var parsed struct {
 		Created string `json:"created_at"`
 		Pending string `json:"has_pending_clones"`
 		Clones  []struct {
 			Name string `json:"name"`
 		} `json:"pending_clones"`
 	}
-	if err := json.Unmarshal([]byte(answer), &told); err != nil {
-		return SnapshotDetails{}, fmt.Errorf("what Ceph says of a snapshot is no answer: %w", err)
+	if err := json.Unmarshal([]byte(answer), &parsed); err != nil {
+		return SnapshotDetails{}, fmt.Errorf("reading Ceph's answer about a snapshot: %w", err)
 	}
-	created, err := time.Parse(snapshotTime, told.Created)
+	created, err := time.Parse(snapshotTime, parsed.Created)
 	if err != nil {
 		return SnapshotDetails{}, fmt.Errorf("the time of a snapshot can't be read: %w", err)
 	}
-	details := SnapshotDetails{Created: created, Cloning: told.Pending == "yes"}
-	for _, clone := range told.Clones {
+	details := SnapshotDetails{Created: created, Cloning: parsed.Pending == "yes"}
+	for _, clone := range parsed.Clones {
 		details.Clones = append(details.Clones, clone.Name)
 	}
 	return details, nil
 }
 
-// SnapshotFolder is where users find a snapshot, below any directory of its share: .snap/_NAME_NUMBER. Ceph calls it so because it is one of a directory
-// above the share's own; the number is that directory's inode. names are those in the .snap of the share's directory; false: it is not among them.
+// SnapshotFolder returns the path of a snapshot below any directory of its share: .snap/_NAME_NUMBER. It has this form because
+// the snapshot is of a parent of the share's directory; the number is the parent's inode. names has the entries of .snap in
+// the share's directory. It returns false if the snapshot is not among them.
 func SnapshotFolder(names []string, snapshot string) (string, bool) {
 	for _, name := range names {
 		rest, found := strings.CutPrefix(name, "_"+snapshot+"_")

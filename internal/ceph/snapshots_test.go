@@ -25,7 +25,7 @@ func TestSnapshotInfo(t *testing.T) {
 			"",
 		},
 		"no time":        {`{"has_pending_clones":"no"}`, SnapshotDetails{}, "time"},
-		"something else": {`Error`, SnapshotDetails{}, "no answer"},
+		"something else": {`Error`, SnapshotDetails{}, "reading Ceph's answer"},
 	} {
 		got, err := ParseSnapshotInfo(tc.answer)
 		if tc.wrong == "" && (err != nil || !got.Created.Equal(tc.want.Created) || got.Cloning != tc.want.Cloning || !slices.Equal(got.Clones, tc.want.Clones)) || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {

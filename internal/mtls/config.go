@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ServerConfig is that of a server that lets in who has a certificate of the client's name, of the same authority as
-// one of the server's own, and nobody else. now is time.Now, unless a test says otherwise.
+// ServerConfig returns the TLS configuration of a server. It only accepts clients with a certificate for the client's name that
+// is signed by the authority of one of the server's own certificates. now is time.Now except in tests.
 func ServerConfig(identities []*Identity, client string, now func() time.Time) *tls.Config {
 	authorities := pool(identities)
 	return &tls.Config{
@@ -18,7 +18,7 @@ func ServerConfig(identities []*Identity, client string, now func() time.Time) *
 		ClientCAs:  authorities,
 		NextProtos: protocols(identities),
 		Time:       now,
-		// Each connection proves itself, by the certificate that counts now.
+		// No session resumption: each connection must show a certificate that is valid now.
 		SessionTicketsDisabled: true,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			for _, identity := range identities {
@@ -37,7 +37,7 @@ func ServerConfig(identities []*Identity, client string, now func() time.Time) *
 	}
 }
 
-// ClientConfig is that of a client that speaks with the server of the name and no other.
+// ClientConfig returns the TLS configuration of a client that only accepts the server of the given name.
 func ClientConfig(identities []*Identity, server string, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Identity is a server's certificate with its key, and the authority that it believes.
+// Identity is a server's certificate with its key, and the authority that it trusts.
 type Identity struct {
 	certificate tls.Certificate
 	authority   *x509.Certificate
@@ -40,7 +40,7 @@ func Parse(bundle []byte) (*Identity, error) {
 		case blockKey:
 			parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 			if err != nil {
-				return nil, errors.New("its key can't be read") // The error could quote the key.
+				return nil, errors.New("its key can't be read") // The original error could contain the key.
 			}
 			key, _ = parsed.(*ecdsa.PrivateKey)
 		}
@@ -58,7 +58,7 @@ func Parse(bundle []byte) (*Identity, error) {
 	}, nil
 }
 
-// Load reads the bundle that counts and, if the file is there, the one of the generation before it, whose peers are believed, too.
+// Load reads the current bundle and, if the file exists, the bundle of the previous generation, whose peers are trusted, too.
 func Load(current, previous string) ([]*Identity, error) {
 	var identities []*Identity
 	for i, path := range []string{current, previous} {
@@ -78,7 +78,7 @@ func Load(current, previous string) ([]*Identity, error) {
 	return identities, nil
 }
 
-// Usage is what a certificate is good for.
+// Usage is the purpose of a certificate.
 type Usage x509.ExtKeyUsage
 
 // Usages of certificates.
@@ -87,7 +87,7 @@ const (
 	AsClient = Usage(x509.ExtKeyUsageClientAuth)
 )
 
-// Check tells why peers would not take the first identity for that of the name.
+// Check returns an error if peers would not accept the first identity for the name.
 func Check(identities []*Identity, name string, usage Usage, now time.Time) error {
 	leaf := identities[0].certificate.Leaf
 	_, err := leaf.Verify(x509.VerifyOptions{
@@ -95,7 +95,7 @@ func Check(identities []*Identity, name string, usage Usage, now time.Time) erro
 	})
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		// The library's words have the time of day, and would be others each time.
+		// The library's error contains the time of day and would differ each time.
 		err = fmt.Errorf("it is valid from %s to %s", leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339))
 	}
 	if err != nil {
@@ -104,8 +104,8 @@ func Check(identities []*Identity, name string, usage Usage, now time.Time) erro
 	return nil
 }
 
-// protocol is what both ends that have certificates of the same authority call their protocol (ALPN, RFC 7301). By it a server
-// knows which of its certificates the client can check, while servers get those of another generation one by one.
+// protocol returns the ALPN protocol name (RFC 7301) of an authority. By this name a server knows which of its certificates the
+// client can verify, while servers get the certificates of a new generation one after the other.
 func (i *Identity) protocol() string {
 	sum := sha256.Sum256(i.authority.Raw)
 	return "howdah-nfs/" + hex.EncodeToString(sum[:8])

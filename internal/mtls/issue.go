@@ -22,13 +22,13 @@ const (
 )
 
 var (
-	// always and forEver: no clock decides when servers cease to know each other; another key generation does. The end is
-	// that of RFC 5280 section 4.1.2.5, "no well-defined expiration date", the beginning what a node without a clock may think.
+	// Certificates don't expire; a new key generation replaces them. The end is "no well-defined expiration date" of RFC 5280
+	// section 4.1.2.5. The start is the time of a node without a clock.
 	always  = time.Unix(0, 0).UTC()
 	forEver = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Authority signs certificates. Its key is in memory only.
+// Authority signs certificates. Its key is only in memory.
 type Authority struct {
 	// NotAfter is when certificates that are signed from now on expire; never, unless a test sets it.
 	NotAfter time.Time
@@ -47,7 +47,7 @@ func NewAuthority(fileServerUID string) (*Authority, error) {
 	serial := newSerial()
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		// The number is in the name, too: by it a peer picks the right one of two generations (RFC 8446 section 4.2.4).
+		// The name contains the serial number, so that a peer can choose between two generations (RFC 8446 section 4.2.4).
 		Subject:   pkix.Name{CommonName: "FileServer " + fileServerUID, SerialNumber: hex.EncodeToString(serial.Bytes())},
 		NotBefore: always, NotAfter: forEver,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
@@ -63,12 +63,12 @@ func NewAuthority(fileServerUID string) (*Authority, error) {
 	return &Authority{NotAfter: forEver, fileServerUID: fileServerUID, certificate: certificate, key: key}, nil
 }
 
-// DataServer is the bundle (PEM: certificate, authority, key) of a data server. It is good for a TLS server of that very name.
+// DataServer returns the bundle (PEM: certificate, authority, key) of a data server: a TLS server of this name.
 func (a *Authority) DataServer(name string) ([]byte, error) {
 	return a.issue(naming.DataServerTLSName(a.fileServerUID, name), x509.ExtKeyUsageServerAuth)
 }
 
-// NamespaceServers is the bundle of all namespace servers of the FileServer. It is good for a TLS client.
+// NamespaceServers returns the bundle of all namespace servers of the FileServer: TLS clients.
 func (a *Authority) NamespaceServers() ([]byte, error) {
 	return a.issue(naming.NamespaceServerTLSName(a.fileServerUID), x509.ExtKeyUsageClientAuth)
 }
@@ -80,7 +80,7 @@ func (a *Authority) issue(name string, usage x509.ExtKeyUsage) ([]byte, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: newSerial(),
-		DNSNames:     []string{name}, // Clients look at nothing else (RFC 9525 section 2).
+		DNSNames:     []string{name}, // Clients only check these names (RFC 9525 section 2).
 		NotBefore:    always, NotAfter: a.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage}, BasicConstraintsValid: true,
 	}
@@ -109,7 +109,7 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// newSerial is a random number of at most 20 bytes (RFC 5280 section 4.1.2.2).
+// newSerial returns a random serial number of at most 20 bytes (RFC 5280 section 4.1.2.2).
 func newSerial() *big.Int {
 	var number [16]byte
 	_, _ = rand.Read(number[:]) // Never fails: it ends the program instead.

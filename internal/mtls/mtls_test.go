@@ -19,7 +19,7 @@ const (
 	other = "11111111-2c57-4d6e-9c0e-0d6f7f0a1b2c"
 )
 
-// today is when the tests play; certificates last for ever, so any day would do.
+// today is the time of the tests. Certificates do not expire, so any day is right.
 func today() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }
 
 func authority(t *testing.T, fileServerUID string) *Authority {
@@ -60,7 +60,7 @@ func parsed(t *testing.T, issue func() ([]byte, error)) *Identity {
 	return identity
 }
 
-// meet has a client and a server shake hands and exchange a byte, and returns what each says.
+// meet makes a client and a server do a TLS handshake and exchange a byte, and returns the error of each.
 func meet(t *testing.T, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,10 +90,10 @@ func meet(t *testing.T, server, client *tls.Config) (serverErr, clientErr error)
 	return <-done, clientErr
 }
 
-func TestServersKnowEachOtherAndNobodyElse(t *testing.T) {
+func TestOnlyServersOfTheFileServerAreAccepted(t *testing.T) {
 	first, second, third, foreign := authority(t, uid), authority(t, uid), authority(t, uid), authority(t, other)
 	short := authority(t, uid)
-	// The same authority, with certificates that have an end.
+	// The same authority, with certificates that expire.
 	*short = *first
 	short.NotAfter = today().Add(-time.Second)
 	peer := naming.NamespaceServerTLSName(uid)
@@ -106,7 +106,7 @@ func TestServersKnowEachOtherAndNobodyElse(t *testing.T) {
 	old.MaxVersion, old.MinVersion = tls.VersionTLS12, tls.VersionTLS12
 	anonymous := client(namespaceServer(t, first))
 	anonymous.GetClientCertificate = nil
-	// A client that sends what it has, whatever is asked for, as if it knew the server's authority.
+	// A client that always sends its certificate, as if it had the server's authority.
 	insistent := func(identity *Identity) *tls.Config {
 		return &tls.Config{
 			InsecureSkipVerify: true, NextProtos: ordinary.NextProtos,
@@ -115,7 +115,7 @@ func TestServersKnowEachOtherAndNobodyElse(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		server, client         *tls.Config
-		serverSays, clientSays string // "": it is content
+		serverSays, clientSays string // "": no error
 	}{
 		"the right ones": {ordinary, client(namespaceServer(t, first)), "", ""},
 		"no certificate": {ordinary, anonymous, "client didn't provide a certificate", "certificate required"},
@@ -154,9 +154,9 @@ func TestServersKnowEachOtherAndNobodyElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			serverErr, clientErr := meet(t, tc.server, tc.client)
-			for who, said := range map[string][2]any{"server": {serverErr, tc.serverSays}, "client": {clientErr, tc.clientSays}} {
-				err, _ := said[0].(error)
-				want, _ := said[1].(string)
+			for who, pair := range map[string][2]any{"server": {serverErr, tc.serverSays}, "client": {clientErr, tc.clientSays}} {
+				err, _ := pair[0].(error)
+				want, _ := pair[1].(string)
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("the %s says %v, not %q", who, err, want)
 				}
@@ -186,7 +186,7 @@ func TestCertificatesDoNotExpire(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoBundleIsSaid(t *testing.T) {
+func TestAnInvalidBundleIsReported(t *testing.T) {
 	a := authority(t, uid)
 	good, err := a.NamespaceServers()
 	if err != nil {
@@ -231,9 +231,9 @@ func TestWhatIsNoBundleIsSaid(t *testing.T) {
 	}
 }
 
-// The clock goes on while both serve: certificates that somebody made with an end are refused from that moment, those of the next generation are
-// taken before it and after, and Howdah's own are still good when the year has four nines.
-func TestACertificateThatEndsIsRenewedByTheNextGeneration(t *testing.T) {
+// The clock advances while both serve. Certificates with an end are refused after it. Those of the next generation are accepted
+// before and after it. Howdah's own are still valid in the year 9999.
+func TestAnExpiringCertificateIsReplacedByTheNextGeneration(t *testing.T) {
 	own, next := authority(t, uid), authority(t, uid)
 	ending := authority(t, uid)
 	ending.NotAfter = today().AddDate(0, 0, 90)

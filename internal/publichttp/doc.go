@@ -1,4 +1,4 @@
-// Package publichttp serves HTTP at ports that whoever reaches them may ask: probes, metrics and figures of servers' pods. Every connection,
-// request, answer and time is bounded, in all and for each address, and the addresses from which probes come have places of their own.
-// It decides nothing about what is answered, and imports nothing of Howdah.
+// Package publichttp serves HTTP at ports without authentication: probes, metrics and figures of servers' pods. It limits
+// connections, requests, answers and times, in total and for each address. Addresses that send probes have reserved
+// connections. The package imports nothing of Howdah.
 package publichttp

@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// maxConnections is how many connections there may be of all addresses that have no reserved places, maxPerAddress of one of them.
+	// maxConnections limits the connections of all addresses without reserved ones, maxPerAddress those of one address.
 	maxConnections, maxPerAddress = 128, 16
-	// reservedConnections is how many there may be of addresses that have.
+	// reservedConnections limits the connections of addresses with reserved ones.
 	reservedConnections = 64
-	// maxPerSecond is how many connections one address may make in a second; a connection is a request.
+	// maxPerSecond limits the connections that one address may make in a second; a connection has one request.
 	maxPerSecond = 100
 )
 
-// gate is a listener that bounds what it accepts. No arrival waits for others: where there is no place, the one that has had one for longest
-// leaves, among those of the address that has most. So who connects and says nothing keeps nobody out.
+// gate is a listener with limits. A new connection does not wait for others: at the limit, the gate closes the oldest
+// connection of the address that has the most. So silent connections don't keep other clients out.
 type gate struct {
 	net.Listener
 	reserved func(netip.Addr) bool
 	now      func() time.Time
 
 	mutex sync.Mutex
-	// open and probes are the connections of other and of reserved addresses, the oldest first.
+	// open has the connections of addresses without reserved ones, probes those of the others, the oldest first.
 	open, probes []*place
 	// second is the second that arrivals are counted of, by address.
 	second   int64
 	arrivals map[netip.Addr]int
 }
 
-// place is a connection that was accepted.
+// place is an accepted connection.
 type place struct {
 	net.Conn
 	gate *gate
-	// from is the address, network what counts as one.
+	// from is the address, network the network that counts as one address.
 	from, network netip.Addr
 }
 
@@ -48,7 +48,7 @@ func newGate(listener net.Listener, reserved func(netip.Addr) bool) *gate {
 	return &gate{Listener: listener, reserved: reserved, now: time.Now, arrivals: map[netip.Addr]int{}}
 }
 
-// Accept gives the next connection that may come in.
+// Accept returns the next connection that the limits allow.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
@@ -66,7 +66,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// arrive is false for an address that makes too many connections.
+// arrive counts a new connection. It returns false if the address makes too many.
 func (g *gate) arrive(arrived *place) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -100,7 +100,7 @@ func (g *gate) arrive(arrived *place) bool {
 	return true
 }
 
-// Close leaves the place.
+// Close closes the connection and frees its place.
 func (p *place) Close() error {
 	p.gate.mutex.Lock()
 	isThis := func(each *place) bool { return each == p }
@@ -110,14 +110,14 @@ func (p *place) Close() error {
 	return p.Conn.Close()
 }
 
-// displace ends the oldest connection of a network.
+// displace closes the oldest connection of a network.
 func displace(of []*place, network netip.Addr) []*place {
 	i := slices.IndexFunc(of, func(each *place) bool { return each.network == network })
 	reset(of[i].Conn)
 	return slices.Delete(of, i, i+1)
 }
 
-// most is the network with most connections; of several the one whose oldest is older.
+// most returns the network with the most connections; of several, the one with the oldest connection.
 func most(of []*place) netip.Addr {
 	counts := map[netip.Addr]int{}
 	for _, each := range of {
@@ -126,7 +126,7 @@ func most(of []*place) netip.Addr {
 	return slices.MaxFunc(of, func(a, b *place) int { return counts[a.network] - counts[b.network] }).network
 }
 
-// reset ends a connection without keeping in the kernel what was not sent.
+// reset closes a connection and discards unsent data in the kernel.
 func reset(conn net.Conn) {
 	if tcp, is := conn.(*net.TCPConn); is {
 		_ = tcp.SetLinger(0)
@@ -142,7 +142,8 @@ func addressOf(conn net.Conn) netip.Addr {
 	return port.Addr().Unmap().WithZone("")
 }
 
-// networkOf is what counts as one address: of IPv6 64 bits, as a machine has these for itself.
+// networkOf returns the network that counts as one address: for IPv6 the network of 64 bits, because one machine can use all
+// of it.
 func networkOf(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -26,7 +26,7 @@ const (
 	operator = "127.0.0.10"
 )
 
-// probeLimit is what a probe may take under attack.
+// probeLimit is the maximum time of a probe under attack.
 const probeLimit = time.Second
 
 // pageBytes is larger than what the kernel takes of an answer before it is read.
@@ -121,7 +121,7 @@ var attacks = map[string]func(ctx context.Context, number int, to string){
 }
 
 const (
-	// attackers is how many addresses attack at the same time.
+	// attackers is the number of addresses that attack at the same time.
 	attackers = 20
 	// attackPace is how long each of them waits between two connections: a thousand a second in all, which the machine of the test bears beside
 	// what it does for the attackers. attackTime is for 5,000 silent connections, shortTime for other attacks.
@@ -151,7 +151,7 @@ func hold(ctx context.Context, number int, to string, do func(net.Conn)) {
 	}
 }
 
-// plain is a server without limits that nobody attacks: how long a request takes on this machine, as busy as it is.
+// plain is a server without limits and without attackers. It shows how long a request takes on this machine at its current load.
 func plain(t *testing.T) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	t.Cleanup(server.Close)

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Page makes an answer once for all who wait for it, and gives all of them the same bytes: who asks all the time, or reads slowly, costs no more
-// than that. An answer is never older than the question, since what is measured with it would be wrong. So who asks sooner than a pause after the
-// last making began waits: for age, or for three times as long as that took, up to pauseMost. It asks the handler without any header or query, so
-// what the answer depends on must not be in the request.
+// Page makes one answer for all waiting requests and sends all of them the same bytes, so that frequent requests and slow
+// readers cost no more than one. An answer is never older than its request, because measurements with it would be wrong.
+// Between the starts of two answers there is a pause of age, or of three times as long as the last one took to make, up to
+// pauseMost; requests wait for it. Page calls the handler without header and query, so the answer must not depend on them.
 func Page(age time.Duration, handler http.Handler) http.Handler {
 	return &page{age: age, handler: handler, turn: make(chan struct{}, 1)}
 }
 
 const (
-	// slowness keeps what makes answers from doing nothing else: a quarter of the time at most.
+	// slowness limits the part of the time that is used to make answers to a quarter.
 	slowness = 3
-	// pauseMost leaves enough of AnswerTimeout for making and sending the answer.
+	// pauseMost leaves enough of AnswerTimeout to make and send the answer.
 	pauseMost = 3 * time.Second
 )
 
@@ -29,12 +29,12 @@ type page struct {
 	age     time.Duration
 	handler http.Handler
 
-	// turn is had by one at a time, who may read and change what follows.
+	// turn is held by one request at a time, which may read and change the fields below.
 	turn chan struct{}
-	// began is when the last making began, next is when one may begin.
+	// began is when the last answer was started, next is when the next may start.
 	began, next time.Time
 	answer      *recorded
-	packed      []byte // The body by gzip, nil until it was asked for.
+	packed      []byte // The compressed body, nil until it was requested.
 }
 
 func (p *page) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -82,7 +82,7 @@ func record(handler http.Handler) *recorded {
 	return answer
 }
 
-// recorded is an answer that is kept.
+// recorded is a stored answer.
 type recorded struct {
 	status int
 	header http.Header

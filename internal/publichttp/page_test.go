@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// counted is a page whose making takes so long, and that says how often it was made.
+// counted is a page that takes a given time to make, and that contains how often it was made.
 func counted(age, takes time.Duration) (handler http.Handler, made *atomic.Int32) {
 	made = &atomic.Int32{}
 	return Page(age, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -63,7 +63,7 @@ func TestAPageIsMadeOnceForAllWhoWaitForIt(t *testing.T) {
 	})
 }
 
-// A benchmark reads counters before and after: an answer from before the question would leave out what was read meanwhile.
+// A benchmark reads counters before and after a run. An answer that is older than its request would miss part of the run.
 func TestAPageIsNeverOlderThanTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler, _ := counted(time.Second, 2*time.Second)

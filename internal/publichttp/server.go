@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// requestTimeout is for a request's head and body: nobody sends more than some hundred bytes.
+	// requestTimeout limits the time to read a request's head and body, which have some hundred bytes.
 	requestTimeout = 3 * time.Second
-	// AnswerTimeout is for making and sending an answer. A handler that needs longer says so (http.ResponseController).
+	// AnswerTimeout limits the time to make and send an answer. A handler that needs longer sets it (http.ResponseController).
 	AnswerTimeout = 10 * time.Second
-	// maxHeaderBytes is for a request's head, maxBodyBytes for its body, which no request here needs.
+	// maxHeaderBytes limits a request's head, maxBodyBytes its body, which no request here needs.
 	maxHeaderBytes = 8 << 10
 	maxBodyBytes   = 1 << 10
-	// bufferBytes is what the kernel keeps of an answer that is read slowly, for each connection.
+	// bufferBytes is the kernel's send buffer of a connection, which matters for slow readers.
 	bufferBytes = 64 << 10
 )
 
 // Server answers requests within the limits of this package.
 type Server struct {
 	Handler http.Handler
-	// Reserved tells which addresses have places of their own, which no other address takes: those of the pod's own node, from which the
-	// kubelet's probes come. Loopback addresses always do; nil means no more than these.
+	// Reserved reports whether an address has reserved connections: the addresses of the pod's node, from which the kubelet's
+	// probes come. Loopback addresses always have; nil means only these.
 	Reserved func(netip.Addr) bool
-	// Log gets what net/http says of connections, as debug. Required.
+	// Log gets net/http's messages about connections at level debug. Required.
 	Log *slog.Logger
 }
 
-// ListenAndServe answers at an address of TCP until the context ends. The error is why it can't, or can't any longer.
+// ListenAndServe serves at a TCP address until the context ends. It returns an error if it can't listen or serve.
 func (s *Server) ListenAndServe(ctx context.Context, address string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) ListenAndServe(ctx context.Context, address string) error {
 	return s.Serve(ctx, listener)
 }
 
-// Serve answers until the context ends, and closes the listener.
+// Serve serves until the context ends, and closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, newGate(listener, func(address netip.Addr) bool {
 		return address.IsLoopback() || s.Reserved != nil && s.Reserved(address)
@@ -55,7 +55,7 @@ func (s *Server) serve(ctx context.Context, gate *gate) error {
 		ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: AnswerTimeout, IdleTimeout: requestTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	// A connection for each request: nobody asks often, and so no one keeps a place for nothing.
+	// One request for each connection: requests are rare, and idle connections would use up the limits.
 	server.SetKeepAlivesEnabled(false)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(gate); !errors.Is(err, http.ErrServerClosed) {

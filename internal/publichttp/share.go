@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Shared is a check of which one is made at a time, for all who ask meanwhile and until the answer is of an age: probes ask once a second, and
-// whoever reaches the port may ask all the time. The timeout bounds a check; who asks waits no longer than its own context.
+// Shared runs a check at most once at a time, and shares its result with all callers until it has a given age: probes come once
+// a second, and any client that reaches the port may ask all the time. The timeout limits a check; a caller waits no longer
+// than its own context.
 func Shared(age, timeout time.Duration, check func(context.Context) error) func(context.Context) error {
 	var mutex sync.Mutex
 	var last *answer
@@ -32,7 +33,7 @@ func Shared(age, timeout time.Duration, check func(context.Context) error) func(
 
 type answer struct {
 	done chan struct{}
-	// err and at are there once done is closed.
+	// err and at are valid once done is closed.
 	err error
 	at  time.Time
 }
@@ -54,7 +55,8 @@ func (a *answer) isOlderThan(age time.Duration) bool {
 	}
 }
 
-// AtOnce lets so many requests into a handler at a time, and of one address one: the others are asked to come again.
+// AtOnce limits the requests that are in a handler at a time, in total and to one for each address. The others are asked to
+// retry.
 func AtOnce(most int, handler http.Handler) http.Handler {
 	var mutex sync.Mutex
 	inside := map[netip.Addr]bool{}

@@ -1,6 +1,5 @@
-// Package serverpod is what the pods of servers and the programs in them agree on: the operator makes the pods from it
-// (controllers/desired), the instance manager and the namespace server find what it says. It decides nothing and imports
-// nothing of Howdah's.
+// Package serverpod is the contract between the pods of servers and the programs in them. The operator makes the pods from it
+// (controllers/desired), and the supervisor and the namespace server rely on it. It imports nothing of Howdah.
 package serverpod
 
 import (
@@ -11,9 +10,9 @@ import (
 
 // What the pod of a server must give the program in it.
 const (
-	// RunDir has ganesha.conf and ganesha's pid file: an emptyDir, written anew at each start.
+	// RunDir has ganesha.conf and ganesha's pid file: an emptyDir, written again at each start.
 	RunDir = "/run/ganesha"
-	// TempDir is for libraries that insist on one: an emptyDir.
+	// TempDir is an emptyDir for libraries that need a temporary directory.
 	TempDir = "/tmp"
 	// StateDir is ganesha's compiled-in state directory (NFS_V4_RECOV_ROOT of its
 	// build). It must be writable, but nothing in it needs to outlive the pod: the
@@ -33,12 +32,12 @@ const (
 	Certificate         = "/etc/howdah/certificate.pem"
 	PreviousCertificate = "/etc/howdah/previous-certificate.pem"
 
-	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/dataserver/ceph): a Secret, or nothing while there
-	// is none. It is no subPath, so that what the Secret gets later comes here. CephConfig is where the instance manager writes ceph.conf.
+	// CephSecrets has the keyrings of Ceph users and an entry for each share (internal/dataserver/ceph): an optional Secret. It
+	// is not mounted by subPath, so that updates of the Secret arrive. The supervisor writes ceph.conf to CephConfig.
 	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"
 
-	// StewardCredential has the account as which a steward makes places in Ceph: a Secret, or nothing while there is none.
+	// StewardCredential has the provisioning account of a steward: an optional Secret.
 	StewardCredential = "/etc/howdah/provisioner" //nolint:gosec // a folder
 
 	// EnvDataServer, EnvNamespace, EnvNodeName and EnvPodIP are the environment
@@ -56,19 +55,19 @@ const (
 	// owner and scope, has loaded a generation of its DataServer, and refused a forged file handle since it started; or did
 	// less than ReadyAllowance ago, and is not stopping.
 	ReadyPath = "/readyz"
-	// ConnectionsPath is where a namespace server tells how many connections it has: Connections, in JSON.
+	// ConnectionsPath is where a namespace server reports its number of connections: Connections, in JSON.
 	ConnectionsPath = "/connections"
-	// ClientsPath is where servers of both kinds tell which addresses have connections: Clients, in JSON.
+	// ClientsPath is where servers of both kinds report which addresses have connections: Clients, in JSON.
 	ClientsPath = "/clients"
-	// SizesPath is where a data server tells how large the directories of a share are, where the storage counts that: Sizes, in JSON.
+	// SizesPath is where a data server reports the sizes of a share's directories, if the storage counts them: Sizes, in JSON.
 	SizesPath = "/sizes"
 	// SizesShare of the query is the share's key (naming.ShareKey).
 	SizesShare = "share"
-	// SizesDepth of the query is the depth of its directories, 0 for a share that is one.
+	// SizesDepth of the query is the depth of its directories, 0 for a share that is a single directory.
 	SizesDepth = "depth"
-	// ServedPath is where a data server tells how much it has served: Served, in JSON.
+	// ServedPath is where a data server reports how much it has served: Served, in JSON.
 	ServedPath = "/served"
-	// MetricsPath has the instance manager's own metrics; on v1alpha1.MetricsPort it has ganesha's, which the instance manager passes on.
+	// MetricsPath has the supervisor's metrics; on v1alpha1.MetricsPort it has ganesha's, which the supervisor passes on.
 	MetricsPath = "/metrics"
 
 	// ReadyAllowance is how long a data server's pod stays ready while ganesha is restarted in place. Its clients wait in the pod
@@ -80,11 +79,11 @@ const (
 	// StopAllowance is how long the instance manager waits for ganesha after SIGTERM
 	// before it kills it. The pod's terminationGracePeriodSeconds must be longer.
 	StopAllowance = 20 * time.Second
-	// StartAllowance is how long ganesha may stay silent after it was started before liveness fails.
+	// StartAllowance is how long ganesha may take to answer after its start before the liveness probe fails.
 	StartAllowance = 60 * time.Second
 )
 
-// Args starts the instance manager in the server image, whose entrypoint is the howdah binary.
+// Args starts the supervisor in the server image, whose entrypoint is the howdah binary.
 var Args = []string{"server"}
 
 // Capabilities are what the container of a data server with volumes needs after dropping ALL, with
@@ -97,45 +96,46 @@ var Capabilities = []string{
 }
 
 // WritableDirs are the emptyDirs that the read-only root file system needs, besides the volumes.
-// They are in memory: a file of the node's disk is a way to the rest of that disk for who may open files by handle.
+// They are in memory: a process that may open files by handle could reach the rest of the node's disk through a file on it.
 var WritableDirs = []string{RunDir, TempDir, StateDir}
 
-// WritableSizes are how much may be in each. The configuration, which names the networks of all shares, is written beside the one before it.
+// WritableSizes has the size limit of each. The new configuration, which names the networks of all shares, is written beside
+// the old one.
 var WritableSizes = []string{"256Mi", "16Mi", "16Mi"}
 
 // Connections are the TCP connections of a namespace server's NFS clients.
 type Connections struct {
-	// Used is how many there are, Limit how many there may be.
+	// Used is the number of connections, Limit the maximum.
 	Used  int32 `json:"used"`
 	Limit int32 `json:"limit"`
 }
 
-// Sizes are how large directories of a share are.
+// Sizes has the sizes of a share's directories.
 type Sizes struct {
-	// Bytes has the bytes that the files in a directory have, by the name of its ShareDirectory: a path of a tenant's is nothing for everybody who reaches
-	// the port. What was made or written in the last seconds may be missing.
+	// Bytes has the size of all files in a directory, in bytes, by the name of its ShareDirectory. It is not by path, because
+	// everybody who reaches the port could read the tenants' paths. The last seconds may be missing.
 	Bytes map[string]int64 `json:"bytes"`
 }
 
-// Served is how much a data server has served since a start of ganesha.
+// Served is how much a data server has served since the last start of ganesha.
 type Served struct {
-	// Start counts the starts in this pod: after another one Bytes begin anew.
+	// Start counts ganesha's starts in this pod. Bytes start at 0 after each.
 	Start int `json:"start"`
 	// Time is when it was counted.
 	Time time.Time `json:"time"`
-	// Bytes were read or written by clients, by share key.
+	// Bytes has the bytes that clients read or wrote, by share key.
 	Bytes map[string]uint64 `json:"bytes"`
 }
 
 // Clients are the network addresses that have TCP connections to a server.
 type Clients struct {
-	// Clients has at most MaxClients, those with most connections first.
+	// Clients has at most MaxClients addresses, those with the most connections first.
 	Clients []Client `json:"clients"`
 	// More is how many addresses were left out.
 	More int `json:"more,omitempty"`
 }
 
-// Client is a network address, of IPv6 the network of 64 bits, with its connections.
+// Client is a network address (for IPv6 the network of 64 bits) with its number of connections.
 type Client struct {
 	Address     string `json:"address"`
 	Connections int    `json:"connections"`
@@ -144,7 +144,7 @@ type Client struct {
 // MaxClients bounds an answer.
 const MaxClients = 4096
 
-// NewClients is the answer for so many connections of each address.
+// NewClients returns the answer for the number of connections of each address.
 func NewClients(connections map[string]int) Clients {
 	all := make([]Client, 0, len(connections))
 	for address, n := range connections {

@@ -98,8 +98,8 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 	}
 	if err := c.exchange(ctx, nil, nil); err != nil {
 		c.Close()
-		if told := (*Error)(nil); errors.As(err, &told) {
-			return nil, err // Its words say as whom.
+		if answer := (*Error)(nil); errors.As(err, &answer) {
+			return nil, err // Ceph's message has the user.
 		}
 		return nil, fmt.Errorf("connecting to Ceph as client.%s: %w", options.User, err)
 	}
@@ -181,7 +181,7 @@ func (c *Client) gone(ctx context.Context) error {
 	return ErrGone
 }
 
-// tail keeps the end of what the program said last.
+// tail keeps the end of the program's last output.
 type tail struct {
 	mutex sync.Mutex
 	text  []byte
@@ -319,7 +319,7 @@ func (c *Client) SetAttributes(ctx context.Context, directory Directory, wanted 
 	}, nil)
 }
 
-// List is the names in a directory below another, sorted by nobody: "/.snap" has its snapshots.
+// List returns the names in a directory, unsorted. "/.snap" has the snapshots.
 func (c *Client) List(ctx context.Context, directory Directory, path string) ([]string, error) {
 	var names []string
 	err := c.request(ctx, map[string]any{"op": "fs.list", "fileSystem": directory.FileSystem, "root": directory.Root, "path": path}, &names)

@@ -113,7 +113,7 @@ func TestMessageForAnUnusableCluster(t *testing.T) {
 		"a user that may not read":      {whole().but("read", `{"code":1,"words":"reading grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
 		"a user that may not write":     {whole().but("write", `{"code":1,"words":"writing grace: Operation not permitted"}`), nil, "ceph auth caps client.rec mon 'allow r' osd 'allow rwx pool=howdah namespace=7c2e-3f-*'"},
 		"a user without rights":         {whole().but("mon fs ls", `{"code":13,"words":"access denied"}`), nil, "ceph auth caps client.rec mon 'allow r'"},
-		"a monitor that is no address":  {whole(), func(o *Options) { o.Monitors = []string{"mon.example.org"} }, "is no IP address with a port"},
+		"a monitor that is no address":  {whole(), func(o *Options) { o.Monitors = []string{"mon.example.org"} }, "is not an IP address with a port"},
 		"an OSD that does not answer":   {whole().but("read", `{"code":110,"words":"reading grace: Connection timed out"}`), nil, "reading the grace object in pool howdah: reading grace: Connection timed out"},
 		"another server's grace object": {whole().but("read", `{"code":0,"result":{"data":"01000000000000000000000000000000","keys":{"other":"02"},"version":1}}`), nil, "has server other in it"},
 	} {
