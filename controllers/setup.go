@@ -117,6 +117,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 	}
 	if err := (&mlperfstoragejob.Reconciler{
 		Client:  mgr.GetClient(),
+		Live:    mgr.GetAPIReader(),
 		Applier: applier(mlperfstoragejob.FieldManager),
 		Images:  options.Images,
 		Clock:   options.Clock,

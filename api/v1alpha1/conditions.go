@@ -80,6 +80,9 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonNameTaken: an object with the required name exists and does not belong to Howdah.
 	ReasonNameTaken = "NameTaken"
+	// ReasonPodsRefused: the API server refuses pods: a ResourceQuota, a LimitRange, Pod Security or an admission webhook.
+	// The message quotes it.
+	ReasonPodsRefused = "PodsRefused"
 	// ReasonInvalidSpec: the specification has an error that the schema can't detect. The message names the field.
 	ReasonInvalidSpec = "InvalidSpec"
 )
@@ -284,6 +287,7 @@ const (
 var needsUser = map[string]bool{
 	ReasonApplyFailed:            true,
 	ReasonNameTaken:              true,
+	ReasonPodsRefused:            true,
 	ReasonInvalidSpec:            true,
 	ReasonExpansionRefused:       true,
 	ReasonVolumeRefused:          true,

@@ -108,6 +108,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonVolumeRefused:            "Failed",
 		v1alpha1.ReasonApplyFailed:              "Failed",
 		v1alpha1.ReasonNameTaken:                "Failed",
+		v1alpha1.ReasonPodsRefused:              "Failed",
 		v1alpha1.ReasonInvalidSpec:              "Failed",
 		v1alpha1.ReasonExpansionRefused:         "Failed",
 		v1alpha1.ReasonTooFewNodes:              "Failed",

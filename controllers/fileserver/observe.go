@@ -37,6 +37,10 @@ type observed struct {
 	// pods are those of the data servers.
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
+	// refused are the data servers without a pod, with the API server's message if it refuses their pods, else "".
+	refused map[string]string
+	// namespaceRefusal is why pods of namespace servers are refused, stewardRefusal why the steward's is; "" if they are not.
+	namespaceRefusal, stewardRefusal string
 	// connections are those of the namespace servers; nil if they are not known yet.
 	connections *connectionUse
 	// steward is the FileServer's Steward, nil if there is none.
@@ -77,11 +81,13 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
+		{"Deployments", func() error { return o.readDeployments(ctx, r.Client) }},
+		{"Events", func() error { return o.readRefusals(ctx, r.Live) }},
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
-				contract.Seen{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward})
+				contract.Seen{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},

@@ -20,6 +20,8 @@ import (
 type serverReport struct {
 	status v1alpha1.FileServerServerStatus
 	waits  string
+	// refused: the API server refuses its pod.
+	refused bool
 	// config is "" if the newest configuration is loaded, else how far it is.
 	config string
 }
@@ -46,6 +48,7 @@ func reportServer(o *observed, name string) serverReport {
 	count := o.directories[name]
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)
+	r.refused = o.refused[name] != ""
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone
 	}
@@ -77,7 +80,7 @@ func (o *observed) waitsOf(name string) string {
 	running := pod != nil && pod.Status.Phase == corev1.PodRunning
 	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" {
 		// On a lost node a pod stays Running, and one that is to be stopped there never ends.
-		if waits := podWaits(pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
+		if waits := o.podWaitsOf(name, pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
 			return waits
 		}
 		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name))
@@ -85,7 +88,7 @@ func (o *observed) waitsOf(name string) string {
 	if o.stateOf(name) == fleet.Serving {
 		return ""
 	}
-	if waits := podWaits(pod); waits != "" || !running {
+	if waits := o.podWaitsOf(name, pod); waits != "" || !running {
 		return waits
 	}
 	if contract.Refusal(&dataServer) != "" {
@@ -184,6 +187,9 @@ func namespaceReady(o *observed) (ready, wanted int32, waits []string) {
 		if w := podWaits(pod); w != "" {
 			waits = append(waits, w)
 		}
+	}
+	if o.namespaceRefusal != "" && ready < wanted {
+		waits = append(waits, "a pod is refused: "+o.namespaceRefusal)
 	}
 	return ready, wanted, waits
 }

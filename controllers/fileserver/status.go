@@ -77,10 +77,10 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 func serversCondition(d decision, servers []serverReport) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
-	homeless := false
+	homeless, refused := false, false
 	for _, s := range servers {
 		if s.status.State != v1alpha1.ServerServing {
-			homeless = homeless || s.status.NodeName == ""
+			homeless, refused = homeless || s.status.NodeName == "", refused || s.refused
 			waiting = append(waiting, fmt.Sprintf("%s is %s (%s)", s.status.Name, s.status.State, s.waits))
 		}
 	}
@@ -107,6 +107,8 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 				serving, conditions.List(full, maxPaths)))
 		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
+	case refused:
+		return conditions.False(conditionType, v1alpha1.ReasonPodsRefused, serving+": "+conditions.List(waiting, maxPaths))
 	case few != "" && homeless: // One that has its node waits for that node, or for itself, and not for more nodes.
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}
@@ -143,6 +145,9 @@ func namespaceCondition(o *observed) metav1.Condition {
 		message += ": " + conditions.List(slices.Compact(waits), maxPaths)
 	}
 	if ready == 0 {
+		if o.namespaceRefusal != "" {
+			return conditions.False(conditionType, v1alpha1.ReasonPodsRefused, message)
+		}
 		return conditions.False(conditionType, v1alpha1.ReasonNamespaceServersNotReady, message)
 	}
 	if o.connections == nil {

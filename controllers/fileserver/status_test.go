@@ -154,6 +154,34 @@ func TestReady(t *testing.T) {
 			func(o *observed, _ *decision) { delete(o.pods, "fs-1") }, nil, v1alpha1.ReasonServersNotReady,
 			"ServersAvailable: 1 of 2 data servers serve: fs-1 is Unavailable (its pod is not made yet)",
 		},
+		"a server's pod is refused": {
+			func(o *observed, _ *decision) {
+				delete(o.pods, "fs-1")
+				o.refused = map[string]string{"fs-1": "exceeded quota: few"}
+			}, nil, v1alpha1.ReasonPodsRefused,
+			"ServersAvailable: 1 of 2 data servers serve: fs-1 is Unavailable (its pod is refused: exceeded quota: few)",
+		},
+		"a server's pod is refused and nodes are few": {
+			func(o *observed, d *decision) {
+				delete(o.pods, "fs-1")
+				o.refused, d.eligible = map[string]string{"fs-1": "exceeded quota: few"}, 1
+			}, nil, v1alpha1.ReasonPodsRefused, "its pod is refused: exceeded quota: few",
+		},
+		"a server's pod is missing and not refused": {
+			func(o *observed, _ *decision) {
+				delete(o.pods, "fs-1")
+				o.refused = map[string]string{"fs-1": ""}
+			}, nil, v1alpha1.ReasonServersNotReady, "its pod is not made yet",
+		},
+		"the pods of all namespace servers are refused": {
+			func(o *observed, _ *decision) { o.namespacePods, o.namespaceRefusal = nil, "exceeded quota: few" }, nil, v1alpha1.ReasonPodsRefused,
+			"NamespaceServersAvailable: 0 of 2 namespace servers are ready: a pod is refused: exceeded quota: few",
+		},
+		"a pod of one namespace server is refused": {
+			func(o *observed, _ *decision) {
+				o.namespacePods, o.namespaceRefusal = o.namespacePods[:1], "exceeded quota: few"
+			}, nil, v1alpha1.ReasonReady, "everything",
+		},
 		"a server waits and nodes are few": {
 			func(o *observed, d *decision) { delete(o.pods, "fs-1"); d.eligible = 1 }, nil, v1alpha1.ReasonTooFewNodes,
 			"1 node is eligible for 2 data servers",

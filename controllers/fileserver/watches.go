@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		// Their pods tell how far they are; what is read of them is what was applied to them.
 		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(meantChanged())).
-		Owns(&appsv1.Deployment{}, builder.WithPredicates(meantChanged())).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(meantChanged(), refusalChanged()))).
 		Owns(&corev1.Service{}).
 		Owns(&discoveryv1.EndpointSlice{}).
 		Owns(&internalv1.DataServer{}).

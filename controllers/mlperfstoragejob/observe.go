@@ -44,6 +44,8 @@ type observed struct {
 	generate, run *batchv1.Job
 	// pods are the client pods of both Jobs, sorted by name.
 	pods []corev1.Pod
+	// refusal is why the API server refuses client pods of the Job that is running; "" if it does not.
+	refusal string
 }
 
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob) (*observed, error) {
@@ -86,6 +88,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.MLPerfStorageJob
 			return
 		}},
 		{"Pods", func() error { return o.readPods(ctx, r) }},
+		{"Events", func() error { return o.readRefusal(ctx, r.Live) }},
 		{"DataServers", func() error { return o.readServers(ctx, r) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r) }},
 	}

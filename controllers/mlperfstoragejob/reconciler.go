@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -39,6 +40,7 @@ const FieldManager = "howdah-mlperfstoragejob"
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=serviceaccounts;persistentvolumeclaims,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch
 //
@@ -49,6 +51,8 @@ const FieldManager = "howdah-mlperfstoragejob"
 // Reconciler takes MLPerfStorageJobs through their steps.
 type Reconciler struct {
 	client.Client
+	// Live reads past the cache.
+	Live    client.Reader
 	Applier *apply.Applier
 	Images  desired.Images
 	Clock   clock.PassiveClock
@@ -109,10 +113,14 @@ func (o *observed) nextLook() time.Duration {
 	if expiry, ok := o.expiry(); ok {
 		return min(max(expiry.Sub(o.certain), time.Millisecond), time.Hour) // A clock may be put right meanwhile.
 	}
-	if deadline, ok := o.deadline(); ok && o.job.Status.CompletionTime == nil {
-		return max(deadline.Sub(o.now), time.Millisecond)
+	if o.job.Status.CompletionTime != nil {
+		return 0
 	}
-	return 0
+	again := o.refusedAgain()
+	if deadline, ok := o.deadline(); ok {
+		again = requeue.Soonest(again, max(deadline.Sub(o.now), time.Millisecond))
+	}
+	return again
 }
 
 // expire deletes a job that has been kept for long enough, as its user would. The dataset stays.

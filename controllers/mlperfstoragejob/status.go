@@ -57,6 +57,9 @@ func succeededCondition(o *observed, state benchmark.State, facts benchmark.Fact
 	unknown := func(reason, message string) metav1.Condition {
 		return conditions.Unknown(v1alpha1.JobSucceeded, reason, message)
 	}
+	if o.isRefused(state) {
+		return unknown(v1alpha1.ReasonPodsRefused, o.refusedMessage())
+	}
 	switch state {
 	case benchmark.StateNoShare:
 		return unknown(v1alpha1.ReasonFileShareNotFound, fmt.Sprintf("spec.fileShareRef: there is no FileShare %q in namespace %q; create it, or delete this job and make one that names another", o.job.Spec.FileShareRef.Name, o.job.Namespace))
@@ -144,6 +147,8 @@ func datasetCondition(o *observed, state benchmark.State, facts benchmark.Facts)
 		return conditions.False(v1alpha1.JobDatasetReady, v1alpha1.ReasonDeadlineExceeded, "the dataset is not complete")
 	case state == benchmark.StateSuspended:
 		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonSuspended, "the dataset is not complete")
+	case o.isRefused(state):
+		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonPodsRefused, o.refusedMessage())
 	case facts.Generate.Exists:
 		return conditions.Unknown(v1alpha1.JobDatasetReady, v1alpha1.ReasonGeneratingDataset, "client pods write the dataset")
 	default:

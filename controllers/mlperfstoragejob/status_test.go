@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -51,9 +52,20 @@ func generating(o *observed) { planned(o); o.generate = jobWith("generate") }
 func generated(o *observed)  { planned(o); o.generate = jobWith("generate", batchv1.JobComplete) }
 func running(o *observed)    { generated(o); o.run = jobWith("run") }
 func ran(o *observed)        { generated(o); o.run = jobWith("run", batchv1.JobComplete) }
+func refused(o *observed)    { o.refusal = "exceeded quota: few" }
 func suspend(o *observed)    { o.job.Spec.Execution = v1alpha1.ExecutionSuspended }
 func noShare(o *observed)    { o.share = nil }
 func limited(o *observed)    { o.job.Spec.ActiveDeadlineSeconds = 60 }
+
+// withPods gives the Job its two pods.
+func withPods(o *observed) {
+	for _, index := range []string{"0", "1"} {
+		o.pods = append(o.pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "p-" + index, Labels: map[string]string{batchv1.JobCompletionIndexAnnotation: index},
+			OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
+		}})
+	}
+}
 
 func writes(key, value string) func(*observed) {
 	return func(o *observed) {
@@ -106,6 +118,8 @@ func TestReport(t *testing.T) {
 		"the API server does not answer":                {begun(), errors.New("why"), unknown, "Progressing", "why", unknown, false},
 		"the API server refuses":                        {begun(), apierrors.NewBadRequest("why"), unknown, "ApplyFailed", "why", unknown, false},
 		"pods write":                                    {begun(generating), nil, unknown, "GeneratingDataset", "2 client pods write the dataset", unknown, false},
+		"pods that write are refused":                   {begun(generating, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", unknown, false},
+		"pods that run are refused":                     {begun(running, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", isTrue, false},
 		"the dataset is there":                          {begun(generated), nil, unknown, "DatasetReady", "the dataset is complete; the run starts", isTrue, false},
 		"pods run":                                      {begun(running), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
 		"pods run without their share":                  {begun(running, noShare), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
@@ -195,14 +209,18 @@ func TestWhenAJobIsLookedAtAgain(t *testing.T) {
 		want     time.Duration
 		expired  bool
 	}{
-		"no limits":                              {begun(running), 0, false},
-		"a deadline":                             {begun(running, func(o *observed) { o.job.Spec.ActiveDeadlineSeconds = 90 }), 30 * time.Second, false},
+		"no limits":                              {begun(running, withPods), 0, false},
+		"pods are missing":                       {begun(running), 10 * time.Second, false},
+		"pods of a new Job are missing":          {begun(running, func(o *observed) { o.run.CreationTimestamp.Time = now }), 2 * time.Second, false},
+		"a pod has failed and is not replaced":   {begun(generating, withPods, func(o *observed) { o.pods[1].Status.Phase = corev1.PodFailed }), 10 * time.Second, false},
+		"pods are missing of a suspended job":    {begun(running, suspend), 0, false},
+		"a deadline":                             {begun(running, withPods, func(o *observed) { o.job.Spec.ActiveDeadlineSeconds = 90 }), 30 * time.Second, false},
 		"a deadline that is over":                {begun(limited, running), time.Millisecond, false},
 		"a deadline of a suspended job":          {begun(limited, suspend), 0, false},
 		"a deadline of a job that has ended":     {begun(limited, end), 0, false},
 		"it is to be deleted after its end":      {begun(end, ttl(60)), time.Second, false},
 		"it is to be deleted now":                {begun(end, ttl(59)), time.Millisecond, true},
-		"it is to be deleted as soon as it ends": {begun(running, ttl(0)), 0, false},
+		"it is to be deleted as soon as it ends": {begun(running, withPods, ttl(0)), 0, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

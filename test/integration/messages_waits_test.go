@@ -255,6 +255,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonRookNotReady:           "needs Rook's kinds of objects (rook_test.go)",
 	v1alpha1.ReasonStorageFailing:         "repeats what data servers say of Ceph (ceph_test.go)",
 	v1alpha1.ReasonStorageDegraded:        "repeats what data servers say of Ceph (ceph_test.go)",
+	v1alpha1.ReasonPodsRefused:            "quotes the API server (refused_pods_test.go)",
 	v1alpha1.ReasonApplyFailed:            "quotes the API server (apply_test.go)",
 	v1alpha1.ReasonConfigPending:          "passes when a data server loads it (status_test.go)",
 	v1alpha1.ReasonConnectionsNearLimit:   "needs namespace servers that answer (namespace_servers_test.go)",

@@ -116,6 +116,27 @@ func TestAFailingStewardIsSaidAfterAFailingCephAndBeforeADegradedOne(t *testing.
 	}
 }
 
+func TestARefusedPodOfTheStewardIsReported(t *testing.T) {
+	ready := &internalv1.Steward{}
+	ready.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady}}
+	for name, tc := range map[string]struct {
+		steward *internalv1.Steward
+		server  internalv1.DataServer
+		want    string
+	}{
+		"before it ever ran":       {nil, internalv1.DataServer{}, v1alpha1.ReasonPodsRefused},
+		"while data servers serve": {ready, healthy("training-0", "Ready", ""), v1alpha1.ReasonStewardFailing},
+	} {
+		s := &Storage{Seen: contract.Seen{
+			FileServer: builders.FileServer("ml", "training").Provisioned().Build(), Steward: tc.steward, StewardRefusal: "exceeded quota: few",
+			DataServers: map[string]internalv1.DataServer{"training-0": tc.server},
+		}}
+		if got := s.Condition(1, contract.Decision{}); got.Reason != tc.want || !strings.HasSuffix(got.Message, "the steward's pod is refused: exceeded quota: few") {
+			t.Errorf("%s: %s %q", name, got.Reason, got.Message)
+		}
+	}
+}
+
 func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
 	s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 	names := []string{"training-1", "training-0"}

@@ -64,6 +64,8 @@ func (s *Storage) stewardFault() *metav1.Condition {
 	switch {
 	case !(Backend{}).HasSteward(s.FileServer):
 		return nil
+	case s.StewardRefusal != "":
+		fault = conditions.False(conditionType, v1alpha1.ReasonPodsRefused, "the steward's pod is refused: "+s.StewardRefusal)
 	case s.Steward == nil || conditions.Reason(s.Steward.Status.Conditions, v1alpha1.ConditionReady) == "":
 		fault = conditions.False(conditionType, v1alpha1.ReasonProgressing, fmt.Sprintf(
 			"waiting for the steward, which gives data servers their users in Ceph, to start: kubectl describe deployment %s", naming.Steward(s.FileServer.Name)))

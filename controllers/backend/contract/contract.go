@@ -70,6 +70,8 @@ type Seen struct {
 	DataServers map[string]internalv1.DataServer
 	// Steward is what the FileServer's steward says, nil if there is none.
 	Steward *internalv1.Steward
+	// StewardRefusal is why the API server refuses the steward's pod; "" if it does not.
+	StewardRefusal string
 }
 
 // Storage is the observed storage of one FileServer. It decides and reports; it neither reads nor writes.
