@@ -62,7 +62,7 @@ hack/vulnerabilities.sh || vulnerable=$?
 case $vulnerable in
   0) ;;
   # A machine without a way to the database can say everything else all the same.
-  4) unknown=", but nobody has looked for known vulnerabilities: no database" ;;
+  4) unknown=", but known vulnerabilities were not looked for: no database" ;;
   *)
     echo "verify: update the modules that govulncheck names" >&2
     exit 1

@@ -133,7 +133,7 @@ func TestClientNetworksAreThoseOfAllRulesOnce(t *testing.T) {
 	}
 }
 
-func TestAPolicyForNobodyLetsNobodyIn(t *testing.T) {
+func TestAPolicyWithoutNetworksLetsNoClientIn(t *testing.T) {
 	in := FileServerInput{
 		FileServer: builders.FileServer("ml", "training").Build(), Replicas: 1,
 		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"}, Clients: ClientNetworks(nil, nil),

@@ -56,7 +56,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestNodesThatAreTooManyAreToldOf(t *testing.T) {
+func TestNodesThatAreTooManyAreReported(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("10.0.0.9/32")}
 	if got, tooManyNetworks := limitNetworks(networks, 3); len(got) != 3 || tooManyNetworks != nil {
 		t.Errorf("as many as there may be: %v, %+v", got, tooManyNetworks)

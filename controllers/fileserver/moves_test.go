@@ -232,7 +232,7 @@ func TestPlanMoves(t *testing.T) {
 	}
 }
 
-func TestAPassMovesSoManyAndNoMore(t *testing.T) {
+func TestAPassMovesALimitedNumberOfDirectories(t *testing.T) {
 	o := inCeph().leave("fs-2")
 	for i := range 3 * movesPerPass {
 		o.owned = append(o.owned, *owned("s", fmt.Sprint(i), "fs-2"))

@@ -65,7 +65,7 @@ func (d *fixture) changes(t *testing.T) bool {
 	}
 }
 
-func TestAFileServerHearsOfItsNamespaceServersOnlyWhatIsToBeReported(t *testing.T) {
+func TestAFileServerIsReconciledForNamespaceServersOnlyWhenAReportChanges(t *testing.T) {
 	few := func(used int32) serverpod.Connections { return serverpod.Connections{Used: used, Limit: 1000} }
 	for name, tc := range map[string]struct {
 		change func(*fixture)

@@ -13,7 +13,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
+func TestAFileServerIsReconciledForWhatItReadsOfItsPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Pod)
 		passed bool
@@ -45,7 +45,7 @@ func TestAFileServerHearsOnlyWhatItReadsOfItsPods(t *testing.T) {
 	}
 }
 
-func TestAFileServerHearsWhatItReadsOfNodes(t *testing.T) {
+func TestAFileServerIsReconciledForWhatItReadsOfNodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Node)
 		passed bool

@@ -45,7 +45,7 @@ func (o *observed) asked(path, reason, message string) {
 	}
 }
 
-func TestASourceThatCantBeCopiedIsSaidAndNothingIsMade(t *testing.T) {
+func TestASourceThatCantBeCopiedIsReportedAndNothingIsMade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit   func(*builders.FileShareBuilder)
 		change func(*observed)
@@ -119,7 +119,7 @@ func TestASourceThatFitsIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestACopyIsToldUntilItIsWhole(t *testing.T) {
+func TestACopyIsReportedUntilItIsWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path, reason, message string
 		status                metav1.ConditionStatus

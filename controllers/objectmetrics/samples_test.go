@@ -199,7 +199,7 @@ func TestWhoIsNotElectedTellsNothing(t *testing.T) {
 	}
 }
 
-func TestObjectsThatCantBeReadAreSaidToBeMissing(t *testing.T) {
+func TestObjectsThatCantBeReadAreReportedAsMissing(t *testing.T) {
 	broken := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errors.New("the cache is not filled")
 	}}

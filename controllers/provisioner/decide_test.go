@@ -359,7 +359,7 @@ func TestClaimsOfOthersAreSlim(t *testing.T) {
 	}
 }
 
-func TestARefusalIsToldOnce(t *testing.T) {
+func TestARefusalIsReportedOnce(t *testing.T) {
 	var last notified
 	for i, tc := range []struct {
 		text string

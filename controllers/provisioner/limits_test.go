@@ -45,7 +45,7 @@ func TestAClaimWaitsWhereThereIsNoRoomForItsShare(t *testing.T) {
 }
 
 // A share that was made and does not fit all the same tells the claim's owner why, though he can't read it.
-func TestAClaimHearsOfTheLimitThatItsShareMet(t *testing.T) {
+func TestAClaimReportsTheLimitThatItsShareMet(t *testing.T) {
 	d := decide(unbound(func(o *observed) {
 		o.share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLimitReached, Message: "Placed: raise it"}}
 	}))

@@ -24,8 +24,8 @@ const (
 var (
 	// Certificates don't expire; a new key generation replaces them. The end is "no well-defined expiration date" of RFC 5280
 	// section 4.1.2.5. The start is the time of a node without a clock.
-	always  = time.Unix(0, 0).UTC()
-	forEver = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	always    = time.Unix(0, 0).UTC()
+	endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
 // Authority signs certificates. Its key is only in memory.
@@ -49,7 +49,7 @@ func NewAuthority(fileServerUID string) (*Authority, error) {
 		SerialNumber: serial,
 		// The name contains the serial number, so that a peer can choose between two generations (RFC 8446 section 4.2.4).
 		Subject:   pkix.Name{CommonName: "FileServer " + fileServerUID, SerialNumber: hex.EncodeToString(serial.Bytes())},
-		NotBefore: always, NotAfter: forEver,
+		NotBefore: always, NotAfter: endOfTime,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	encoded, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -60,7 +60,7 @@ func NewAuthority(fileServerUID string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate authority: %w", err)
 	}
-	return &Authority{NotAfter: forEver, fileServerUID: fileServerUID, certificate: certificate, key: key}, nil
+	return &Authority{NotAfter: endOfTime, fileServerUID: fileServerUID, certificate: certificate, key: key}, nil
 }
 
 // DataServer returns the bundle (PEM: certificate, authority, key) of a data server: a TLS server of this name.

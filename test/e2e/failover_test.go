@@ -68,7 +68,7 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 		}
 		Eventually(ctx, namespaceServersReady).Should(Succeed())
 		Eventually(ctx, dataServersRest).Should(Succeed())
-		before := dataServersToldOf(ctx)
+		before := dataServerGenerations(ctx)
 		for i, target := range namespacePods(ctx) {
 			_, err := c.Kubectl(ctx, "delete", "pod", target.Name, "--grace-period=0", "--force", "--wait=false")
 			Expect(err).NotTo(HaveOccurred())
@@ -99,7 +99,7 @@ var _ = Describe("Namespace servers killed one after the other", Label("failover
 			Expect(loops).To(BeNumerically(">=", 5))
 		}
 		By("leaving data servers alone")
-		Expect(dataServersToldOf(ctx)).To(Equal(before))
+		Expect(dataServerGenerations(ctx)).To(Equal(before))
 		for i := range serverCount {
 			config, err := c.Shell(ctx, naming.DataServer(fileServer, int32(i)), "cat /run/ganesha/ganesha.conf")
 			Expect(err).NotTo(HaveOccurred())
@@ -142,9 +142,9 @@ func dataServersRest(ctx context.Context) error {
 	return nil
 }
 
-// dataServersToldOf is what data servers were asked for and made of it: the generations of DataServers and ShareExports, how often
+// dataServerGenerations are what data servers were asked to serve and what they reported: the generations of DataServers and ShareExports, how often
 // each ganesha has reloaded, and how often its container was started again, which is where a log begins.
-func dataServersToldOf(ctx context.Context) map[string]int64 {
+func dataServerGenerations(ctx context.Context) map[string]int64 {
 	GinkgoHelper()
 	counts := map[string]int64{}
 	exports := &internalv1.ShareExportList{}

@@ -153,7 +153,7 @@ func conditionStatus(holds bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-func TestWhatIsSaidIsTheConditionsMessage(t *testing.T) {
+func TestTheHealthMessageIsTheConditionsMessage(t *testing.T) {
 	one := int64(1)
 	for reason, want := range map[string]Health{
 		v1alpha1.ReasonNameTaken:       {Degraded, "NameTaken: Service x belongs to another owner"},
@@ -169,7 +169,7 @@ func TestWhatIsSaidIsTheConditionsMessage(t *testing.T) {
 
 // As the API server returns an object that no controller has seen: with the default of its status. kstatus takes one
 // without any status for Current, and who waits for it would not wait.
-func TestNobodyHasLookedYet(t *testing.T) {
+func TestAnObjectWithoutAStatusIsProgressing(t *testing.T) {
 	none := int64(0)
 	for kind := range kinds {
 		judged(t, "a new "+kind, ofKind(t, kind, nil, 1, &none), Progressing, status.InProgressStatus)

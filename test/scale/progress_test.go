@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestSomethingIsSaidEveryFiveSeconds(t *testing.T) {
+func TestProgressIsPrintedEveryFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		p := newProgress(&out, 2)

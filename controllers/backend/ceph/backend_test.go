@@ -103,7 +103,7 @@ func TestTheConditionSaysHowCephIs(t *testing.T) {
 	}
 }
 
-func TestAFailingStewardIsSaidAfterAFailingCephAndBeforeADegradedOne(t *testing.T) {
+func TestAFailingStewardIsReportedAfterAFailingCephAndBeforeADegradedOne(t *testing.T) {
 	steward := &internalv1.Steward{}
 	steward.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCephUnusable, Message: "no"}}
 	for reason, want := range map[string]string{v1alpha1.ReasonStorageFailing: v1alpha1.ReasonStorageFailing, v1alpha1.ReasonStorageDegraded: v1alpha1.ReasonStewardFailing} {

@@ -25,7 +25,7 @@ func TestTheOwnerComesFromTheNameAndTheUID(t *testing.T) {
 	}
 }
 
-func TestAValueOfALaterVersionLetsNobodyIn(t *testing.T) {
+func TestAValueOfALaterVersionLetsNoClientIn(t *testing.T) {
 	for name, rule := range map[string]v1alpha1.AccessRule{
 		"an accessType": {Clients: []string{"10.0.0.0/8"}, AccessType: "Append"},
 		"ports":         {Clients: []string{"10.0.0.0/8"}, SourcePorts: "High"},

@@ -21,7 +21,7 @@ import (
 )
 
 // New connections are to be led elsewhere before ganesha is gone: a client that meets a closed port waits longer than one that meets its successor.
-func TestADataServerSaysThatItGoesAndServesOnUntilNobodyIsLedToIt(t *testing.T) {
+func TestADataServerReportsThatItLeavesAndServesUntilNoReferralLeadsToIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		isDeleted bool
 		goesOn    time.Duration

@@ -136,7 +136,7 @@ func (k *knowing) Diagnose(_ context.Context, share string) error {
 	return errors.New("the user of " + share + " was removed")
 }
 
-func TestWhatGaneshaDoesNotShowIsSaidInWordsOfTheStorage(t *testing.T) {
+func TestWhatGaneshaDoesNotShowIsReportedInWordsOfTheStorage(t *testing.T) {
 	storage := &knowing{Backend: volumes.New("/none", quiet)}
 	look := &seen{owner: "o", scope: "s"}
 	m := &Exporter{
@@ -178,7 +178,7 @@ type looking struct {
 
 func (l looking) LookEvery() time.Duration { return l.every }
 
-func TestAShareThatIsLostIsExportedAnewAndNoOther(t *testing.T) {
+func TestALostShareIsExportedAgainAndNoOther(t *testing.T) {
 	run := t.TempDir()
 	key := filepath.Join(run, "key")
 	mustWork(t, "write a key", os.WriteFile(key, make([]byte, supervisor.HandleKeyBytes), 0o400))
@@ -316,7 +316,7 @@ type aging struct {
 
 func (a *aging) Outdated(context.Context) string { return a.why }
 
-func TestGaneshaIsStartedAnewOnceWhenItIsOutdated(t *testing.T) {
+func TestGaneshaIsRestartedOnceWhenItIsOutdated(t *testing.T) {
 	run := t.TempDir()
 	key := filepath.Join(run, "key")
 	mustWork(t, "write a key", os.WriteFile(key, make([]byte, supervisor.HandleKeyBytes), 0o400))

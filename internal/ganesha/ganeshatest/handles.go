@@ -14,8 +14,8 @@ const (
 	macBytes          = 8
 )
 
-// SignHandle signs a handle as ganesha itself makes it, of an export whose Export_Id was used by so many others before. It is
-// written anew, so that a test that compares finds mistakes of either.
+// SignHandle signs a handle as ganesha itself makes it, of an export whose Export_Id was used by that many others before. It is
+// written independently, so that a test that compares finds mistakes of either.
 func SignHandle(key [16]byte, bare []byte, round uint16) []byte {
 	handle := slices.Clone(bare)
 	handle[flagsAt] |= flagSigned

@@ -113,7 +113,7 @@ func parseExport(b *block) (ganesha.Export, error) {
 		r.same("Attr_Expiration_Time", "0")
 		export.CephFS = &ganesha.CephFS{FileSystem: fsal.quoted("Filesystem"), User: fsal.quoted("User_Id")}
 	default:
-		r.keep(fmt.Errorf("FSAL %s is none of ours", name))
+		r.keep(fmt.Errorf("FSAL %s is not known here", name))
 	}
 	if err := r.end(len(b.blocks)); err != nil {
 		return export, err
