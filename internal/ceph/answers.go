@@ -38,7 +38,7 @@ func ParseInfo(answer string) (SubvolumeInfo, error) {
 		}
 	}
 	if info.Ready && info.Path == "" {
-		return SubvolumeInfo{}, fmt.Errorf("Ceph's answer about a subvolume has no path: %s", answer)
+		return SubvolumeInfo{}, fmt.Errorf("the answer of Ceph about a subvolume has no path: %s", answer)
 	}
 	return info, nil
 }
@@ -66,14 +66,14 @@ func parseKeys(answer, user string) (now, pending string, err error) {
 	}
 	if err := json.Unmarshal([]byte(answer), &parsed); err != nil {
 		// Quote neither the answer nor the error: they may contain a key.
-		return "", "", fmt.Errorf("Ceph's answer about user client.%s is not a list of users", user)
+		return "", "", fmt.Errorf("the answer of Ceph about user client.%s is not a list of users", user)
 	}
 	for _, one := range parsed {
 		if one.Entity == "client."+user && one.Key != "" {
 			return one.Key, one.Pending, nil
 		}
 	}
-	return "", "", fmt.Errorf("Ceph's answer about user client.%s has no key", user)
+	return "", "", fmt.Errorf("the answer of Ceph about user client.%s has no key", user)
 }
 
 // Capacity is the capacity of a file system in bytes.

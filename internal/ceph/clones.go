@@ -72,7 +72,7 @@ func ParseCloneStatus(answer string) (CloneState, error) {
 		return CloneState{}, fmt.Errorf("reading Ceph's answer about a clone: %w", err)
 	}
 	if parsed.Status.State == "" {
-		return CloneState{}, fmt.Errorf("Ceph's answer about a clone has no state: %s", answer)
+		return CloneState{}, fmt.Errorf("the answer of Ceph about a clone has no state: %s", answer)
 	}
 	state := CloneState{State: parsed.Status.State, Failure: parsed.Status.Failure.Message}
 	if number := strings.Trim(string(parsed.Status.Failure.Errno), `"`); state.Failure != "" && number != "" {

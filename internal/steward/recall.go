@@ -68,7 +68,7 @@ func errUnrecalled(shares []string) error {
 	if more := len(shares) - most; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("Ceph does not return the key of share %s, so the Secret of the data servers can't be updated: see the status of the ShareStorage of that share", named)
+	return fmt.Errorf("the key of share %s is not among the answers of Ceph, so the Secret of the data servers can't be updated: see the status of the ShareStorage of that share", named)
 }
 
 // isStuck reports whether Ceph did not answer about a share the last time. Such shares are handled last, after the others
