@@ -86,7 +86,7 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 	}
 	switch {
 	case state.PID == 0 && state.LastExit != "":
-		return kubeapi.NewFault(internalv1.ReasonServerDown, fmt.Errorf("ganesha is being started again; it %s", state.LastExit))
+		return kubeapi.NewFault(internalv1.ReasonServerDown, fmt.Errorf("ganesha %s; restarting it", state.LastExit))
 	case !state.Initialized:
 		m.unstickStart(ctx, state)
 		return kubeapi.NewFault(internalv1.ReasonStarting, errors.New("ganesha is starting"))

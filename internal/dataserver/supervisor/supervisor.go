@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/howdah/howdah/internal/child"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -87,7 +89,7 @@ type State struct {
 	Config string
 	// Since is when it started or stopped.
 	Since time.Time
-	// LastExit says how it last ended; "" if it never did.
+	// LastExit is how it last ended, after "ganesha": "was killed by signal SIGSEGV"; "" if it never did.
 	LastExit string
 }
 
@@ -196,7 +198,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	_ = input.Close()
 	if err != nil {
 		_ = output.Close()
-		err = fmt.Errorf("starting ganesha: %w", err)
+		err = fmt.Errorf("could not be started: %w", err)
 		s.update(func(state *State) { state.LastExit, state.Since = err.Error(), time.Now() })
 		return err
 	}
@@ -375,9 +377,17 @@ func randomEpoch() (string, error) {
 	return strconv.FormatUint(uint64(max(binary.NativeEndian.Uint32(bytes[:]), 1)), 10), nil
 }
 
+// describeExit is how a process ended, after its name: "was killed by signal SIGSEGV".
 func describeExit(err error) string {
-	if err == nil {
-		return "ended by itself with exit code 0"
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "ended by itself with exit status 0"
+	case !errors.As(err, &exit):
+		return "failed: " + err.Error()
 	}
-	return err.Error()
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return "was killed by signal " + unix.SignalName(status.Signal())
+	}
+	return "ended with " + exit.String()
 }
