@@ -173,7 +173,7 @@ var _ = Describe("A directory in Ceph", func() {
 		Eventually(func() map[string]string { return settledMoves(namespace).Annotations }, timeout).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
 		rebalance("many")
 		Eventually(func() []string { return append(eventsOf(namespace, "Rebalancing"), refusalsOfMoves(namespace)()...) }, timeout).Should(ContainElements(
-			MatchRegexp(`\b2\b`), ContainSubstring("nothing is to move"), ContainSubstring("want the number of directories that may move, 1 to 500")))
+			MatchRegexp(`\b2\b`), ContainSubstring("no directory moves"), ContainSubstring("want the number of directories that may move, 1 to 500")))
 	})
 
 	It("is moved by kubectl howdah, and all of them are spread again, as it was shown before", func() {
