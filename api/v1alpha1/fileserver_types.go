@@ -125,14 +125,14 @@ type FileServerSpec struct {
 // FileServerLimits bounds the shares of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerLimits struct {
-	// total applies to all shares together. Unset means 4096 shares, and 100000 directories and 131072 access networks,
-	// both divided by storage.volumes.perServer.
+	// total applies to all shares together. Unset means 4096 shares (4095 if storage.volumes.perServer is 16), 100000
+	// directories, and 131072 access networks divided by storage.volumes.perServer.
 	// +optional
 	Total ShareLimits `json:"total,omitempty,omitzero"`
 
 	// perNamespace applies to all shares of one Kubernetes namespace together, including shares made for its claims of
-	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, and 20000
-	// directories and 16384 access networks, both divided by storage.volumes.perServer.
+	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, 20000
+	// directories, and 16384 access networks divided by storage.volumes.perServer.
 	// +optional
 	PerNamespace ShareLimits `json:"perNamespace,omitempty,omitzero"`
 }
@@ -265,6 +265,7 @@ type NamespaceServers struct {
 type NFSOptions struct {
 	// leaseSeconds is the NFSv4 lease time in seconds (ganesha: Lease_Lifetime). The minimum is 7, because Linux renews
 	// leases at most every 5 s and ganesha counts whole seconds. Unset means 10, or 8 with storage.ceph.
+	// A data server uses a changed value from its next start.
 	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=120
 	// +optional
@@ -272,7 +273,7 @@ type NFSOptions struct {
 
 	// graceSeconds is the maximum time that a restarted data server waits for clients to reclaim their state, in
 	// seconds (ganesha: Grace_Period). Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that
-	// is set.
+	// is set. A data server uses a changed value from its next start.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180
 	// +optional
@@ -280,7 +281,8 @@ type NFSOptions struct {
 
 	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections); more
 	// are refused. A client uses as many as its mount option nconnect says, for each server whose directories it has
-	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it.
+	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it. A data
+	// server uses a changed value from its next start.
 	// +kubebuilder:validation:Minimum=64
 	// +kubebuilder:validation:Maximum=65536
 	// +optional

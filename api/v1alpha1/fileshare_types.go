@@ -99,6 +99,7 @@ type FileShareSpec struct {
 	Quota ShareQuota `json:"quota,omitempty,omitzero"`
 
 	// uid is the numeric user ID of the owner of the share's root and declared directories; unset means 0.
+	// A change applies to the root, and to directories that are declared later.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294

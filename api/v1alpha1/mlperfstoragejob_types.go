@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -36,7 +37,7 @@ type MLPerfStorageJob struct {
 }
 
 // MLPerfStorageJobSpec is the desired run.
-// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads && has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement) && has(self.pods) == has(oldSelf.pods) && (!has(self.pods) || self.pods == oldSelf.pods)",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed; for another run create another job"
+// +kubebuilder:validation:XValidation:rule="self.fileShareRef == oldSelf.fileShareRef && self.workload == oldSelf.workload && self.accelerator == oldSelf.accelerator && self.clients == oldSelf.clients && has(self.mount) == has(oldSelf.mount) && (!has(self.mount) || self.mount == oldSelf.mount) && self.engine == oldSelf.engine && has(self.dataset) == has(oldSelf.dataset) && (!has(self.dataset) || self.dataset == oldSelf.dataset) && self.epochs == oldSelf.epochs && self.readThreads == oldSelf.readThreads && has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement) && has(self.pods) == has(oldSelf.pods) && (!has(self.pods) || self.pods == oldSelf.pods) && has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",message="only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed; for another run create another job"
 // +kubebuilder:validation:XValidation:rule="self.accelerator.count >= self.clients && self.accelerator.count % self.clients == 0",message="accelerator.count must be a multiple of clients: every client drives the same number of accelerators"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.dataset.samples) || self.dataset.samples >= 7 * self.accelerator.count",message="dataset.samples must be at least 7 for each accelerator: a step reads a batch of 7"
 type MLPerfStorageJobSpec struct {
@@ -95,6 +96,16 @@ type MLPerfStorageJobSpec struct {
 	// pods has settings for the client pods.
 	// +optional
 	Pods *PodSettings `json:"pods,omitempty"`
+
+	// resources are the compute resources of each client pod's container. Unset means requests of 100m CPU and 64Mi
+	// memory, and no limits. Limits change what is measured: the page cache counts to the memory limit, and a CPU limit
+	// slows reading. A run that loses time to its CPU limit has the verdict Invalid.
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims) || size(self.claims) == 0",message="resources.claims can't be used: client pods have no resource claims"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="resources.requests of cpu must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="resources.requests of memory must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="resources.requests of ephemeral-storage must not exceed resources.limits"
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// execution is Active or Suspended. When it is Suspended, the client pods are deleted and the dataset stays. When
 	// it is Active again, the job continues with the dataset and restarts a run that was interrupted. A finished job

@@ -1080,6 +1080,11 @@ func (in *MLPerfStorageJobSpec) DeepCopyInto(out *MLPerfStorageJobSpec) {
 		*out = new(PodSettings)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Resources != nil {
+		in, out := &in.Resources, &out.Resources
+		*out = new(corev1.ResourceRequirements)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.TTLSecondsAfterFinished != nil {
 		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished
 		*out = new(int32)

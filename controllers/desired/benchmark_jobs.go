@@ -113,10 +113,7 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 				WithSecretKeyRef(corev1ac.SecretKeySelector().WithName(naming.Benchmark(in.Job.Name)).WithKey(BenchmarkTokenKey))),
 		).
 		WithPorts(containerPort("coordinator", benchmarkPort)).
-		// No limits: a limit of memory would bound the page cache of the reads, a limit of CPU their rate.
-		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
-		})).
+		WithResources(benchmarkResources(in.Job)).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
 		WithVolumeMounts(
 			// Each directory of the share is a mount of its own, which the kernel makes below this one when a process enters
@@ -130,6 +127,17 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+}
+
+// benchmarkResources are the resources of a client pod. By default there are no limits: a memory limit bounds the page
+// cache of the reads, a CPU limit their rate.
+func benchmarkResources(job *v1alpha1.MLPerfStorageJob) *corev1ac.ResourceRequirementsApplyConfiguration {
+	if job.Spec.Resources != nil {
+		return applied[corev1ac.ResourceRequirementsApplyConfiguration](job.Spec.Resources)
+	}
+	return corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+	})
 }
 
 // apartAlways keeps pods off nodes with another one of the selector: two clients on a

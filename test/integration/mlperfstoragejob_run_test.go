@@ -34,6 +34,10 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		readyBenchmarkShare(namespace)
 		job := mlperfJob(namespace, "verdict", "unet3d")
 		job.Spec.Mount = &v1alpha1.BenchmarkMount{Nconnect: 4}
+		job.Spec.Resources = &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: *quantity("2"), corev1.ResourceMemory: *quantity("1Gi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: *quantity("1024Mi")},
+		}
 		create(job)
 
 		By("preparing a plan, an account and a mount of its own, the volume before its claim")
@@ -63,6 +67,8 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(pod.Containers[0].SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 		Expect(*pod.Containers[0].VolumeMounts[0].MountPropagation).To(Equal(corev1.MountPropagationHostToContainer))
 		Expect(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
+		Expect(pod.Containers[0].Resources.Requests.Cpu().String()).To(Equal("2"))
+		Expect(pod.Containers[0].Resources.Limits.Memory().String()).To(Equal("1Gi"))
 		expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonGeneratingDataset)
 		clientsWrite(namespace, job.Name, map[string]string{
 			benchmark.KeyGenerate(0): `{"files":42,"done":20,"bytes":2000000}`, benchmark.KeyGenerate(1): `{"files":42,"done":10,"bytes":1000000}`,
@@ -206,17 +212,38 @@ var _ = Describe("An MLPerfStorageJob", func() {
 			"sampleSize must be at least 4Ki"),
 		Entry("too many connections", func(j *v1alpha1.MLPerfStorageJob) { j.Spec.Mount = &v1alpha1.BenchmarkMount{Nconnect: 17} }, "nconnect"),
 		Entry("a name that is too long", func(j *v1alpha1.MLPerfStorageJob) { j.Name = strings.Repeat("x", 51) }, "at most 50 characters"),
+		Entry("a memory request above the limit", func(j *v1alpha1.MLPerfStorageJob) {
+			j.Spec.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceMemory: *quantity("2Gi")},
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: *quantity("1025Mi")},
+			}
+		}, "resources.requests of memory must not exceed resources.limits"),
+		Entry("a CPU request above the limit", func(j *v1alpha1.MLPerfStorageJob) {
+			j.Spec.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: *quantity("1")}, Limits: corev1.ResourceList{corev1.ResourceCPU: *quantity("999m")},
+			}
+		}, "resources.requests of cpu must not exceed resources.limits"),
+		Entry("a resource claim", func(j *v1alpha1.MLPerfStorageJob) {
+			j.Spec.Resources = &corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}
+		}, "resources.claims can't be used"),
 	)
 
 	It("can't be changed", func() {
 		namespace := newNamespace()
 		job := mlperfJob(namespace, "fixed", "unet3d")
 		create(job)
-		Eventually(func() error {
-			exists(job, namespace, job.Name)
-			job.Spec.Epochs = 2
-			return admin.Update(ctx, job)
-		}, timeout).Should(MatchError(ContainSubstring("only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed")))
+		for _, mutate := range []func(*v1alpha1.MLPerfStorageJobSpec){
+			func(s *v1alpha1.MLPerfStorageJobSpec) { s.Epochs = 2 },
+			func(s *v1alpha1.MLPerfStorageJobSpec) {
+				s.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *quantity("1")}}
+			},
+		} {
+			Eventually(func() error {
+				exists(job, namespace, job.Name)
+				mutate(&job.Spec)
+				return admin.Update(ctx, job)
+			}, timeout).Should(MatchError(ContainSubstring("only execution, activeDeadlineSeconds and ttlSecondsAfterFinished can be changed")))
+		}
 	})
 })
 

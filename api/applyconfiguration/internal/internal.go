@@ -755,6 +755,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 4
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
     - name: ttlSecondsAfterFinished
       type:
         scalar: numeric

@@ -9,12 +9,12 @@ package v1alpha1
 //
 // FileServerLimits bounds the shares of a FileServer.
 type FileServerLimitsApplyConfiguration struct {
-	// total applies to all shares together. Unset means 4096 shares, and 100000 directories and 131072 access networks,
-	// both divided by storage.volumes.perServer.
+	// total applies to all shares together. Unset means 4096 shares (4095 if storage.volumes.perServer is 16), 100000
+	// directories, and 131072 access networks divided by storage.volumes.perServer.
 	Total *ShareLimitsApplyConfiguration `json:"total,omitempty"`
 	// perNamespace applies to all shares of one Kubernetes namespace together, including shares made for its claims of
-	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, and 20000
-	// directories and 16384 access networks, both divided by storage.volumes.perServer.
+	// StorageClasses. It does not apply to the FileServer's own namespace. Unset means 512 shares, 20000
+	// directories, and 16384 access networks divided by storage.volumes.perServer.
 	PerNamespace *ShareLimitsApplyConfiguration `json:"perNamespace,omitempty"`
 }
 

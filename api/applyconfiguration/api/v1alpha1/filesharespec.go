@@ -35,6 +35,7 @@ type FileShareSpecApplyConfiguration struct {
 	// storage.
 	Quota *ShareQuotaApplyConfiguration `json:"quota,omitempty"`
 	// uid is the numeric user ID of the owner of the share's root and declared directories; unset means 0.
+	// A change applies to the root, and to directories that are declared later.
 	UID *int64 `json:"uid,omitempty"`
 	// gid is the numeric group ID of the share's root and declared directories; unset means 0.
 	GID *int64 `json:"gid,omitempty"`

@@ -6,6 +6,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	v1 "k8s.io/api/core/v1"
 )
 
 // MLPerfStorageJobSpecApplyConfiguration represents a declarative configuration of the MLPerfStorageJobSpec type for use
@@ -35,6 +36,10 @@ type MLPerfStorageJobSpecApplyConfiguration struct {
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
 	// pods has settings for the client pods.
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
+	// resources are the compute resources of each client pod's container. Unset means requests of 100m CPU and 64Mi
+	// memory, and no limits. Limits change what is measured: the page cache counts to the memory limit, and a CPU limit
+	// slows reading. A run that loses time to its CPU limit has the verdict Invalid.
+	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// execution is Active or Suspended. When it is Suspended, the client pods are deleted and the dataset stays. When
 	// it is Active again, the job continues with the dataset and restarts a run that was interrupted. A finished job
 	// does not change.
@@ -139,6 +144,14 @@ func (b *MLPerfStorageJobSpecApplyConfiguration) WithPlacement(value *PlacementA
 // If called multiple times, the Pods field is set to the value of the last call.
 func (b *MLPerfStorageJobSpecApplyConfiguration) WithPods(value *PodSettingsApplyConfiguration) *MLPerfStorageJobSpecApplyConfiguration {
 	b.Pods = value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *MLPerfStorageJobSpecApplyConfiguration) WithResources(value v1.ResourceRequirements) *MLPerfStorageJobSpecApplyConfiguration {
+	b.Resources = &value
 	return b
 }
 

@@ -11,14 +11,16 @@ package v1alpha1
 type NFSOptionsApplyConfiguration struct {
 	// leaseSeconds is the NFSv4 lease time in seconds (ganesha: Lease_Lifetime). The minimum is 7, because Linux renews
 	// leases at most every 5 s and ganesha counts whole seconds. Unset means 10, or 8 with storage.ceph.
+	// A data server uses a changed value from its next start.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 	// graceSeconds is the maximum time that a restarted data server waits for clients to reclaim their state, in
 	// seconds (ganesha: Grace_Period). Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that
-	// is set.
+	// is set. A data server uses a changed value from its next start.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections); more
 	// are refused. A client uses as many as its mount option nconnect says, for each server whose directories it has
-	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it.
+	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it. A data
+	// server uses a changed value from its next start.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 }
 
