@@ -28,6 +28,7 @@ func main() {
 		newServerCommand(),
 		newStewardCommand(),
 		newBenchmarkCommand(),
+		newLoadCommand(),
 	)
 	if err := root.Execute(); err != nil {
 		os.Exit(1)
