@@ -60,6 +60,15 @@ func newInCeph(t *testing.T) *inCeph {
 	return c
 }
 
+// another is a data server of the same FileServer, with the same shares.
+func (c *inCeph) another(ordinal int32) *inCeph {
+	other := &inCeph{t: c.t, admin: c.admin, volume: c.volume, options: c.options, uid: c.uid}
+	other.options.RecoveryUser, other.options.Node, other.options.Fence = ceph.RecoveryUser(c.uid, ordinal), ceph.Node(c.uid, ordinal), other.Fence
+	other.keep(other.options.RecoveryUser, c.send(ceph.CreateRecoveryUser(other.options.RecoveryUser, "howdah", other.options.Node)))
+	c.t.Cleanup(func() { _, _ = c.admin.Command(context.Background(), ceph.RemoveUser(other.options.RecoveryUser)) })
+	return other
+}
+
 func (c *inCeph) send(command ceph.Command) string {
 	c.t.Helper()
 	out, err := c.admin.Command(c.t.Context(), command)

@@ -122,3 +122,34 @@ func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 		s.settle()
 	}
 }
+
+// Another data server is a Ceph client of its own: nothing that it does ends the sessions of the one that stopped.
+func TestAStoppedServerLeavesNothingToWaitForInARealCephCluster(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	want := func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 8, 12
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	}
+	s := c.boot()
+	s.apply(want)
+	s.settle()
+	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
+	openFile(t)
+	began := time.Now()
+	since := func() time.Duration { return time.Since(began).Round(10 * time.Millisecond) }
+	s.stop()
+	t.Logf("FIGURE stopped after %s", since())
+	s = c.another(1).boot()
+	s.apply(want)
+	s.settle()
+	t.Logf("FIGURE another data server has loaded its exports after %s", since())
+	s.await("the other's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
+	w := dialWireAs(t, "another process", "10.99.0.1:2049", 1)
+	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	w.results(user, append(lookUp("alpha", "0"), openNew("kept", "another process"), writeSynced())...)
+	t.Logf("FIGURE first write through it to a file that was open on the one that stopped: %s", since())
+	if since() > 30*time.Second {
+		t.Error("Ceph waited for the sessions of the ganesha that stopped")
+	}
+}

@@ -155,7 +155,7 @@ func (c *inCeph) writeKeyring(ctx context.Context, user string, command ceph.Com
 
 func (c *inCeph) clear(ctx context.Context) error {
 	for _, share := range shares {
-		// A ganesha that ends while clients have state does not end its sessions with Ceph, and what they hold is held for 60 s more.
+		// A ganesha that was killed leaves its sessions with Ceph, and what they hold is held for 60 s more.
 		if _, err := c.admin.Command(ctx, c.volume.Evict(ceph.Subvolume(identity, share), ceph.ShareUser(identity, share))); err != nil {
 			return err
 		}
