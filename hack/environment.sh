@@ -9,7 +9,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 # The names that `hack/lab/lab images` gives the images of this checkout.
 export HOWDAH_IMAGE=${HOWDAH_IMAGE:-howdah/howdah:dev}
 export HOWDAH_SERVER_IMAGE=${HOWDAH_SERVER_IMAGE:-howdah/server:dev}
-# Client pods of tests and benchmarks run this image: it has a shell and coreutils.
+# Client pods of tests and benchmarks run this image: it has a shell, coreutils and howdah (for howdah load).
 export CLIENT_IMAGE=${CLIENT_IMAGE:-$HOWDAH_SERVER_IMAGE}
 
 # kubectl of the cluster's version, made by the lab; any other does too.

@@ -2,7 +2,6 @@ package ceph
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,13 +11,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/howdah/howdah/internal/load"
+	"github.com/howdah/howdah/test/cluster"
 )
 
 var (
-	//go:embed testdata/load.pl
-	loadScript string
-	//go:embed testdata/audit.pl
-	auditScript string
 	// nodeExec is a command that runs a command on a node: the node's name, "--" and the command to run are appended.
 	// nodeOff and nodeOn switch a node off and on. hack/e2e.sh sets them for the lab.
 	nodeExec = os.Getenv("HOWDAH_E2E_NODE_EXEC")
@@ -46,10 +44,11 @@ func switchNode(ctx context.Context, command, node string) {
 type user struct {
 	what, pod   string
 	directories []string // Their paths in the pod.
-	// forget makes the second client drop its caches; nil if it has read nothing yet. audit runs a script in the second
-	// client with the ledger on standard input, and returns its output.
+	// auditor is the pod of the second client, seenAt are the paths of the directories there.
+	auditor string
+	seenAt  []string
+	// forget makes the second client drop its caches; nil if it has read nothing yet.
 	forget func(ctx context.Context)
-	audit  func(ctx context.Context, script, ledger string) string
 }
 
 // felt is what a user measured during a failure: the longest write of a record, the longest creation of a file, and the
@@ -72,28 +71,27 @@ func (f felt) String() string {
 // checks that all acknowledged data is there.
 func under(ctx context.Context, run string, users []user, do func()) map[string][]felt {
 	GinkgoHelper()
-	const start = `set -e; rm -f /tmp/stop; cat >/tmp/load.pl
-		for i in $(seq 0 %[3]d); do
-			set -- %[2]s; shift $i
-			perl /tmp/load.pl $1 %[1]s /tmp/ledger-%[1]s-$i >/tmp/out-%[1]s-$i 2>&1 &
-		done
-		wait; for i in $(seq 0 %[3]d); do cat /tmp/out-%[1]s-$i; done`
-	outputs := make([]string, len(users))
-	var wait sync.WaitGroup
+	loads := make([]*cluster.Load, len(users))
 	for i, u := range users {
-		wait.Go(func() {
-			defer GinkgoRecover()
-			script := fmt.Sprintf(start, run, strings.Join(u.directories, " "), len(u.directories)-1)
-			output, err := c.ShellInput(ctx, u.pod, script, strings.NewReader(loadScript))
-			Expect(err).NotTo(HaveOccurred(), u.what)
-			outputs[i] = output
-		})
+		var err error
+		loads[i], err = c.StartLoad(ctx, u.pod, run, u.directories, "--do", "records,files", "--bytes", "16Mi", "--pause", "100ms")
+		Expect(err).NotTo(HaveOccurred(), u.what)
 	}
+	results := make([]load.Result, len(users))
+	var once sync.Once
 	stop := func() {
-		for _, u := range users {
-			sh(ctx, u.pod, "touch /tmp/stop")
-		}
-		wait.Wait()
+		once.Do(func() {
+			var wait sync.WaitGroup
+			for i, running := range loads {
+				wait.Go(func() {
+					defer GinkgoRecover()
+					var err error
+					results[i], err = running.Stop(ctx)
+					Expect(err).NotTo(HaveOccurred(), users[i].what)
+				})
+			}
+			wait.Wait()
+		})
 	}
 	defer stop() // Also when do fails.
 	time.Sleep(5 * time.Second)
@@ -103,26 +101,21 @@ func under(ctx context.Context, run string, users []user, do func()) map[string]
 
 	all := map[string][]felt{}
 	for i, u := range users {
-		lines := strings.Split(strings.TrimSpace(outputs[i]), "\n")
-		Expect(lines).To(HaveLen(len(u.directories)), outputs[i])
+		Expect(results[i].Directories).To(HaveLen(len(u.directories)))
 		if u.forget != nil {
 			u.forget(ctx)
 		}
-		for at, line := range lines {
-			var f felt
-			var write, made int
-			_, err := fmt.Sscan(line, &write, &made, &f.records, &f.made, &f.errors)
-			Expect(err).NotTo(HaveOccurred(), line)
-			f.write, f.make = time.Duration(write)*time.Millisecond, time.Duration(made)*time.Millisecond
-			if fields := strings.SplitN(line, " ", 6); len(fields) == 6 {
-				f.first = strings.TrimSpace(fields[5])
-			}
-			Expect(f.records).To(BeNumerically(">", 0), "%s: %s", u.what, line)
+		for _, d := range results[i].Directories {
+			f := feltIn(d)
+			Expect(f.records).To(BeNumerically(">", 0), "%s: %s", u.what, results[i].Text())
+			Expect(d.Wrong()).To(BeZero(), "%s: %s", u.what, results[i].Text())
 			all[u.what] = append(all[u.what], f)
-			ledger := sh(ctx, u.pod, "cat /tmp/ledger-%s-%d", run, at)
-			output := u.audit(ctx, fmt.Sprintf("perl /tmp/audit.pl %s %s", u.directories[at], run), ledger)
-			Expect(output).To(Equal(fmt.Sprintf("looked at %d\n", f.records+f.made)), u.what)
 		}
+		ledger, err := loads[i].Ledger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		audit, err := c.Audit(ctx, u.auditor, u.seenAt, []string{ledger})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(audit.Verdict(0)).To(Succeed(), "%s: %s", u.what, audit.Text())
 		worst := felt{}
 		for _, f := range all[u.what] {
 			worst.write, worst.make = max(worst.write, f.write), max(worst.make, f.make)
@@ -133,10 +126,20 @@ func under(ctx context.Context, run string, users []user, do func()) map[string]
 		}
 		AddReportEntry(run+": "+u.what, worst.String(), ReportEntryVisibilityAlways)
 	}
-	load, err := os.ReadFile("/proc/loadavg")
+	average, err := os.ReadFile("/proc/loadavg")
 	Expect(err).NotTo(HaveOccurred())
-	AddReportEntry(run+": load of the machine that has the lab, at the end", strings.Join(strings.Fields(string(load))[:3], " "), ReportEntryVisibilityAlways)
+	AddReportEntry(run+": load of the machine that has the lab, at the end", strings.Join(strings.Fields(string(average))[:3], " "), ReportEntryVisibilityAlways)
 	return all
+}
+
+// feltIn is what was measured in one directory.
+func feltIn(d load.Directory) felt {
+	seconds := func(timing load.Timing) time.Duration { return time.Duration(timing.Longest * float64(time.Second)) }
+	records, files := d.Kinds[load.Append], d.Kinds[load.Make]
+	return felt{
+		write: seconds(records), make: seconds(files), records: int(records.Count), made: int(files.Count),
+		errors: int(d.ErrorCount()), first: d.FirstError,
+	}
 }
 
 func errorsOf(all []felt) (count int) {

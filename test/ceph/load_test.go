@@ -3,78 +3,37 @@ package ceph
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/howdah/howdah/internal/load"
+	"github.com/howdah/howdah/test/cluster"
 	"github.com/howdah/howdah/test/spare"
 )
 
-// load runs two processes in a directory. One writes lines to a file that it keeps open and locked, each to stable storage.
-// The other opens a file for writing and closes it. Each repeats this with a pause of 50 ms, and at the end prints the
-// longest time between two operations in seconds, and the number of operations. Any error ends the load: hard mounts
-// return none, except if a client could not reclaim a lock (EIO; nfs.recover_lost_locks is off). The clock is the kernel's
-// uptime in hundredths of a second, because perl-base has no finer one.
-const load = `exec perl -e '
-use Fcntl qw(:DEFAULT :flock); $| = 1;
-my $directory = shift;
-sub now { open my $f, "<", "/proc/uptime" or die; my ($t) = split " ", <$f>; $t }
-sub again {
-  my ($what, $do) = @_;
-  my $pid = fork; return $pid if $pid;
-  my ($most, $count, $last) = (0, 0, now);
-  until (-e "/tmp/stop") {
-    $do->($count) or do { print "failed $what $count: $!\n"; exit 1 };
-    my $now = now;
-    $most = $now - $last if $now - $last > $most;
-    $last = $now; $count++;
-    select undef, undef, undef, 0.05;
-  }
-  print "$what $most $count\n"; exit 0;
-}
-sysopen my $kept, "$directory/kept", O_WRONLY|O_CREAT|O_TRUNC|O_SYNC or die "kept: $!";
-flock $kept, LOCK_EX|LOCK_NB or die "lock: $!";
-my @children = (
-  again("io", sub { my $line = "line $_[0]\n"; syswrite($kept, $line) == length $line }),
-  again("open", sub { my $f; sysopen($f, "$directory/opened", O_RDWR|O_CREAT) && close $f }),
-);
-open my $f, ">", "/tmp/loaded"; close $f;
-for (@children) { waitpid $_, 0; $code ||= $? }
-exit($code ? 1 : 0);
-' %s`
-
-// pauses has the longest pauses of a client under load, and how many lines it wrote.
+// pauses has the longest operations of a client under load: a block written to stable storage, also through a locked file, and a file opened
+// for writing and closed.
 type pauses struct {
 	io, open time.Duration
-	lines    int
 	// stolen is the part of this machine's CPU time that other machines had meanwhile.
 	stolen float64
 }
 
+// loadCount makes the names of loads unique.
+var loadCount int
+
 // underLoad runs do while pods load their directories (a map from pod to directory), and returns each pod's pauses. The load
-// starts 3 s before do and ends 12 s after it.
+// starts 3 s before do and ends 12 s after it. A client with an error, a lost lock or wrong data fails the spec.
 func underLoad(ctx context.Context, directories map[string]string, do func()) map[string]pauses {
 	GinkgoHelper()
-	type outcome struct {
-		pod, output string
-		err         error
-	}
-	done := make(chan outcome, len(directories))
+	loads := map[string]*cluster.Load{}
 	for pod, directory := range directories {
-		sh(ctx, pod, "rm -f /tmp/stop /tmp/loaded")
-		go func() {
-			output, err := c.Shell(ctx, pod, fmt.Sprintf(load, directory))
-			done <- outcome{pod, output, err}
-		}()
-	}
-	for pod := range directories {
-		Eventually(ctx, func(ctx context.Context) error {
-			_, err := c.Shell(ctx, pod, "test -e /tmp/loaded")
-			return err
-		}).Should(Succeed())
+		loadCount++
+		running, err := c.StartLoad(ctx, pod, fmt.Sprintf("load-%d", loadCount), []string{directory}, "--do", "records,opens,lock", "--bytes", "8Mi")
+		Expect(err).NotTo(HaveOccurred())
+		loads[pod] = running
 	}
 	before, unknown := spare.Now()
 	time.Sleep(3 * time.Second)
@@ -85,43 +44,27 @@ func underLoad(ctx context.Context, directories map[string]string, do func()) ma
 	if unknown == nil && err == nil {
 		stolen = after.Since(before).Stolen
 	}
-	for pod := range directories {
-		sh(ctx, pod, "touch /tmp/stop")
-	}
 	found := map[string]pauses{}
-	for range directories {
-		end := <-done
-		Expect(end.err).NotTo(HaveOccurred(), "a client in %s had an error: %s", end.pod, end.output)
-		p := parsePauses(end.output)
-		p.stolen = stolen
-		found[end.pod] = p
-	}
-	for pod, directory := range directories {
-		Expect(strings.TrimSpace(sh(ctx, pod, "wc -l <%s/kept", directory))).To(Equal(strconv.Itoa(found[pod].lines)), "the number of lines in the file")
-		Expect(sh(ctx, pod, "tail -n1 %s/kept", directory)).To(Equal(fmt.Sprintf("line %d\n", found[pod].lines-1)))
+	for pod, running := range loads {
+		result, err := running.Stop(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.Verdict(0)).To(Succeed(), "the client in %s: %s", pod, result.Text())
+		kinds := result.Directories[0].Kinds
+		Expect(kinds[load.Append].Count).NotTo(BeZero(), result.Text())
+		longest := func(kinds ...load.Timing) (longest time.Duration) {
+			for _, kind := range kinds {
+				longest = max(longest, time.Duration(kind.Longest*float64(time.Second)).Round(10*time.Millisecond))
+			}
+			return longest
+		}
+		found[pod] = pauses{io: longest(kinds[load.Append], kinds[load.Lock]), open: longest(kinds[load.OpenFile]), stolen: stolen}
+		ledger, err := running.Ledger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		audit, err := c.Audit(ctx, pod, running.Directories, []string{ledger})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(audit.Verdict(0)).To(Succeed(), "what was written by the client in %s: %s", pod, audit.Text())
 	}
 	return found
-}
-
-func parsePauses(output string) pauses {
-	GinkgoHelper()
-	var p pauses
-	for line := range strings.Lines(output) {
-		var what string
-		var seconds float64
-		var count int
-		_, err := fmt.Sscan(line, &what, &seconds, &count)
-		Expect(err).NotTo(HaveOccurred(), output)
-		took := time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond)
-		switch what {
-		case "io":
-			p.io, p.lines = took, count
-		case "open":
-			p.open = took
-		}
-	}
-	Expect(p.lines).To(BeNumerically(">", 0), output)
-	return p
 }
 
 // within reports a time beside its goal. It fails the spec if the time is over the goal by more than HOWDAH_E2E_TIMEOUT_FACTOR. The time is

@@ -128,6 +128,16 @@ func podWith(name, image, secretName, at string, command ...string) *corev1.Pod 
 	}
 }
 
+// withHowdah gives a pod whose image does not have it the program howdah, at /opt/howdah.
+func withHowdah(pod *corev1.Pod) {
+	at := corev1.VolumeMount{Name: "howdah", MountPath: "/opt/howdah"}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: at.Name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
+		Name: at.Name, Image: c.ClientImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"cp", "/usr/local/bin/howdah", at.MountPath}, VolumeMounts: []corev1.VolumeMount{at},
+	})
+	pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, at)
+}
+
 // started creates a pod, waits until it runs, and removes it at the end of the spec.
 func started(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()

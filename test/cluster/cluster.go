@@ -28,7 +28,7 @@ type Cluster struct {
 	client.Client
 	// Namespace is the Kubernetes namespace that the run made and will remove.
 	Namespace string
-	// ClientImage has a shell and coreutils; client pods run it.
+	// ClientImage has a shell, coreutils and howdah; client pods run it.
 	ClientImage string
 }
 
@@ -59,7 +59,7 @@ func connect(ctx context.Context, meta metav1.ObjectMeta) (*Cluster, error) {
 	}
 	image := os.Getenv("CLIENT_IMAGE")
 	if image == "" {
-		return nil, errors.New("CLIENT_IMAGE is not set: name an image with a shell that the nodes have, e.g. the server image")
+		return nil, errors.New("CLIENT_IMAGE is not set: name an image with a shell and howdah that the nodes have, e.g. the server image")
 	}
 	// Data servers need capabilities beyond the baseline level (docs/operate/security.md).
 	meta.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}

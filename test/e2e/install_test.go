@@ -21,6 +21,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/cluster"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	chartFolder = "../../charts/howdah"
 	// pulled is the pull secret of the release that is upgraded to: with it every pod is another.
 	pulled = "howdah-e2e"
-	// installs is the directory of this file's load, in place of that of testdata.
+	// installs is the directory of this file's load.
 	installs = "/share/installs"
 )
 
@@ -110,30 +111,21 @@ func operators(ctx context.Context) int32 {
 }
 
 // loadGoesOn waits until the load has done more than it has now.
-func loadGoesOn(ctx context.Context) {
+func loadGoesOn(ctx context.Context, running *cluster.Load) {
 	GinkgoHelper()
-	lines := func(ctx context.Context) (int, error) {
-		output, err := c.Shell(ctx, clientA, "wc -l < /tmp/ledger")
-		if err != nil {
-			return 0, err
-		}
-		return strconv.Atoi(strings.TrimSpace(output))
-	}
-	before, err := lines(ctx)
+	before, err := running.Entries(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	// A data server that was just replaced has its grace period first.
-	Eventually(ctx, lines).WithTimeout(bound(3 * time.Minute)).Should(BeNumerically(">", before+10))
+	Eventually(ctx, running.Entries).WithTimeout(bound(3 * time.Minute)).Should(BeNumerically(">", before+30))
 }
 
 // The release is taken away under other specs: this one is only run when it is asked for (make test-install).
 var _ = Describe("A release that is upgraded, rolled back, uninstalled and installed again under load", Label("install"), Ordered, Serial, func() {
 	var (
 		values string
-		load   chan error
-		report string
+		load   *cluster.Load
 		server types.UID
 	)
-	at := func(script string) string { return strings.ReplaceAll(script, "/tree/kills", installs) }
 
 	BeforeAll(func(ctx SpecContext) {
 		Expect(os.Getenv("HELM")).NotTo(BeEmpty(), "HELM must name helm; make test-install sets it")
@@ -159,16 +151,9 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		Expect(c.Get(ctx, fileServer, object)).To(Succeed())
 		server = object.UID
 		shell(ctx, clientA, "mkdir -m 0777 %s", installs)
-		load = make(chan error, 1)
-		// Longer than this node, whose context ends with it.
-		during, stop := context.WithCancel(context.Background())
-		DeferCleanup(stop)
-		go func() {
-			output, err := c.ShellInput(during, clientA, "cat > /tmp/ledger.pl && perl /tmp/ledger.pl "+clientA, strings.NewReader(at(ledgerScript)))
-			report = output
-			load <- err
-		}()
-		Eventually(ctx, func() error { _, err := c.Shell(ctx, clientA, "test -s /tmp/ledger"); return err }).Should(Succeed())
+		var err error
+		load, err = c.StartLoad(ctx, clientA, clientA, []string{installs}, "--do", "tree", "--contest", "both", "--pause", "0")
+		Expect(err).NotTo(HaveOccurred())
 	}, NodeTimeout(bound(time.Minute)))
 
 	It("replaces operator and servers by an upgrade, with two operators and other pods", func(ctx SpecContext) {
@@ -181,7 +166,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		chart, err := c.Kubectl(ctx, "get", "crd", "fileshares.howdah.io", "-o", `jsonpath={.metadata.labels.helm\.sh/chart}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(chart).To(Equal("howdah-99.0.0"), "CRDs are upgraded with the chart")
-		loadGoesOn(ctx)
+		loadGoesOn(ctx, load)
 	}, SpecTimeout(bound(8*time.Minute)))
 
 	It("is as before after a rollback", func(ctx SpecContext) {
@@ -189,7 +174,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		mustHelm(ctx, "rollback", releaseName, strconv.Itoa(revision-1), "--wait", "--timeout", bound(4*time.Minute).String())
 		Expect(operators(ctx)).To(BeEquivalentTo(1))
 		serversPull(ctx, false)
-		loadGoesOn(ctx)
+		loadGoesOn(ctx, load)
 	}, SpecTimeout(bound(8*time.Minute)))
 
 	It("keeps CRDs, objects, servers and clients when it is uninstalled, and takes all back when it is installed again", func(ctx SpecContext) {
@@ -200,7 +185,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		Eventually(ctx, func(ctx context.Context) (string, error) {
 			return c.Kubectl(ctx, "get", "deployments,pods", "-n", operator, "-l", "app.kubernetes.io/component=operator", "-o", "name")
 		}).Should(BeEmpty(), "the operator is gone")
-		loadGoesOn(ctx)
+		loadGoesOn(ctx, load)
 		Expect(shareReady(ctx, share)).To(Succeed(), "the last that was known")
 
 		mustHelm(ctx, "install", releaseName, chartFolder, "--values", values, "--wait", "--timeout", bound(4*time.Minute).String())
@@ -220,7 +205,7 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 		found := &v1alpha1.FileServer{}
 		Expect(c.Get(ctx, fileServer, found)).To(Succeed())
 		Expect(found.UID).To(Equal(server))
-		loadGoesOn(ctx)
+		loadGoesOn(ctx, load)
 	}, SpecTimeout(bound(6*time.Minute)))
 
 	It("passes helm test with a share that is named, and fails it without one", func(ctx SpecContext) {
@@ -236,24 +221,9 @@ var _ = Describe("A release that is upgraded, rolled back, uninstalled and insta
 	}, SpecTimeout(bound(5*time.Minute)))
 
 	It("has lost nothing that the client got confirmed", func(ctx SpecContext) {
-		shell(ctx, clientA, "touch /tmp/stop")
-		var err error
-		Eventually(ctx, load).WithTimeout(bound(time.Minute)).Should(Receive(&err))
+		stopped(ctx, load)
+		ledger, err := load.Ledger(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		var longest float64
-		var operations, doubtful, failed int
-		_, err = fmt.Sscan(report, &longest, &operations, &doubtful, &failed)
-		Expect(err).NotTo(HaveOccurred(), report)
-		AddReportEntry("load", fmt.Sprintf("%d operations, longest %.1f s, %d done before they were asked for again", operations, longest/1000, doubtful), ReportEntryVisibilityAlways)
-		Expect(failed).To(BeZero(), func() string { return shell(ctx, clientA, "cat /tmp/errors") })
-
-		ledger := shell(ctx, clientA, "cat /tmp/ledger")
-		shell(ctx, clientB, "cat > /tmp/audit.pl <<'EOF'\n%s\nEOF", at(auditScript))
-		wrong, err := c.ShellInput(ctx, clientB, "perl /tmp/audit.pl", strings.NewReader(ledger))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(wrong).To(BeEmpty(), "confirmed changes, as another client sees them")
-		there := names(ledger, "FDW")
-		slices.Sort(there)
-		Expect(strings.Fields(shell(ctx, clientB, "ls %s", installs))).To(ConsistOf(slices.Compact(there)))
+		audited(ctx, clientB, []string{installs}, []string{ledger}, "--nothing-else")
 	}, SpecTimeout(bound(3*time.Minute)))
 })

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,13 +18,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
-)
-
-var (
-	//go:embed testdata/ledger.pl
-	ledgerScript string
-	//go:embed testdata/audit.pl
-	auditScript string
+	"github.com/howdah/howdah/test/cluster"
 )
 
 const (
@@ -161,76 +154,40 @@ var _ = Describe("Namespace servers, instance managers, ganeshas and the operato
 
 	It("lose nothing that a client got confirmed, nor a share that is deleted and made again", func(ctx SpecContext) {
 		until := time.Now().Add(killFor)
-		outputs, ledgers := map[string]string{}, map[string]string{}
-		var mutex sync.Mutex
-		var wait sync.WaitGroup
+		const directory = "/tree/kills"
+		loads := map[string]*cluster.Load{}
 		for _, pod := range []string{clientA, clientB} {
-			wait.Go(func() {
-				defer GinkgoRecover()
-				output, err := c.ShellInput(ctx, pod, "cat > /tmp/ledger.pl && perl /tmp/ledger.pl "+pod, strings.NewReader(ledgerScript))
-				Expect(err).NotTo(HaveOccurred())
-				mutex.Lock()
-				defer mutex.Unlock()
-				outputs[pod] = output
-			})
+			var err error
+			loads[pod], err = c.StartLoad(ctx, pod, pod, []string{directory}, "--do", "tree", "--contest", "both", "--pause", "0")
+			Expect(err).NotTo(HaveOccurred())
 		}
+		var wait sync.WaitGroup
 		lives := 0
 		wait.Go(func() {
 			defer GinkgoRecover()
 			lives = livesOf(ctx, until)
 		})
 		killed := killAll(ctx, until)
-		for _, pod := range []string{clientA, clientB} {
-			// Who was stalled by kills all the time has little to be asked about yet: seven lines are a dozen operations.
-			Eventually(ctx, func(ctx context.Context) (int, error) {
-				output, err := c.Shell(ctx, pod, "cat /tmp/ledger")
-				return strings.Count(output, "\n"), err
-			}).WithTimeout(bound(2 * time.Minute)).Should(BeNumerically(">=", 7))
-			shell(ctx, pod, "touch /tmp/stop")
+		ledgers := map[string]string{}
+		for pod, running := range loads {
+			// A client that was stalled by kills all the time has little to check yet: 20 entries are some seven operations.
+			Eventually(ctx, running.Entries).WithTimeout(bound(2 * time.Minute)).Should(BeNumerically(">=", 20))
+			result := stopped(ctx, running)
+			Expect(result.Directories[0].Operations).To(BeNumerically(">", 10), pod)
+			expectWithin("longest operation of "+pod, longest(result), time.Minute)
+			var err error
+			ledgers[pod], err = running.Ledger(ctx)
+			Expect(err).NotTo(HaveOccurred())
 		}
 		wait.Wait()
 		Eventually(ctx, func() error { return shareReady(ctx, "kills") }).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
-
-		for pod, output := range outputs {
-			var longest float64
-			var operations, doubtful, failed int
-			_, err := fmt.Sscan(output, &longest, &operations, &doubtful, &failed)
-			Expect(err).NotTo(HaveOccurred(), output)
-			AddReportEntry(pod, fmt.Sprintf("%d operations, longest %.1f s, %d done before they were asked for again", operations, longest/1000, doubtful), ReportEntryVisibilityAlways)
-			Expect(failed).To(BeZero(), func() string { return shell(ctx, pod, "cat /tmp/errors") })
-			Expect(operations).To(BeNumerically(">", 10))
-			expectWithin("longest operation of "+pod, time.Duration(longest)*time.Millisecond, time.Minute)
-			ledgers[pod] = shell(ctx, pod, "cat /tmp/ledger")
-		}
 		AddReportEntry("kills", fmt.Sprintf("%v in %s; %d lives of a share", killed, killFor, lives), ReportEntryVisibilityAlways)
 		Expect(killed).To(HaveLen(kindsOfTargets), "of each kind of process one at least")
 		Expect(lives).To(BeNumerically(">=", 2))
 
-		By("reading with each client what the other wrote, and finding nothing else")
-		there := []string{}
-		for pod, other := range map[string]string{clientA: clientB, clientB: clientA} {
-			shell(ctx, other, "cat > /tmp/audit.pl <<'EOF'\n%s\nEOF", auditScript)
-			wrong, err := c.ShellInput(ctx, other, "perl /tmp/audit.pl", strings.NewReader(ledgers[pod]))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(wrong).To(BeEmpty(), "changes confirmed to %s, as %s sees them", pod, other)
-			there = append(there, names(ledgers[pod], "FDWL")...)
-		}
-		slices.Sort(there)
-		Expect(strings.Fields(shell(ctx, clientA, "ls /tree/kills"))).To(ConsistOf(slices.Compact(there)))
-		for _, name := range names(ledgers[clientA], "W") {
-			Expect(names(ledgers[clientB], "W")).NotTo(ContainElement(name), "both have made it")
+		By("reading with each client what both wrote, and finding nothing else, and no name that both have made")
+		for _, pod := range []string{clientA, clientB} {
+			audited(ctx, pod, []string{directory}, []string{ledgers[clientA], ledgers[clientB]}, "--nothing-else")
 		}
 	}, SpecTimeout(bound(10*time.Minute)))
 })
-
-// names are the directories of a ledger's lines of some kinds.
-func names(ledger, kinds string) (names []string) {
-	for line := range strings.Lines(ledger) {
-		fields := strings.Fields(line)
-		if len(fields) > 1 && strings.Contains(kinds, fields[0]) {
-			name, _, _ := strings.Cut(fields[1], "/")
-			names = append(names, name)
-		}
-	}
-	return names
-}
