@@ -76,20 +76,9 @@ func devices(ctx context.Context, w *world, from string) (string, error) {
 // manyEntries has 20 clients walk a large directory, all attributes included, and remove and rename it. Each answer is a part of it, so
 // others are served, and what ganesha keeps of it is bounded.
 func manyEntries(ctx context.Context, w *world, from string) (string, error) {
-	if _, isCeph := w.storage.(*inCeph); isCeph {
-		// Each answer takes the metadata servers as long as the client that made the entries needs to give back what it holds of each.
-		return "not on Ceph", nil
-	}
-	count, _ := strconv.Atoi(os.Getenv(envEntries)) // Unset is 0.
-	count = cmp.Or(count, 200_000)
-	directory := filepath.Join(w.storage.path(share), "dir", "many")
-	if err := os.Mkdir(directory, 0o777); err != nil {
-		return "", err
-	}
-	for i := range count {
-		if err := syscall.Mknod(filepath.Join(directory, fmt.Sprint("file ", i)), syscall.S_IFREG|0o666, 0); err != nil {
-			return "", err
-		}
+	count, err := makeMany(w, from)
+	if err != nil {
+		return "", fmt.Errorf("making the directory: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdLasts) // It begins when the directory is there.
 	defer cancel()
@@ -143,6 +132,55 @@ func manyEntries(ctx context.Context, w *world, from string) (string, error) {
 		fault = errors.New(note)
 	}
 	return note, fault
+}
+
+// makeMany makes a directory of many entries, and returns their number. In Ceph they are symbolic links that clients of NFS
+// make: what another client of Ceph has made, it has to give back to the metadata servers first, entry by entry.
+func makeMany(w *world, from string) (int, error) {
+	count, _ := strconv.Atoi(os.Getenv(envEntries)) // Unset is 0.
+	directory := filepath.Join(w.storage.path(share), "dir", "many")
+	if _, isCeph := w.storage.(*inCeph); !isCeph {
+		count = cmp.Or(count, 200_000)
+		if err := os.Mkdir(directory, 0o777); err != nil {
+			return 0, err
+		}
+		for i := range count {
+			if err := syscall.Mknod(filepath.Join(directory, fmt.Sprint("file ", i)), syscall.S_IFREG|0o666, 0); err != nil {
+				return 0, err
+			}
+		}
+		return count, nil
+	}
+	s, err := login(from, 1, 0, "maker")
+	if err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	parent, err := s.handle(share, "dir")
+	if err != nil {
+		return 0, err
+	}
+	create := func(directory []byte, kind nfsv4.Createtype4, name string) error {
+		answer, err := s.run(0, putFH(directory), &nfsv4.NfsArgop4_OP_CREATE{Opcreate: nfsv4.Create4args{Objtype: kind, Objname: name}})
+		if err == nil && answer.status != nfsv4.NFS4_OK {
+			err = &statusError{"CREATE", answer.status}
+		}
+		return err
+	}
+	if err := create(parent, &nfsv4.Createtype4_default{Type: nfsv4.NF4DIR}, "many"); err != nil {
+		return 0, err
+	}
+	many, err := s.handle(share, "dir", "many")
+	if err != nil {
+		return 0, err
+	}
+	count = cmp.Or(count, 5_000)
+	for i := range count {
+		if err := create(many, &nfsv4.Createtype4_NF4LNK{Linkdata: nfsv4.Linktext4("nothing")}, fmt.Sprint("file ", i)); err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
 }
 
 // sparse: walks of holes, and writes at the far end, must not take the time that the length suggests.
