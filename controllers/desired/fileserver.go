@@ -8,7 +8,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -37,7 +37,7 @@ type FileServerInput struct {
 	// ToBeIdle are the data servers that get no new directories.
 	ToBeIdle []string
 	// Storage is what data servers get from the storage back end.
-	Storage contract.ServerStorage
+	Storage backendapi.ServerStorage
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string

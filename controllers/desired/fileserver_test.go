@@ -15,8 +15,8 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph"
-	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
@@ -91,7 +91,7 @@ func TestTimersAreTheUsersAndElseTheBackEnds(t *testing.T) {
 	} {
 		in := FileServerInput{
 			FileServer: builders.FileServer("ml", "training").NFS(tc.nfs[0], tc.nfs[1]).Build(),
-			Storage:    contract.ServerStorage{LeaseSeconds: tc.storage[0], GraceSeconds: tc.storage[1]},
+			Storage:    backendapi.ServerStorage{LeaseSeconds: tc.storage[0], GraceSeconds: tc.storage[1]},
 		}
 		lease, grace := timers(in)
 		if got := [2]int32{lease, grace}; got != tc.want {

@@ -15,7 +15,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
@@ -28,7 +28,7 @@ type decision struct {
 	// eligible is the number of nodes that data servers may run on.
 	eligible int32
 	// storage is what the back end wants.
-	storage contract.Decision
+	storage backendapi.Decision
 	// refused is set if something in the specification is not done.
 	refused *metav1.Condition
 	// draining is set while data servers that are to be idle are not yet idle.

@@ -16,7 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
@@ -48,7 +48,7 @@ type observed struct {
 	// holder is another FileServer with this one's storage identity, which has it first; "" if none has.
 	holder string
 	// storage is what the back end knows.
-	storage contract.Storage
+	storage backendapi.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
 	// of those that do not serve, and of those that are no more and left claims.
 	undone         map[string][]string
@@ -86,8 +86,8 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
 		{"the storage", func() (err error) {
-			o.storage, err = backend.Of(fs).Observe(ctx, contract.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
-				contract.Seen{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal})
+			o.storage, err = backend.Of(fs).Observe(ctx, backendapi.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
+				backendapi.Observation{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},

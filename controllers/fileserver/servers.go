@@ -10,7 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
@@ -91,7 +91,7 @@ func (o *observed) waitsOf(name string) string {
 	if waits := o.podWaitsOf(name, pod); waits != "" || !running {
 		return waits
 	}
-	if contract.Refusal(&dataServer) != "" {
+	if backendapi.Refusal(&dataServer) != "" {
 		return "it can't use its storage: see " + v1alpha1.FileServerStorageAvailable
 	}
 	reported := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)

@@ -19,7 +19,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -131,8 +131,8 @@ func world() (*observed, decision) {
 	}
 	o.fileServer.Generation = 7
 	o.storage = &volumes.Storage{
-		Seen: contract.Seen{FileServer: o.fileServer, DataServers: o.dataServers},
-		All:  map[string]corev1.PersistentVolumeClaim{"data-0-fs-0": boundClaim(), "data-0-fs-1": boundClaim()},
+		Observation: backendapi.Observation{FileServer: o.fileServer, DataServers: o.dataServers},
+		All:         map[string]corev1.PersistentVolumeClaim{"data-0-fs-0": boundClaim(), "data-0-fs-1": boundClaim()},
 	}
 	return o, decision{eligible: 2, input: desired.FileServerInput{FileServer: o.fileServer, Replicas: 2}}
 }

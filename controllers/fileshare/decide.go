@@ -69,7 +69,7 @@ func decide(o *observed) decision {
 	}
 	d.directories = planDirectories(o, d.inventory)
 	d.quota = planQuota(quotaOf(o))
-	d.storage, d.exports = planStorage(o, d.quota.ask), planExports(o)
+	d.storage, d.exports = planStorage(o, d.quota.request), planExports(o)
 	d.claim = planClaim(o, d.quota.status)
 	if isFilling(o, d.inventory) {
 		d.claim = claimPlan{waiting: &finding{v1alpha1.ReasonProgressing, "waiting for the share to have all that its source has"}}

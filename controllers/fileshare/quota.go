@@ -25,8 +25,8 @@ type quotaState struct {
 	wanted *resource.Quantity
 	// unsupported tells why the storage keeps no share to a size, and what to do; "" if it does.
 	unsupported string
-	// asked is what the storage was asked for last; 0: nothing.
-	asked int64
+	// requested is the size that was last requested from the storage; 0: nothing.
+	requested int64
 	// enforced is the quota that the storage has, 0 if none; nil: not known yet.
 	enforced *int64
 	// used is what the share's files take; nil: not known yet.
@@ -39,8 +39,9 @@ type quotaState struct {
 
 // quotaPlan is what is to happen to a share's quota, and what the status has about it.
 type quotaPlan struct {
-	// ask is what the storage is to be asked for; 0 is no quota. What is refused is not asked for, so that nothing changes until it is mended.
-	ask int64
+	// request is the size to request from the storage; 0 is no quota. A refused size is not requested, so nothing changes until the user
+	// corrects it.
+	request int64
 	// condition is QuotaEnforced; nil if there is no quota and none is to go.
 	condition *metav1.Condition
 	status    v1alpha1.ShareQuotaStatus
@@ -54,7 +55,7 @@ func quotaOf(o *observed) quotaState {
 		return q
 	}
 	spec, status := &o.storage.Spec, &o.storage.Status
-	q.asked, q.enforced, q.used = spec.QuotaBytes, status.QuotaBytes, status.UsedBytes
+	q.requested, q.enforced, q.used = spec.QuotaBytes, status.QuotaBytes, status.UsedBytes
 	// A place is Ready without the quota, too; what the steward says of it once it has tried is why.
 	if tried := status.ObservedGeneration; tried != nil && *tried == o.storage.Generation && ptr.Deref(status.QuotaBytes, 0) != spec.QuotaBytes {
 		q.fault = conditions.Message(status.Conditions, v1alpha1.ConditionReady)
@@ -82,23 +83,23 @@ func planQuota(q quotaState) quotaPlan {
 	}
 	plan := quotaPlan{status: quotaStatus(q)}
 	if q.wanted != nil {
-		plan.ask = q.wanted.Value()
+		plan.request = q.wanted.Value()
 	}
 	enforced := ptr.Deref(q.enforced, 0)
-	switch refusal := refuseQuota(q, plan.ask, enforced); {
-	case plan.ask == enforced && (q.enforced != nil || q.wanted == nil):
-		if plan.ask > 0 {
+	switch refusal := refuseQuota(q, plan.request, enforced); {
+	case plan.request == enforced && (q.enforced != nil || q.wanted == nil):
+		if plan.request > 0 {
 			plan.condition = ptr.To(describeEnforced(q, enforced))
 		}
 	case refusal != nil:
 		plan.condition = refusal
-		// What was asked for before goes on being asked for, unless it is this: then there was less when it was.
-		if q.asked != plan.ask {
-			enforced = q.asked
+		// The previous request stays, unless it is the refused size: then less was used when it was made.
+		if q.requested != plan.request {
+			enforced = q.requested
 		}
-		plan.ask = enforced
+		plan.request = enforced
 	default:
-		message := fmt.Sprintf("the storage is asked for a quota of %s and has %s", sizeOr(plan.ask, "none"), sizeOr(enforced, "none"))
+		message := fmt.Sprintf("the storage is asked for a quota of %s and has %s", sizeOr(plan.request, "none"), sizeOr(enforced, "none"))
 		if q.fault != "" {
 			message += ": " + q.fault
 		}

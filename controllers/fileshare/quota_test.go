@@ -25,13 +25,13 @@ func quota(wanted string, enforced, used, capacity int64) quotaState {
 			*to = ptr.To(value)
 		}
 	}
-	q.asked = max(enforced, 0)
+	q.requested = max(enforced, 0)
 	return q
 }
 
 // after is a state of which so much was asked for already.
 func after(asked int64, q quotaState) quotaState {
-	q.asked = asked
+	q.requested = asked
 	return q
 }
 
@@ -80,8 +80,8 @@ func TestAQuotaIsAskedForUnlessItIsRefused(t *testing.T) {
 		"not taken by the storage":                              {failing, 10 * gi, no, v1alpha1.ReasonProgressing, []string{"has none: permission denied"}},
 	} {
 		plan := planQuota(tc.state)
-		if plan.ask != tc.ask {
-			t.Errorf("%s: %d is asked for, not %d", name, plan.ask, tc.ask)
+		if plan.request != tc.ask {
+			t.Errorf("%s: %d is asked for, not %d", name, plan.request, tc.ask)
 		}
 		if (plan.condition == nil) != (tc.reason == "") {
 			t.Errorf("%s: condition %+v", name, plan.condition)

@@ -24,7 +24,7 @@ import (
 const maxNamed = 5
 
 // inFlight is how long a client's own mkdir may take before its ShareDirectory counts as
-// stuck. It is also when the namespace servers' keeper steps in.
+// stuck. It is also when the namespace servers' leader steps in.
 const inFlight = 15 * time.Second
 
 // A data server may report itself not Ready for fleet.RestartAllowance before its shares are not Ready: a restart

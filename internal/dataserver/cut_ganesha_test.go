@@ -134,7 +134,7 @@ func removalsAreCut(t *testing.T) {
 	// change asks for something else, and boots what was killed meanwhile until that is done.
 	change := func(what func(*dataservertest.Wanted)) {
 		s.apply(what)
-		s.await("what is asked for to be done, or a death", func(dataservertest.Reported) bool { return c.isDead() || s.status.Settled() })
+		s.await("what is asked for to be done, or a death", func(dataservertest.Reported) bool { return c.isDead() || s.status.IsUpToDate() })
 		if c.isDead() {
 			c.mu.Lock()
 			c.dead = false

@@ -176,7 +176,7 @@ func (s *dataServer) settle() dataservertest.Reported {
 	s.t.Helper()
 	return s.await("what is asked for to be served", func(status dataservertest.Reported) bool {
 		return status.ObservedGeneration != nil && *status.ObservedGeneration == s.dataServer.Generation &&
-			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.Settled()
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) && s.status.IsUpToDate()
 	})
 }
 

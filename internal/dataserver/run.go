@@ -154,7 +154,7 @@ type process struct {
 	exporter    *exporter.Exporter
 	proxy       *server.Proxy
 	probes      *server.Probes
-	figures     *server.Figures
+	usage       *server.Usage
 	metrics     *server.Metrics
 	nodes       *server.Nodes
 	prober      server.Prober
@@ -197,11 +197,11 @@ func newProcess(options Options, with parts) (*process, error) {
 	p.probes = server.NewProbes(p.supervisor.State, p.prober, expected)
 	collector := server.NewGaneshaCollector(options.Namespace, p.supervisor.State, p.metrics.Serves, options.Log)
 	p.metrics.Register(collector)
-	p.figures = server.NewFigures(options.DataServer, p.proxy.Lister, collector.Served)
+	p.usage = server.NewUsage(options.DataServer, p.proxy.Lister, collector.Served)
 	return p, nil
 }
 
-func (p *process) handler() http.Handler { return server.NewHandler(p.probes, p.figures, p.metrics) }
+func (p *process) handler() http.Handler { return server.NewHandler(p.probes, p.usage, p.metrics) }
 
 func (o Options) configFile() string { return filepath.Join(o.RunDir, "ganesha.conf") }
 func (o Options) roundsFile() string { return filepath.Join(o.RunDir, "export-rounds") }

@@ -151,8 +151,8 @@ func expect(decoder *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// Asked tells whether the bytes that come are a request. It consumes nothing, and reads no more than it needs to see that they are something else.
-func Asked(from *bufio.Reader) (bool, error) {
+// IsRequest reports whether the next bytes are a request. It consumes nothing, and reads no more than it needs to see that they are something else.
+func IsRequest(from *bufio.Reader) (bool, error) {
 	for n := 1; n <= headerBytes+len(hello); n++ {
 		begun, err := from.Peek(n)
 		if err != nil {

@@ -30,7 +30,7 @@ func answered(t *testing.T, request Request, serve func(net.Conn)) ([]Directory,
 func serving(list func(Request) ([]Directory, error)) func(net.Conn) {
 	return func(conn net.Conn) {
 		reader := bufio.NewReader(conn)
-		if asked, err := Asked(reader); !asked || err != nil {
+		if asked, err := IsRequest(reader); !asked || err != nil {
 			return
 		}
 		_ = Answer(reader, conn, list)
@@ -57,7 +57,7 @@ func TestAnswersHaveTheStoragesErrors(t *testing.T) {
 	}
 }
 
-func TestWhoListsNothingIsAskedByNFS(t *testing.T) {
+func TestAServerThatDoesNotListIsReadByNFS(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"storage that is not shared":   serving(func(Request) ([]Directory, error) { return nil, ErrNotOffered }),
 		"one that ends the connection": func(conn net.Conn) { _, _ = conn.Read(make([]byte, 4)) },
@@ -178,7 +178,7 @@ func TestACallIsNoQuestion(t *testing.T) {
 		go func() { _, _ = near.Write([]byte(begins)) }()
 		_ = far.SetReadDeadline(time.Now().Add(2 * time.Second))
 		reader := bufio.NewReader(far)
-		if asked, err := Asked(reader); asked || err != nil {
+		if asked, err := IsRequest(reader); asked || err != nil {
 			t.Errorf("%q: %v, %v", begins, asked, err)
 		}
 		rest := make([]byte, len(begins))
@@ -189,13 +189,13 @@ func TestACallIsNoQuestion(t *testing.T) {
 	}
 }
 
-func FuzzAsked(f *testing.F) {
+func FuzzIsRequest(f *testing.F) {
 	f.Add(recordOf(hello))
 	f.Add(recordOf("howdah listing 2\n"))
 	f.Add(recordOf(strings.Repeat("\x00", 40)))
 	f.Fuzz(func(t *testing.T, text string) {
 		reader := bufio.NewReader(strings.NewReader(text))
-		asked, err := Asked(reader)
+		asked, err := IsRequest(reader)
 		if question := len(text) > headerBytes && text[0] == 0x80 && strings.HasPrefix(text[headerBytes:], hello); asked != question {
 			t.Fatalf("%q is asked: %v (%v)", text, asked, err)
 		}

@@ -12,12 +12,12 @@ var (
 		"Time that an NFS operation took.", prometheus.ExponentialBuckets(0.0001, 4, 10), "operation")
 	NamespaceMkdirDuration = histogram(NamespaceServer, "howdah_namespace_mkdir_duration_seconds",
 		"Time from a client's mkdir to its answer.", prometheus.ExponentialBuckets(0.002, 2, 14), "status")
-	NamespaceKeeper = gauge(NamespaceServer, "howdah_namespace_keeper",
-		"1 while this namespace server is the keeper of its FileServer's directories.")
-	NamespaceKeeperElections = counter(NamespaceServer, "howdah_namespace_keeper_elections_total",
-		"How often this namespace server became the keeper: the failovers of the keeper, and its first start.")
+	NamespaceLeader = gauge(NamespaceServer, "howdah_namespace_leader",
+		"1 while this namespace server is the leader of its FileServer's directories.")
+	NamespaceLeaderElections = counter(NamespaceServer, "howdah_namespace_leader_elections_total",
+		"How often this namespace server became the leader: elections after a failure of the leader, and its first start.")
 	NamespaceReachable = gauge(NamespaceServer, "howdah_namespace_data_server_reachable",
-		"1 if the data server answers NFS at its address, 0 if not. Only the keeper has it.", LabelDataServer)
+		"1 if the data server answers NFS at its address, 0 if not. Only the leader has it.", LabelDataServer)
 	NamespaceOwnersDown = gauge(NamespaceServer, "howdah_namespace_owners_down",
 		"Data servers that own directories and do not answer.")
 

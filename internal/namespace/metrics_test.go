@@ -47,7 +47,7 @@ func TestTheMetricsOfANamespaceServer(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	for _, sample := range []string{
-		`howdah_namespace_ready{%s} 1`, `howdah_namespace_keeper{%s} 1`, `howdah_namespace_keeper_elections_total{%s} 1`, `howdah_namespace_shares{%s} 1`,
+		`howdah_namespace_ready{%s} 1`, `howdah_namespace_leader{%s} 1`, `howdah_namespace_leader_elections_total{%s} 1`, `howdah_namespace_shares{%s} 1`,
 		`howdah_namespace_operations_total{%s,operation="OP_CREATE",status="NFS4_OK"} 1`,
 		`howdah_namespace_operation_duration_seconds_count{%s,operation="OP_CREATE"} 1`,
 		`howdah_namespace_mkdir_duration_seconds_count{%s,status="NFS4_OK"} 1`,

@@ -112,7 +112,7 @@ func (b *bench) measure(ctx context.Context) (figures, []window, error) {
 			f.add(w.name, memory, float64(at.memory)/1e6)
 		}
 	}
-	last, err := settled(func() (window, error) { return rest("at the end") })
+	last, err := awaitIdle(func() (window, error) { return rest("at the end") })
 	return f, append(windows, last), err
 }
 
@@ -160,8 +160,8 @@ func rest(name string) (window, error) {
 	return window{"before " + name, true, after.Since(before)}, err
 }
 
-// settled looks until the machine is idle enough, as often as it may. The last look counts.
-func settled(look func() (window, error)) (w window, err error) {
+// awaitIdle measures until the machine is idle enough, as often as it may. The last look counts.
+func awaitIdle(look func() (window, error)) (w window, err error) {
 	for range restTries {
 		if w, err = look(); err != nil || w.use.Idle >= leastRest {
 			return w, err
@@ -172,7 +172,7 @@ func settled(look func() (window, error)) (w window, err error) {
 
 // take makes one measurement, and watches this machine's CPU before and meanwhile.
 func (b *bench) take(ctx context.Context, f figures, w way, what work, name string) ([]window, error) {
-	rested, err := settled(func() (window, error) { return rest(name) })
+	rested, err := awaitIdle(func() (window, error) { return rest(name) })
 	if err != nil {
 		return nil, err
 	}

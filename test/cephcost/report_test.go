@@ -76,7 +76,7 @@ func TestTheLabMayGoOnForAWhileAndAnotherLoadMayNot(t *testing.T) {
 		looks int
 	}{0: {0.8, 1}, 3: {0.8, 4}, restTries: {0.3, restTries}} {
 		looks := 0
-		w, err := settled(func() (window, error) {
+		w, err := awaitIdle(func() (window, error) {
 			looks++
 			if looks <= busyFor {
 				return window{"before read", true, spare.Use{Idle: 0.3}}, nil

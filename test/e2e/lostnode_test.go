@@ -44,9 +44,9 @@ func switchNode(ctx context.Context, command, node string) {
 	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", command, node, output)
 }
 
-// keeperPod is the namespace server that tells the API which data servers do not answer.
+// leaderPod is the namespace server that tells the API which data servers do not answer.
 // Between two of them there is none for a moment.
-func keeperPod(ctx context.Context) *corev1.Pod {
+func leaderPod(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	pod := &corev1.Pod{}
 	Eventually(ctx, func(ctx context.Context) error {
@@ -199,7 +199,7 @@ func (l loss) seen(began time.Time) map[string]func(context.Context) error {
 		},
 		"event of the FileServer": event(v1alpha1.ReasonServersNotReady),
 		"event of the share":      event(v1alpha1.ReasonDataServersUnavailable),
-		"metric of the keeper": func(ctx context.Context) error {
+		"metric of the leader": func(ctx context.Context) error {
 			for _, pod := range namespacePods(ctx) {
 				if pod.Spec.NodeName == l.node || pod.DeletionTimestamp != nil {
 					continue
@@ -244,7 +244,7 @@ func tells(conditions []metav1.Condition, reason string, words ...string) error 
 }
 
 // reportedByServers are the places where a loss shows without an operator.
-var reportedByServers = []string{"DataServer status.unreachable", "metric of the keeper"}
+var reportedByServers = []string{"DataServer status.unreachable", "metric of the leader"}
 
 // expectSeen waits until every place tells of the loss, and holds each to its goal.
 func (l loss) expectSeen(ctx context.Context, began time.Time, what string, operatorLost bool) {
@@ -319,12 +319,12 @@ var _ = Describe("A node that loses its power", Ordered, Label("lost-node"), fun
 
 	It("is known within 10 s where the elected namespace server is on another node, and its data is there when it is back", func(ctx SpecContext) {
 		Eventually(ctx, namespaceServersApart).Should(Succeed())
-		keeper := keeperPod(ctx).Spec.NodeName
+		leader := leaderPod(ctx).Spec.NodeName
 		nodes := &corev1.NodeList{}
 		Expect(c.List(ctx, nodes)).To(Succeed())
-		at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name != keeper && n.Name != operatorNode(ctx) })
-		Expect(at).To(BeNumerically(">=", 0), "every node has the keeper or the operator")
-		lose(ctx, "without the keeper", nodes.Items[at].Name, func(l loss) {
+		at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name != leader && n.Name != operatorNode(ctx) })
+		Expect(at).To(BeNumerically(">=", 0), "every node has the leader or the operator")
+		lose(ctx, "without the leader", nodes.Items[at].Name, func(l loss) {
 			// Until then, Kubernetes itself takes the node for Ready. It is the same fact: no other reason, no other event.
 			Eventually(ctx, func(ctx context.Context) error {
 				object := &v1alpha1.FileServer{}
@@ -338,10 +338,10 @@ var _ = Describe("A node that loses its power", Ordered, Label("lost-node"), fun
 
 	It("is known within 10 s where the elected namespace server is lost with it", func(ctx SpecContext) {
 		Eventually(ctx, namespaceServersApart).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
-		keeper := keeperPod(ctx)
-		keepOperatorOff(ctx, keeper.Spec.NodeName)
-		lose(ctx, "with the keeper", keeper.Spec.NodeName, func(loss) {
-			Expect(keeperPod(ctx).Name).NotTo(Equal(keeper.Name))
+		leader := leaderPod(ctx)
+		keepOperatorOff(ctx, leader.Spec.NodeName)
+		lose(ctx, "with the leader", leader.Spec.NodeName, func(loss) {
+			Expect(leaderPod(ctx).Name).NotTo(Equal(leader.Name))
 		})
 	}, SpecTimeout(bound(7*time.Minute)))
 
@@ -351,11 +351,11 @@ var _ = Describe("A node that loses its power", Ordered, Label("lost-node"), fun
 		}
 		Eventually(ctx, namespaceServersApart).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
 		node := operatorNode(ctx)
-		if keeper := keeperPod(ctx); keeper.Spec.NodeName == node {
-			_, err := c.Kubectl(ctx, "delete", "pod", keeper.Name, "--wait=true") // The other one is elected.
+		if leader := leaderPod(ctx); leader.Spec.NodeName == node {
+			_, err := c.Kubectl(ctx, "delete", "pod", leader.Name, "--wait=true") // The other one is elected.
 			Expect(err).NotTo(HaveOccurred())
 			Eventually(ctx, namespaceServersApart).Should(Succeed())
-			Expect(keeperPod(ctx).Spec.NodeName).NotTo(Equal(node))
+			Expect(leaderPod(ctx).Spec.NodeName).NotTo(Equal(node))
 		}
 		lose(ctx, "with the operator", node, func(loss) {})
 	}, SpecTimeout(bound(8*time.Minute)))

@@ -55,7 +55,7 @@ var _ = Describe("A share from a snapshot", func() {
 		Eventually(func() string { return shareCondition(namespace, "restored", v1alpha1.ConditionReady).Message }, timeout, "100ms").
 			Should(Equal("Cloned: Ceph copies snapshot now of share data since 2026-11-22T03:04:05Z: in-progress"))
 		Expect(shareCondition(namespace, "restored", v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: naming.ShareClaim("restored")}, &corev1.PersistentVolumeClaim{}))).
 			To(BeTrue(), "no pod can use it before")
 		Expect(directoriesOf(namespace, "restored")).To(BeEmpty())
@@ -114,7 +114,7 @@ var _ = Describe("A share from a snapshot", func() {
 		share := fromNow(namespace).ReclaimPolicy(v1alpha1.ReclaimDelete).Build()
 		create(share)
 		expectShare(namespace, "restored", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonCloneRefused)
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(exportsOf(namespace, "training-0")).NotTo(HaveKey("restored"), "an empty share is not what was asked for")
 		Expect(admin.Delete(ctx, share)).To(Succeed())
 		isNoMore(&v1alpha1.FileShare{}, namespace, "restored")

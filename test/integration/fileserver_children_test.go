@@ -78,7 +78,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		create(builders.FileShare(namespace, "unet3d", "calm").Build())
 		Eventually(func() int { return len(exportsOf(namespace, "calm-0")) + len(exportsOf(namespace, "calm-1")) }, timeout).Should(Equal(2))
 		loadConfigurations(namespace, "calm")
-		settled(namespace)
+		awaitQuiet(namespace)
 		versions := func() map[string]string {
 			found := map[string]string{}
 			for _, server := range []string{"calm-0", "calm-1"} {
@@ -104,7 +104,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 				return fileServerCondition(namespace, "calm", v1alpha1.FileServerNamespaceServersAvailable).Message
 			}, timeout).Should(ContainSubstring("2 of 2"))
 		}
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(versions()).To(Equal(before))
 	})
 
@@ -259,7 +259,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 	It("writes nothing once it is steady, whatever stirs it", func() {
 		create(builders.FileServer(namespace, "steady").Replicas(2).Build())
 		runEverything(namespace, "steady")
-		before := settled(namespace)
+		before := awaitQuiet(namespace)
 		for i := range 5 {
 			for _, object := range []client.Object{
 				&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "steady-namespace"}},

@@ -102,7 +102,7 @@ var _ = Describe("Deleting a share", func() {
 		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse)).To(Equal(
 			"reclaimPolicy is Delete, and no data is removed before the pods that use PersistentVolumeClaim s have ended: trainer; delete them, or set reclaimPolicy to Retain, which keeps the data"))
 		isGone(&corev1.PersistentVolumeClaim{}, namespace, "s")
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(exportsOf(namespace, "fs-0")["s"].DeletionTimestamp).To(BeNil())
 		Expect(exportsOf(namespace, "fs-0")["s"].Spec.DataPolicy).To(Equal(internalv1.DataRetain))
 
@@ -124,7 +124,7 @@ var _ = Describe("Deleting a share", func() {
 		again := builders.FileShare(namespace, "s", "fs").Directories("d").ReclaimPolicy(v1alpha1.ReclaimDelete).Build()
 		again.Finalizers, again.Annotations = []string{v1alpha1.FileShareFinalizer}, map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
 		create(again)
-		settled(namespace)
+		awaitQuiet(namespace)
 		before := exists(&v1alpha1.FileShare{}, namespace, "s").DeepCopy()
 		unseen := before.DeepCopy()
 		unseen.Status = v1alpha1.FileShareStatus{ObservedGeneration: ptr.To(int64(0))}

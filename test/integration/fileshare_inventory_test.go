@@ -32,7 +32,7 @@ var _ = Describe("Before a directory gets an owner", func() {
 		GinkgoHelper()
 		Expect(admin.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, client.InNamespace(namespace))).To(Succeed())
 	}
-	// look plays the keeper on one data server, which has these directories of the share.
+	// look plays the leader on one data server, which has these directories of the share.
 	look := func(namespace, share, server string, found internalv1.ShareInventory, paths ...string) {
 		GinkgoHelper()
 		fileServer := exists(&v1alpha1.FileShare{}, namespace, share).Spec.FileServerRef.Name

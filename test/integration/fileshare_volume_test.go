@@ -115,7 +115,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		readyShare(namespace, "one")
 		bindVolume(namespace, "s")
 		bindVolume(namespace, "one")
-		before := settled(namespace)
+		before := awaitQuiet(namespace)
 		for _, name := range []string{"s", "one"} {
 			change(exists(&v1alpha1.FileShare{}, namespace, name), func(share *v1alpha1.FileShare) {
 				share.Labels = map[string]string{"touched": "yes"}

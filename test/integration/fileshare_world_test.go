@@ -65,7 +65,7 @@ func readyShare(namespace, name string) *v1alpha1.FileShare {
 	return exists(share, namespace, name)
 }
 
-// keepDirectories plays the keeper of the namespace servers: what is Creating gets made, what the
+// keepDirectories plays the leader of the namespace servers: what is Creating gets made, what the
 // operator wants removed goes, except for directories that hold data; data servers that serve are looked at.
 func keepDirectories(namespace string, holdingData ...string) {
 	GinkgoHelper()
@@ -89,7 +89,7 @@ func keepDirectories(namespace string, holdingData ...string) {
 	}
 }
 
-// lookAtDataServers plays the keeper: it has looked at every data server that serves a share, and found nothing that has no
+// lookAtDataServers plays the leader: it has looked at every data server that serves a share, and found nothing that has no
 // ShareDirectory.
 func lookAtDataServers(namespace string) {
 	GinkgoHelper()

@@ -17,7 +17,7 @@ import (
 
 const oneLoss = "00000000000000aa"
 
-// miss plays the keeper, which did not find a directory on its data server.
+// miss plays the leader, which did not find a directory on its data server.
 func miss(namespace, share, path string) {
 	GinkgoHelper()
 	directory, ok := directoriesOf(namespace, share)[path]
@@ -27,7 +27,7 @@ func miss(namespace, share, path string) {
 	Expect(admin.Status().Patch(ctx, &directory, client.MergeFrom(before))).To(Succeed())
 }
 
-// What the keeper itself does is in internal/namespace/directories (missing_test.go).
+// What the leader itself does is in internal/namespace/directories (missing_test.go).
 var _ = Describe("A directory that is not on its data server any more", func() {
 	It("makes its share not Ready, and stays in it until it is found", func() {
 		namespace := newNamespace()
@@ -41,7 +41,7 @@ var _ = Describe("A directory that is not on its data server any more", func() {
 		Expect(message).To(And(ContainSubstring(`1 of 3 directories are not on their data servers, which had them: "b" on fs-`), ContainSubstring("spec.acceptedLosses "+oneLoss)))
 		expectShare(namespace, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDirectoriesMissing)
 		keepDirectories(namespace)
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(directoriesOf(namespace, "data")).To(HaveLen(3))
 		Expect(directoriesOf(namespace, "data")["b"].UID).To(Equal(uid), "it was neither removed nor made again")
 

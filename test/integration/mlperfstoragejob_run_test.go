@@ -106,7 +106,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		Expect(status.CompletionTime).NotTo(BeNil())
 
 		By("writing nothing more")
-		settled(namespace)
+		awaitQuiet(namespace)
 
 		By("leaving nothing behind")
 		Expect(admin.Delete(ctx, job)).To(Succeed())

@@ -91,8 +91,8 @@ func askToMove(fs *v1alpha1.FileServer, requests ...placement.Request) {
 	})
 }
 
-// settledMoves waits until nothing is asked for any more.
-func settledMoves(namespace string) *v1alpha1.FileServer {
+// awaitMoves waits until nothing is asked for any more.
+func awaitMoves(namespace string) *v1alpha1.FileServer {
 	GinkgoHelper()
 	fs := &v1alpha1.FileServer{}
 	Eventually(func() string {
@@ -108,7 +108,7 @@ var _ = Describe("A directory in Ceph", func() {
 		other := map[string]string{"training-0": "training-1", "training-1": "training-0"}[owner]
 		askToMove(fs, placement.Request{Share: "data", Path: "d0", To: other}, placement.Request{Share: "data", Path: "nowhere", To: other},
 			placement.Request{Share: "data", Path: "d1", To: "training-7"})
-		settledMoves(namespace)
+		awaitMoves(namespace)
 		moved := directoriesOf(namespace, "data")["d0"]
 		Expect(moved.Spec.DataServerRef.Name).To(Equal(other))
 		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, other))
@@ -136,7 +136,7 @@ var _ = Describe("A directory in Ceph", func() {
 		Eventually(func() *int32 { return exists(fs, namespace, "training").Status.Moves.Pending }, timeout).Should(HaveValue(BeEquivalentTo(1)))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
 		state(internalv1.DirectoryReady)
-		settledMoves(namespace)
+		awaitMoves(namespace)
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(other))
 	})
 
@@ -147,7 +147,7 @@ var _ = Describe("A directory in Ceph", func() {
 		readyShare(namespace, "data")
 		owner := directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name
 		askToMove(exists(&v1alpha1.FileServer{}, namespace, "training"), placement.Request{Share: "data", Path: "d0", To: "training-1"})
-		settledMoves(namespace)
+		awaitMoves(namespace)
 		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(ContainSubstring("directories of storage.volumes can't move")))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
 	})
@@ -164,13 +164,13 @@ var _ = Describe("A directory in Ceph", func() {
 		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
 		rebalance := func(most string) {
 			GinkgoHelper()
-			change(settledMoves(namespace), func(fs *v1alpha1.FileServer) { fs.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: most} })
+			change(awaitMoves(namespace), func(fs *v1alpha1.FileServer) { fs.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: most} })
 		}
 		rebalance("100")
 		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
-		Expect(settledMoves(namespace).Annotations).NotTo(HaveKey(v1alpha1.RebalanceAnnotation))
+		Expect(awaitMoves(namespace).Annotations).NotTo(HaveKey(v1alpha1.RebalanceAnnotation))
 		rebalance("100")
-		Eventually(func() map[string]string { return settledMoves(namespace).Annotations }, timeout).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
+		Eventually(func() map[string]string { return awaitMoves(namespace).Annotations }, timeout).ShouldNot(HaveKey(v1alpha1.RebalanceAnnotation))
 		rebalance("many")
 		Eventually(func() []string { return append(eventsOf(namespace, "Rebalancing"), refusalsOfMoves(namespace)()...) }, timeout).Should(ContainElements(
 			MatchRegexp(`\b2\b`), ContainSubstring("no directory moves"), ContainSubstring("want the number of directories that may move, 1 to 500")))
@@ -199,7 +199,7 @@ var _ = Describe("A directory in Ceph", func() {
 			}
 		}
 		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 4, "training-1": 2}))
-		settledMoves(namespace)
+		awaitMoves(namespace)
 		_, shown := howdah("rebalance", "training", "--dry-run", "-o", "json")
 		Expect(shown).To(ContainSubstring(`"requested": false`))
 		Expect(exists(fs, namespace, "training").Annotations).NotTo(HaveKey(v1alpha1.MovesAnnotation))
@@ -207,7 +207,7 @@ var _ = Describe("A directory in Ceph", func() {
 		Expect(code).To(Equal(command.CodeWell), out)
 		Expect(out).To(Equal(strings.Replace(shown, `"requested": false`, `"requested": true`, 1)))
 		Eventually(ownersOf(namespace), timeout).Should(Equal(map[string]int{"training-0": 2, "training-1": 2, "training-2": 2}))
-		settledMoves(namespace)
+		awaitMoves(namespace)
 		code, out = howdah("plan", "rebalance", "training")
 		Expect(code).To(Equal(command.CodeWell), out)
 		Expect(out).To(ContainSubstring("Nothing to move"))

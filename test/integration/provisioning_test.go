@@ -55,7 +55,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 			path + " of FileServer fs is the claim's; nothing keeps pods to 10Gi: they can fill what the FileServer's storage has"))
 
 		By("nothing more being written")
-		before := settled(storage)
+		before := awaitQuiet(storage)
 		change(claim, func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"touched": "yes"} })
 		Consistently(func() int64 { return writesIn(storage) - before }, "2s").Should(BeZero(), describeWrites)
 
@@ -291,7 +291,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		const replicas = 3
 		storage, team := openFileServer(replicas), newNamespace()
 		class := newClass(builders.StorageClass("many-"+team).Shares(storage, "fs"))
-		before, started := settled(storage), time.Now()
+		before, started := awaitQuiet(storage), time.Now()
 		for i := range count {
 			// Names that are alike at the beginning, and longer than a path's element.
 			claimed(builders.Claim(team, strings.Repeat("x", 63)+"."+strconv.Itoa(i), class))
@@ -314,7 +314,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 			return len(mine())
 		}, time.Duration(count)*10*time.Second+timeout, "50ms").Should(Equal(count), "each with a path of its own")
 		all := time.Since(started)
-		written := settled(storage) - before
+		written := awaitQuiet(storage) - before
 		line := fmt.Sprintf("%d claims at once, %d data servers: made in %.1f s, all have volumes after %.1f s, %d API writes of the operator, %.1f a claim\n",
 			count, replicas, made.Seconds(), all.Seconds(), written, float64(written)/float64(count))
 		AddReportEntry("claims", line)

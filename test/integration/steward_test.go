@@ -118,7 +118,7 @@ var _ = Describe("A FileServer with a steward", func() {
 			return fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Message
 		}, timeout, "100ms").Should(ContainSubstring("FileServer " + namespace + "/training has " + identity))
 		Expect(fileServerCondition(namespace, "second", v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonInvalidSpec))
-		settled(namespace)
+		awaitQuiet(namespace)
 		isNoMore(&internalv1.Steward{}, namespace, "second")
 
 		By("deleting the one that has it")

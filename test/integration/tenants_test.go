@@ -274,7 +274,7 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		Expect(expectShare(tenant, "data", v1alpha1.FileSharePlaced, metav1.ConditionFalse, v1alpha1.ReasonDataOfDeletedNamespace)).To(
 			ContainSubstring("spec.dataHandovers: [{namespace: " + tenant + ", namespaceUID: " + uid + "}]"))
 		expectShare(tenant, "data", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDataOfDeletedNamespace)
-		settled(tenant)
+		awaitQuiet(tenant)
 		Expect(exportsOf(storage, "fs-0")).To(BeEmpty())
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: tenant + ".data"}, &internalv1.ShareAttachment{}))).To(BeTrue())
 		gone()

@@ -101,7 +101,7 @@ var _ = Describe("Volumes that are directories of the nodes' disks", func() {
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionStalled).Type).To(BeEmpty())
 		reasons := []string{v1alpha1.ReasonVolumeRefused, v1alpha1.ReasonSharedFileSystems}
 		Eventually(eventsAbout(namespace, "FileServer", "training"), timeout).Should(Equal(reasons))
-		settled(namespace)
+		awaitQuiet(namespace)
 		Consistently(eventsAbout(namespace, "FileServer", "training"), "2s").Should(Equal(reasons))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonSharedFileSystems), "it stays")
 

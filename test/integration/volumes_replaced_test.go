@@ -51,7 +51,7 @@ var _ = Describe("A claim that has another volume than before", func() {
 		Eventually(func() []internalv1.VolumeIdentity {
 			return exists(&internalv1.DataServer{}, namespace, "training-1").Spec.LostVolumes
 		}, timeout).Should(Equal([]internalv1.VolumeIdentity{{Index: ptr.To(int32(0)), ID: lostVolume}}))
-		settled(namespace)
+		awaitQuiet(namespace)
 		Expect(exists(&internalv1.DataServer{}, namespace, "training-0").Spec.LostVolumes).To(BeEmpty())
 	})
 })

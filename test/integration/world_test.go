@@ -41,8 +41,8 @@ func writesIn(namespace string) int64 {
 	return written
 }
 
-// settled waits until the operator has written nothing in a Kubernetes namespace for a while and returns how much it has written so far.
-func settled(namespace string) int64 {
+// awaitQuiet waits until the operator has written nothing in a Kubernetes namespace for a while and returns how much it has written so far.
+func awaitQuiet(namespace string) int64 {
 	GinkgoHelper()
 	var before int64
 	Eventually(func() int64 {

@@ -117,9 +117,9 @@ var stories = map[string]story{
 		labels: ofCondition("FileServer", "storage", "training", "NamespaceServersAvailable", "false"),
 		silent: []series{condition("FileServer", "storage", "training", "NamespaceServersAvailable", "false", 1)},
 	},
-	"HowdahNoKeeper": {
-		fires: []series{is("howdah_namespace_keeper", inFileServer+`,pod="a"`, 0), is("howdah_namespace_keeper", inFileServer+`,pod="b"`, 0)}, at: "4m", labels: ofFileServer,
-		silent: []series{is("howdah_namespace_keeper", inFileServer+`,pod="a"`, 0), is("howdah_namespace_keeper", inFileServer+`,pod="b"`, 1)},
+	"HowdahNoLeader": {
+		fires: []series{is("howdah_namespace_leader", inFileServer+`,pod="a"`, 0), is("howdah_namespace_leader", inFileServer+`,pod="b"`, 0)}, at: "4m", labels: ofFileServer,
+		silent: []series{is("howdah_namespace_leader", inFileServer+`,pod="a"`, 0), is("howdah_namespace_leader", inFileServer+`,pod="b"`, 1)},
 	},
 	"HowdahDirectoriesUnfinished": {
 		fires: []series{is("howdah_namespace_directories_unfinished", inFileServer, 3)}, at: "20m", labels: ofFileServer,

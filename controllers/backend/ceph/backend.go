@@ -13,8 +13,8 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph/rook"
-	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -35,17 +35,17 @@ const (
 // Backend is storage.ceph.
 type Backend struct{}
 
-var _ contract.Backend = Backend{}
+var _ backendapi.Backend = Backend{}
 
 // Observe reads Rook's objects, if Rook runs the cluster. Else there is nothing to read: the Secret is not the operator's to see.
-func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract.Seen) (contract.Storage, error) {
-	s := &Storage{Seen: seen}
-	if isRook(seen.FileServer) {
-		objects, err := observeRook(ctx, from.Foreign, seen.FileServer)
+func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation backendapi.Observation) (backendapi.Storage, error) {
+	s := &Storage{Observation: observation}
+	if isRook(observation.FileServer) {
+		objects, err := observeRook(ctx, from.Foreign, observation.FileServer)
 		if err != nil {
 			return nil, err
 		}
-		verdict := rook.Judge(seen.FileServer, objects, knownCluster(seen))
+		verdict := rook.Judge(observation.FileServer, objects, knownCluster(observation))
 		s.rook = &verdict
 	}
 	return s, nil
@@ -93,19 +93,19 @@ func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 
 // Storage is the Ceph file system of a FileServer.
 type Storage struct {
-	contract.Seen
+	backendapi.Observation
 	// rook is what follows from Rook's objects, nil where Rook does not run the cluster.
 	rook *rook.Verdict
 }
 
-var _ contract.Storage = (*Storage)(nil)
+var _ backendapi.Storage = (*Storage)(nil)
 
 // Decide has each data server mount the Secret.
-func (s *Storage) Decide(map[string]string) contract.Decision {
+func (s *Storage) Decide(map[string]string) backendapi.Decision {
 	if s.rook != nil {
 		return s.decideRook()
 	}
-	return contract.Decision{Servers: Servers(s.FileServer)}
+	return backendapi.Decision{Servers: Servers(s.FileServer)}
 }
 
 // place is where the data is, and who gets at it.
@@ -119,7 +119,7 @@ type place struct {
 }
 
 // Servers is what data servers get of a cluster that the FileServer itself names.
-func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
+func Servers(fs *v1alpha1.FileServer) backendapi.ServerStorage {
 	external := fs.Spec.Storage.Ceph.External
 	return serversAt(fs, place{
 		monitors: external.Monitors, fsid: external.FSID, fileSystem: external.FileSystem, recoveryPool: external.RecoveryPool, recoveryUser: external.RecoveryUser,
@@ -130,8 +130,8 @@ func Servers(fs *v1alpha1.FileServer) contract.ServerStorage {
 
 // serversAt is what data servers get. The Secret may be missing: then they start all the same and say so, and find it when it comes. A pod
 // that waits for it could say nothing.
-func serversAt(fs *v1alpha1.FileServer, at place) contract.ServerStorage {
-	servers := contract.ServerStorage{
+func serversAt(fs *v1alpha1.FileServer, at place) backendapi.ServerStorage {
+	servers := backendapi.ServerStorage{
 		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
 		Volumes: []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(secretsVolume).WithSecret(
 			corev1ac.SecretVolumeSource().WithSecretName(at.secret).WithDefaultMode(groupOnly).WithOptional(true))},

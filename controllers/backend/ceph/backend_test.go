@@ -9,7 +9,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -49,11 +49,11 @@ func TestTheConditionSaysWhatDataServersSay(t *testing.T) {
 			yes, v1alpha1.ReasonReady, "2 of 2",
 		},
 	} {
-		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+		s := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 		for _, one := range tc.servers {
 			s.DataServers[one.Name] = one
 		}
-		got := s.Condition(2, contract.Decision{})
+		got := s.Condition(2, backendapi.Decision{})
 		if got.Status != tc.want || got.Reason != tc.reason || !strings.Contains(got.Message, tc.words) {
 			t.Errorf("%s: %s %s %q", name, got.Status, got.Reason, got.Message)
 		}
@@ -92,11 +92,11 @@ func TestTheConditionSaysHowCephIs(t *testing.T) {
 		"one restarts":       {[]internalv1.DataServer{healthy("training-0", "Ready", ""), restarts}, yes, v1alpha1.ReasonReady, "2 of 2"},
 		"one says something": {[]internalv1.DataServer{healthy("training-0", degraded, "osd.1"), server("training-1", 1, yes, "Ready", "")}, yes, degraded, "Ceph reports: osd.1"},
 	} {
-		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+		s := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 		for _, one := range tc.servers {
 			s.DataServers[one.Name] = one
 		}
-		got := s.Condition(2, contract.Decision{})
+		got := s.Condition(2, backendapi.Decision{})
 		if got.Status != tc.want || got.Reason != tc.reason || !strings.HasSuffix(got.Message, tc.words) && !strings.HasPrefix(got.Message, tc.words) {
 			t.Errorf("%s: %s %s %q", name, got.Status, got.Reason, got.Message)
 		}
@@ -107,10 +107,10 @@ func TestAFailingStewardIsReportedAfterAFailingCephAndBeforeADegradedOne(t *test
 	steward := &internalv1.Steward{}
 	steward.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCephUnusable, Message: "no"}}
 	for reason, want := range map[string]string{v1alpha1.ReasonStorageFailing: v1alpha1.ReasonStorageFailing, v1alpha1.ReasonStorageDegraded: v1alpha1.ReasonStewardFailing} {
-		s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Provisioned().Build(), Steward: steward, DataServers: map[string]internalv1.DataServer{
+		s := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("ml", "training").Provisioned().Build(), Steward: steward, DataServers: map[string]internalv1.DataServer{
 			"training-0": healthy("training-0", reason, "full"),
 		}}}
-		if got := s.Condition(1, contract.Decision{}); got.Reason != want {
+		if got := s.Condition(1, backendapi.Decision{}); got.Reason != want {
 			t.Errorf("%s: %s %q", reason, got.Reason, got.Message)
 		}
 	}
@@ -127,18 +127,18 @@ func TestARefusedPodOfTheStewardIsReported(t *testing.T) {
 		"before it ever ran":       {nil, internalv1.DataServer{}, v1alpha1.ReasonPodsRefused},
 		"while data servers serve": {ready, healthy("training-0", "Ready", ""), v1alpha1.ReasonStewardFailing},
 	} {
-		s := &Storage{Seen: contract.Seen{
+		s := &Storage{Observation: backendapi.Observation{
 			FileServer: builders.FileServer("ml", "training").Provisioned().Build(), Steward: tc.steward, StewardRefusal: "exceeded quota: few",
 			DataServers: map[string]internalv1.DataServer{"training-0": tc.server},
 		}}
-		if got := s.Condition(1, contract.Decision{}); got.Reason != tc.want || !strings.HasSuffix(got.Message, "the steward's pod is refused: exceeded quota: few") {
+		if got := s.Condition(1, backendapi.Decision{}); got.Reason != tc.want || !strings.HasSuffix(got.Message, "the steward's pod is refused: exceeded quota: few") {
 			t.Errorf("%s: %s %q", name, got.Reason, got.Message)
 		}
 	}
 }
 
 func TestCapacityIsThatOfTheFileSystemOnce(t *testing.T) {
-	s := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
+	s := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("ml", "training").Ceph().Build(), DataServers: map[string]internalv1.DataServer{}}}
 	names := []string{"training-1", "training-0"}
 	if got := s.Capacity(names); got.TotalBytes != nil {
 		t.Errorf("the capacity is %d without a report", *got.TotalBytes)

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 // Condition repeats what data servers say of it. Where a steward gives them what they need, its words come first: what they lack is
 // its fault, or its work that is not done; and before them what Rook lacks, which the steward needs.
-func (s *Storage) Condition(replicas int32, _ contract.Decision) metav1.Condition {
+func (s *Storage) Condition(replicas int32, _ backendapi.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
 	ceph := s.FileServer.Spec.Storage.Ceph
 	fileSystem := cmp.Or(ceph.External.FileSystem, ceph.Rook.FileSystem)

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph/rook"
-	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/internal/ceph"
@@ -48,12 +48,12 @@ func ForeignKinds() []foreign.Kind {
 func isRook(fs *v1alpha1.FileServer) bool { return fs.Spec.Storage.Ceph.Rook.ClusterRef.Name != "" }
 
 // knownCluster is the cluster that the FileServer's servers already use. File handles and data depend on it, so later changes of Rook's objects don't replace it.
-func knownCluster(seen contract.Seen) rook.Place {
-	if seen.Steward != nil {
-		return rook.Place{Monitors: seen.Steward.Spec.Ceph.Monitors, FSID: seen.Steward.Spec.Ceph.FSID}
+func knownCluster(observation backendapi.Observation) rook.Place {
+	if observation.Steward != nil {
+		return rook.Place{Monitors: observation.Steward.Spec.Ceph.Monitors, FSID: observation.Steward.Spec.Ceph.FSID}
 	}
-	for _, name := range slices.Sorted(maps.Keys(seen.DataServers)) {
-		if at := seen.DataServers[name].Spec.Ceph; at.FSID != "" {
+	for _, name := range slices.Sorted(maps.Keys(observation.DataServers)) {
+		if at := observation.DataServers[name].Spec.Ceph; at.FSID != "" {
 			return rook.Place{Monitors: at.Monitors, FSID: at.FSID}
 		}
 	}
@@ -61,7 +61,7 @@ func knownCluster(seen contract.Seen) rook.Place {
 }
 
 // observeRook reads what there is of Rook's objects for a FileServer.
-func observeRook(ctx context.Context, from contract.Foreign, fs *v1alpha1.FileServer) (rook.Objects, error) {
+func observeRook(ctx context.Context, from backendapi.Foreign, fs *v1alpha1.FileServer) (rook.Objects, error) {
 	var o rook.Objects
 	spec, identity := fs.Spec.Storage.Ceph.Rook, v1alpha1.StorageIdentity(fs)
 	for _, one := range []struct {
@@ -113,9 +113,9 @@ func into[T any](target **T) func(*unstructured.Unstructured) error {
 }
 
 // decideRook requests an account and a subvolume group from Rook. Data servers and steward use them as they use a given account.
-func (s *Storage) decideRook() contract.Decision {
+func (s *Storage) decideRook() backendapi.Decision {
 	fs, spec := s.FileServer, s.FileServer.Spec.Storage.Ceph.Rook
-	d := contract.Decision{Servers: contract.ServerStorage{Missing: true, LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds}}
+	d := backendapi.Decision{Servers: backendapi.ServerStorage{Missing: true, LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds}}
 	if at := s.rook.Place; at.IsKnown() {
 		d.Servers = serversAt(fs, place{
 			monitors: at.Monitors, fsid: at.FSID, fileSystem: spec.FileSystem, recoveryPool: spec.RecoveryPool,

@@ -13,8 +13,8 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph/rook"
-	"github.com/howdah/howdah/controllers/backend/contract"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/test/builders"
@@ -54,9 +54,9 @@ func ofRook() *v1alpha1.FileServer {
 	return fs
 }
 
-func observed(t *testing.T, from fixtures, seen contract.Seen) *Storage {
+func observed(t *testing.T, from fixtures, observation backendapi.Observation) *Storage {
 	t.Helper()
-	storage, err := Backend{}.Observe(context.Background(), contract.Readers{Foreign: from}, seen)
+	storage, err := Backend{}.Observe(context.Background(), backendapi.Readers{Foreign: from}, observation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func observed(t *testing.T, from fixtures, seen contract.Seen) *Storage {
 }
 
 func TestRookIsAskedForAnAccountAndAGroupAndNothingElse(t *testing.T) {
-	d := observed(t, fixtures{objects: rookIsWell()}, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	d := observed(t, fixtures{objects: rookIsWell()}, backendapi.Observation{FileServer: ofRook()}).Decide(nil)
 	if len(d.Owned) != 1 || len(d.Unowned) != 1 || !d.Servers.Missing || d.Again == 0 {
 		t.Errorf("it is not made yet: %+v", d)
 	}
 	made := rookIsWell()
 	made["CephFilesystemSubVolumeGroup howdah-uid"], made["CephClient howdah.uid"] = phase("Ready"), phase("Ready")
-	d = observed(t, fixtures{objects: made}, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	d = observed(t, fixtures{objects: made}, backendapi.Observation{FileServer: ofRook()}).Decide(nil)
 	if len(d.Owned) != 1 || len(d.Unowned) != 1 || d.Servers.Missing || d.Again != 0 {
 		t.Errorf("it is made: %+v", d)
 	}
@@ -86,13 +86,13 @@ func TestRookIsAskedForAnAccountAndAGroupAndNothingElse(t *testing.T) {
 
 func TestWithoutRookNothingIsMadeAndWhatThereIsStays(t *testing.T) {
 	gone := fixtures{err: foreign.ErrNotInstalled}
-	d := observed(t, gone, contract.Seen{FileServer: ofRook()}).Decide(nil)
+	d := observed(t, gone, backendapi.Observation{FileServer: ofRook()}).Decide(nil)
 	if !d.Servers.Missing || d.Servers.Describe != nil || d.Servers.Steward != nil || d.Owned != nil || d.Unowned != nil || d.Again == 0 {
 		t.Errorf("%+v", d)
 	}
 	known := internalv1.DataServer{}
 	known.Spec.Ceph = internalv1.CephFileSystem{Monitors: []string{"10.0.0.9:6789"}, FSID: fsid}
-	d = observed(t, gone, contract.Seen{FileServer: ofRook(), DataServers: map[string]internalv1.DataServer{"training-0": known}}).Decide(nil)
+	d = observed(t, gone, backendapi.Observation{FileServer: ofRook(), DataServers: map[string]internalv1.DataServer{"training-0": known}}).Decide(nil)
 	if d.Servers.Missing || d.Servers.Steward == nil || d.Owned != nil {
 		t.Errorf("%+v", d)
 	}
@@ -132,8 +132,8 @@ func TestTheConditionPutsRookFirst(t *testing.T) {
 		"Ceph is ill, and all serve":        {fixtures{objects: ill}, serving(), works, "True RookNotReady 1 of 1 data servers use Ceph file system fs1; CephCluster rook-ceph is HEALTH_ERR"},
 		"Rook is well, and the steward not": {fixtures{objects: asked()}, nil, fails, "False CephUnusable the steward can't work: there is no Secret"},
 	} {
-		s := observed(t, tc.from, contract.Seen{FileServer: ofRook(), DataServers: tc.servers, Steward: tc.steward})
-		c := s.Condition(1, contract.Decision{})
+		s := observed(t, tc.from, backendapi.Observation{FileServer: ofRook(), DataServers: tc.servers, Steward: tc.steward})
+		c := s.Condition(1, backendapi.Decision{})
 		if got := string(c.Status) + " " + c.Reason + " " + c.Message; !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -16,7 +16,7 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -26,7 +26,7 @@ import (
 // Backend is storage.volumes.
 type Backend struct{}
 
-var _ contract.Backend = Backend{}
+var _ backendapi.Backend = Backend{}
 
 // MakesShares is so: a share is a directory of each volume.
 func (Backend) MakesShares(*v1alpha1.FileServer) bool { return true }
@@ -79,9 +79,9 @@ func volumeSize(fs *v1alpha1.FileServer) resource.Quantity {
 }
 
 // Decide gives each data server claims of its own.
-func (s *Storage) Decide(labels map[string]string) contract.Decision {
+func (s *Storage) Decide(labels map[string]string) backendapi.Decision {
 	chosen := s.choose()
-	decision := contract.Decision{Fault: chosen.fault, Servers: Servers(s.FileServer, labels, chosen.className, chosen.templateSize)}
+	decision := backendapi.Decision{Fault: chosen.fault, Servers: Servers(s.FileServer, labels, chosen.className, chosen.templateSize)}
 	for _, name := range chosen.grow {
 		decision.Unowned = append(decision.Unowned, grownClaim(s.FileServer, name))
 	}
@@ -89,8 +89,8 @@ func (s *Storage) Decide(labels map[string]string) contract.Decision {
 }
 
 // Servers is what data servers get, with claims of a class and size. Without a class there are no pods: they could only wait.
-func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) contract.ServerStorage {
-	servers := contract.ServerStorage{
+func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string, size resource.Quantity) backendapi.ServerStorage {
+	servers := backendapi.ServerStorage{
 		Missing:      className == "",
 		Root:         true,
 		Capabilities: capabilities(),

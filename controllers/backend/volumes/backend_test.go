@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -28,8 +28,8 @@ func TestAGrownClaimSaysTheSizeAndNothingElse(t *testing.T) {
 
 func TestWhatRemains(t *testing.T) {
 	s := &Storage{
-		Seen: contract.Seen{FileServer: builders.FileServer("ns", "fs").Build()},
-		All:  map[string]corev1.PersistentVolumeClaim{"data-0-fs-1": {}, "data-0-fs-0": {}},
+		Observation: backendapi.Observation{FileServer: builders.FileServer("ns", "fs").Build()},
+		All:         map[string]corev1.PersistentVolumeClaim{"data-0-fs-1": {}, "data-0-fs-0": {}},
 	}
 	want := "its data stays in 2 claims: data-0-fs-0, data-0-fs-1; to delete it for good: kubectl -n ns delete pvc -l howdah.io/file-server=fs"
 	if got := s.Remains(); got != want {

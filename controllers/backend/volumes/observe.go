@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
 )
 
 // Observe reads the StorageClasses, the claims, and of data servers that do not answer the volumes.
-func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract.Seen) (contract.Storage, error) {
-	s := &Storage{Seen: seen}
+func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation backendapi.Observation) (backendapi.Storage, error) {
+	s := &Storage{Observation: observation}
 	var classes storagev1.StorageClassList
 	if err := from.Cached.List(ctx, &classes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading StorageClasses: %w", err)
@@ -28,8 +28,8 @@ func (Backend) Observe(ctx context.Context, from contract.Readers, seen contract
 	slices.SortFunc(classes.Items, func(a, b storagev1.StorageClass) int { return strings.Compare(a.Name, b.Name) })
 	s.Classes = classes.Items
 	var claims corev1.PersistentVolumeClaimList
-	name := seen.FileServer.Name
-	if err := from.Cached.List(ctx, &claims, client.InNamespace(seen.FileServer.Namespace), index.OfFileServer(name),
+	name := observation.FileServer.Name
+	if err := from.Cached.List(ctx, &claims, client.InNamespace(observation.FileServer.Namespace), index.OfFileServer(name),
 		client.MatchingLabels(naming.SelectDataServers(name))); err != nil {
 		return nil, fmt.Errorf("reading PersistentVolumeClaims: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -27,7 +27,7 @@ const maxNamed = 5
 
 // Storage is what was observed of the volumes of a FileServer. The maps and slices hold what is in the cache; nothing in them is changed.
 type Storage struct {
-	contract.Seen
+	backendapi.Observation
 	Classes []storagev1.StorageClass
 	// All are the claims of the data servers, by name.
 	All map[string]corev1.PersistentVolumeClaim
@@ -35,7 +35,7 @@ type Storage struct {
 	Pinned map[string]bool
 }
 
-var _ contract.Storage = (*Storage)(nil)
+var _ backendapi.Storage = (*Storage)(nil)
 
 // choice is what is decided about the claims.
 type choice struct {
@@ -131,7 +131,7 @@ func (s *Storage) claimsBelow(size resource.Quantity) []string {
 }
 
 // Condition tells whether every claim of every data server is bound, used and large enough.
-func (s *Storage) Condition(replicas int32, decided contract.Decision) metav1.Condition {
+func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
 	if decided.Fault != nil {
 		return *decided.Fault

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/contract"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -72,7 +72,7 @@ func TestStorage(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &Storage{Seen: contract.Seen{FileServer: tc.fileServer.Build(), StatefulSet: tc.set}, All: map[string]corev1.PersistentVolumeClaim{}}
+			o := &Storage{Observation: backendapi.Observation{FileServer: tc.fileServer.Build(), StatefulSet: tc.set}, All: map[string]corev1.PersistentVolumeClaim{}}
 			for _, class := range tc.classes {
 				o.Classes = append(o.Classes, *class)
 			}
@@ -107,11 +107,11 @@ func TestStorageCondition(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &Storage{Seen: contract.Seen{FileServer: builders.FileServer("n", "fs").Build()}, All: map[string]corev1.PersistentVolumeClaim{}}
+			o := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("n", "fs").Build()}, All: map[string]corev1.PersistentVolumeClaim{}}
 			for _, c := range tc.claims {
 				o.All[c.Name] = c
 			}
-			got := o.Condition(2, contract.Decision{})
+			got := o.Condition(2, backendapi.Decision{})
 			if got.Reason != tc.reason || got.Message != tc.message {
 				t.Errorf("got %s %q, want %s %q", got.Reason, got.Message, tc.reason, tc.message)
 			}

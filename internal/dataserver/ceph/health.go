@@ -19,8 +19,8 @@ const (
 	healthTimeout = 15 * time.Second
 )
 
-// asked is the part of a Ceph client that healthWatch uses.
-type asked interface {
+// healthClient is the part of a Ceph client that healthWatch uses.
+type healthClient interface {
 	Command(ctx context.Context, command ceph.Command) (string, error)
 	Watchers(ctx context.Context, place client.Place, object string) ([]ceph.Watcher, error)
 	Close()
@@ -29,13 +29,13 @@ type asked interface {
 // healthWatch watches the health of the cluster. It has its own connection, because the other one blocks while Ceph
 // does not answer. It is used by one goroutine.
 type healthWatch struct {
-	connect func(ctx context.Context) (asked, error)
+	connect func(ctx context.Context) (healthClient, error)
 	// monitors returns the monitors' addresses for messages.
 	monitors func() string
 	// fileSystem and recoveryPool select the health checks that matter.
 	fileSystem, recoveryPool string
 
-	connection asked // nil: none.
+	connection healthClient // nil: none.
 	scope      ceph.Scope
 	// place is where the grace object is. watching gets its watchers; nil if they are not needed.
 	place    client.Place
@@ -53,7 +53,7 @@ func (b *Backend) WatchHealth(ctx context.Context, report func(backend.Health) e
 	case <-time.After(healthEvery):
 	}
 	watch := &healthWatch{
-		connect: func(ctx context.Context) (asked, error) {
+		connect: func(ctx context.Context) (healthClient, error) {
 			connection, err := b.connect(ctx, b.options.RecoveryUser)
 			if err != nil {
 				return nil, err // A nil *client.Client would be an interface that is not nil.

@@ -27,7 +27,7 @@ type sick struct {
 	watch []string
 }
 
-func (s *sick) connect(context.Context) (asked, error) {
+func (s *sick) connect(context.Context) (healthClient, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.err != nil {
@@ -89,7 +89,7 @@ func (l *link) Command(ctx context.Context, command ceph.Command) (string, error
 func TestAConnectionWithAnOldKeyIsReplaced(t *testing.T) {
 	cluster := &sick{health: well}
 	watch := &healthWatch{
-		connect: func(ctx context.Context) (asked, error) {
+		connect: func(ctx context.Context) (healthClient, error) {
 			_, err := cluster.connect(ctx)
 			return &link{cluster, cluster.made}, err
 		},

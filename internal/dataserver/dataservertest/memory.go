@@ -194,8 +194,8 @@ func (r *Statuses) ChangesSince(write int) string {
 	return strings.Join(r.history[write:], "\n")
 }
 
-// Settled tells whether every export is as its newest generation asks for.
-func (r *Statuses) Settled() bool {
+// IsUpToDate reports whether every export is as its newest generation asks for.
+func (r *Statuses) IsUpToDate() bool {
 	for _, export := range r.List() {
 		done := internalv1.ExportServing
 		if export.DeletionTimestamp != nil {

@@ -224,7 +224,7 @@ func (m *model) begin() (end func()) {
 	}
 }
 
-// elect makes the first namespace server that lives the keeper.
+// elect makes the first namespace server that lives the leader.
 func (m *model) elect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *model) elect() {
 			dataServer := p.inner.(*namespaceServer)
 			if !dataServer.keeping {
 				dataServer.keeping = true
-				p.running.Go(func() { dataServer.keeper.Run(dataServer.ctx) })
+				p.running.Go(func() { dataServer.leader.Run(dataServer.ctx) })
 			}
 			return
 		}
@@ -348,7 +348,7 @@ func (m *model) startManager(name string) *modelProcess {
 type namespaceServer struct {
 	ctx     context.Context
 	tree    *nstree.Tree
-	keeper  *directories.Leader
+	leader  *directories.Leader
 	handler *operations.Handler
 	keeping bool
 }
@@ -360,7 +360,7 @@ func (m *model) startNamespaceServer(name string) *modelProcess {
 		Tree: tree, Client: &modelClient{p: p}, Owners: &modelNFS{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,
 		Clock: clock.RealClock{}, Log: slog.New(&modelLog{p}), Concurrent: 64, Timeout: 10 * time.Second,
 	})
-	dataServer := &namespaceServer{ctx: ctx, tree: tree, keeper: directories.NewLeader(service)}
+	dataServer := &namespaceServer{ctx: ctx, tree: tree, leader: directories.NewLeader(service)}
 	dataServer.handler = operations.New(operations.Config{
 		Tree: tree, Mutator: service, Reachable: func(string) bool { return true }, Now: time.Now, LeaseSeconds: 60,
 	})
@@ -375,29 +375,29 @@ func (s *namespaceServer) Take(e modelEvent) {
 	switch o := e.object.(type) {
 	case *internalv1.DataServer:
 		s.tree.SetServer(o)
-		s.keeper.ServerChanged(o.Name)
+		s.leader.ServerChanged(o.Name)
 	case *internalv1.ShareExport:
 		if e.gone && s.tree.DeleteExport(o.Spec.DataServerRef.Name, o.Spec.FileShareRef.Name) || !e.gone && s.tree.SetExport(o) {
-			s.keeper.ShareChanged(o.Spec.FileShareRef.Name)
+			s.leader.ShareChanged(o.Spec.FileShareRef.Name)
 		}
 	case *v1alpha1.FileShare:
 		if e.gone {
 			s.tree.DeleteShare(o.Name)
 			for _, other := range s.tree.Shares() {
-				s.keeper.ShareChanged(other.Name)
+				s.leader.ShareChanged(other.Name)
 			}
 			return
 		}
 		s.tree.SetShare(fleet.ShareOf(o))
-		s.keeper.ShareChanged(o.Name)
+		s.leader.ShareChanged(o.Name)
 	case *internalv1.ShareDirectory:
 		if !e.gone {
 			s.tree.SetDirectory(o)
 		} else if lost := s.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-			s.keeper.DirectoryLost(lost)
+			s.leader.DirectoryLost(lost)
 		}
-		s.keeper.Confirm(o)
-		s.keeper.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+		s.leader.Confirm(o)
+		s.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}
 }
 

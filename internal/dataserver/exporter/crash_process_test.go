@@ -260,7 +260,7 @@ func (p *modelProcess) source(ctx context.Context, name string) *kubeapi.Source 
 		switch o := e.object.(type) {
 		case *internalv1.DataServer:
 			if o.Name == name && !e.gone {
-				source.Seen(o)
+				source.ObjectChanged(o)
 			}
 		case *internalv1.ShareExport:
 			switch {

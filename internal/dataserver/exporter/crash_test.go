@@ -131,7 +131,7 @@ func cutOnce(t *testing.T, first v1alpha1.ReclaimPolicy, alone bool, step int, w
 			return what
 		})
 		u.delete()
-		if !u.create(second, 10*time.Minute) || !u.Settled(10*time.Minute) {
+		if !u.create(second, 10*time.Minute) || !u.AwaitUsable(10*time.Minute) {
 			u.fault("the share is not ready again")
 		}
 		u.Look()
@@ -147,7 +147,7 @@ func cutOnce(t *testing.T, first v1alpha1.ReclaimPolicy, alone bool, step int, w
 func (u *users) live(random *rand.Rand) {
 	policies := []v1alpha1.ReclaimPolicy{v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete}
 	u.create(policies[random.IntN(2)], time.Minute)
-	if !u.Settled(time.Minute) {
+	if !u.AwaitUsable(time.Minute) {
 		u.fault("the first share is not ready without any mishap")
 		return
 	}
@@ -197,7 +197,7 @@ func (u *users) live(random *rand.Rand) {
 		case 1:
 			time.Sleep(u.between(0, 20*time.Second))
 		default:
-			u.Settled(3 * time.Minute)
+			u.AwaitUsable(3 * time.Minute)
 			u.write()
 		}
 		if n == lives && random.IntN(2) == 0 {
@@ -236,7 +236,7 @@ func (u *users) spoil(random *rand.Rand) {
 // beginWith makes a share with data.
 func (u *users) beginWith(policy v1alpha1.ReclaimPolicy) {
 	u.create(policy, time.Minute)
-	u.Settled(time.Minute)
+	u.AwaitUsable(time.Minute)
 	for _, name := range []string{"p", "p/a", "p/b"} {
 		u.mkdir(0, name, time.Minute)
 	}
@@ -265,7 +265,7 @@ func TestAShareThatIsDeletedAtOnceTakesItsDataWithIt(t *testing.T) {
 		time.Sleep(time.Second)
 		u.cutWith(func(*modelProcess, string) mishap { return noMishap })
 		u.create(v1alpha1.ReclaimRetain, time.Minute)
-		u.Settled(time.Minute)
+		u.AwaitUsable(time.Minute)
 	})
 	if len(wrong) > 0 {
 		t.Errorf("%s\n%s", strings.Join(wrong, "\n"), strings.Join(trail, "\n"))
@@ -297,7 +297,7 @@ func TestAShareThatIsDeletedWhileItTakesItsDirectoriesBackGoes(t *testing.T) {
 		if !u.create(v1alpha1.ReclaimRetain, time.Minute) {
 			u.fault("the deletion does not end")
 		}
-		u.Settled(time.Minute)
+		u.AwaitUsable(time.Minute)
 	})
 	if len(wrong) > 0 {
 		t.Errorf("%s\n%s", strings.Join(wrong, "\n"), strings.Join(trail, "\n"))

@@ -106,8 +106,8 @@ func (u *users) delete() {
 	_ = u.api.remove(share, metav1.Preconditions{})
 }
 
-// Settled waits until the share can be used.
-func (u *users) Settled(timeout time.Duration) bool {
+// AwaitUsable waits until the share can be used.
+func (u *users) AwaitUsable(timeout time.Duration) bool {
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		share := &v1alpha1.FileShare{}
 		if u.api.Get("s", share) == nil && meta.IsStatusConditionTrue(share.Status.Conditions, v1alpha1.FileShareExported) &&
@@ -392,7 +392,7 @@ func (u *users) judge() {
 
 // judgeShare looks whether the share that is there is as it should be.
 func (u *users) judgeShare(now int) {
-	if !u.Settled(time.Second) {
+	if !u.AwaitUsable(time.Second) {
 		share := &v1alpha1.FileShare{}
 		_ = u.api.Get("s", share)
 		u.fault("share %d is not ready: %v", now, share.Status.Conditions)

@@ -117,8 +117,8 @@ func (a *Source) Run(ctx context.Context) error {
 	}{
 		// A DataServer that is deleted changes nothing: ganesha goes on with what it has until the pod goes.
 		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    a.Seen,
-			UpdateFunc: func(_, object any) { a.Seen(object) },
+			AddFunc:    a.ObjectChanged,
+			UpdateFunc: func(_, object any) { a.ObjectChanged(object) },
 			DeleteFunc: a.gone,
 		}},
 		{&internalv1.ShareExport{}, toolscache.ResourceEventHandlerFuncs{
@@ -145,8 +145,8 @@ func (a *Source) Run(ctx context.Context) error {
 	return a.cache.Start(ctx)
 }
 
-// Seen takes a DataServer from the watch.
-func (a *Source) Seen(object any) {
+// ObjectChanged takes a DataServer from the watch.
+func (a *Source) ObjectChanged(object any) {
 	dataServer, ok := object.(*internalv1.DataServer)
 	if !ok {
 		return

@@ -43,7 +43,7 @@ func TestAWriteThatHangsDelaysNothingElse(t *testing.T) {
 	source := NewDetachedSource(server)
 	dataServer := dataservertest.DataServer(1)
 	dataServer.UID, dataServer.ResourceVersion = "u", "1"
-	source.Seen(dataServer)
+	source.ObjectChanged(dataServer)
 	source.SetSynced()
 	set := func(node string) func(internalv1.DataServerStatus) internalv1.DataServerStatus {
 		return func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
@@ -82,7 +82,7 @@ func TestAWriteThatHangsDelaysNothingElse(t *testing.T) {
 	deleted := dataServer.DeepCopy()
 	now := metav1.Now()
 	deleted.ResourceVersion, deleted.DeletionTimestamp = "3", &now
-	soon("an event", func() { source.Seen(deleted) })
+	soon("an event", func() { source.ObjectChanged(deleted) })
 	soon("IsDeleted", func() {
 		if !source.IsDeleted() {
 			t.Error("a deletion is not seen while a write hangs")
@@ -106,7 +106,7 @@ func TestTheEchoOfAWriteIsNoChange(t *testing.T) {
 	source := NewDetachedSource(server)
 	dataServer := dataservertest.DataServer(1)
 	dataServer.UID, dataServer.ResourceVersion = "u", "1"
-	source.Seen(dataServer)
+	source.ObjectChanged(dataServer)
 	source.SetSynced()
 	<-source.Desired()
 	written := make(chan error, 1)
@@ -119,7 +119,7 @@ func TestTheEchoOfAWriteIsNoChange(t *testing.T) {
 	<-server.asked
 	echo := dataServer.DeepCopy()
 	echo.ResourceVersion, echo.Status.NodeName = "2", "a"
-	source.Seen(echo)
+	source.ObjectChanged(echo)
 	close(server.answer)
 	mustWork(t, "the write", <-written)
 	select {

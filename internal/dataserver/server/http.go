@@ -16,8 +16,8 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// NewHandler serves the probes, the figures and the metrics of the data server.
-func NewHandler(p *Probes, figures *Figures, metrics *Metrics) http.Handler {
+// NewHandler serves the probes, the usage and the metrics of the data server.
+func NewHandler(p *Probes, usage *Usage, metrics *Metrics) http.Handler {
 	mux := http.NewServeMux()
 	for path, probe := range map[string]func(context.Context) error{serverpod.HealthPath: p.healthy, serverpod.ReadyPath: p.ready} {
 		shared := publichttp.Shared(probeAge, probeTimeout, probe)
@@ -34,8 +34,8 @@ func NewHandler(p *Probes, figures *Figures, metrics *Metrics) http.Handler {
 		})
 	}
 	mux.Handle("GET "+serverpod.ClientsPath, publichttp.Page(answerAge, http.HandlerFunc(answerClients)))
-	mux.Handle("GET "+serverpod.SizesPath, publichttp.AtOnce(maxSizesAsked, http.HandlerFunc(figures.answerSizes)))
-	mux.Handle("GET "+serverpod.ServedPath, publichttp.Page(answerAge, http.HandlerFunc(figures.answerServed)))
+	mux.Handle("GET "+serverpod.SizesPath, publichttp.AtOnce(maxSizesAsked, http.HandlerFunc(usage.answerSizes)))
+	mux.Handle("GET "+serverpod.ServedPath, publichttp.Page(answerAge, http.HandlerFunc(usage.answerServed)))
 	mux.Handle("GET "+serverpod.MetricsPath, publichttp.Page(answerAge, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})))
 	return mux
 }

@@ -151,7 +151,7 @@ func (p *Proxy) connect(ctx context.Context, conn net.Conn) error {
 	}
 	defer p.leave()
 	reader := bufio.NewReader(secured)
-	asked, err := listing.Asked(reader)
+	asked, err := listing.IsRequest(reader)
 	if err != nil {
 		return nil // The namespace server closed the connection before it sent anything.
 	}

@@ -16,8 +16,8 @@ const (
 	// abandonedAfter is how long a change may take that a namespace server makes for a client.
 	// It is longer than Config.Timeout should be; after it the Leader finishes or undoes the change.
 	abandonedAfter = 15 * time.Second
-	// keeperWorkers is how many ShareDirectories and volumes are worked on at a time.
-	keeperWorkers = 8
+	// leaderWorkers is how many ShareDirectories and volumes are worked on at a time.
+	leaderWorkers = 8
 	retryFirst    = 100 * time.Millisecond
 	retryMost     = 10 * time.Second
 	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
@@ -55,13 +55,13 @@ type Leader struct {
 	mu sync.Mutex
 	// queue is nil while another namespace server is the leader.
 	queue workqueue.TypedRateLimitingInterface[task]
-	// seen tells since when this leader knows the unfinished state of a ShareDirectory.
-	seen map[task]seen
+	// unfinished has since when this leader knows the unfinished state of a ShareDirectory.
+	unfinished map[task]unfinished
 	// scanned has the shares whose directories on a server are known, with what the scan depended on.
 	scanned map[task]string
 }
 
-type seen struct {
+type unfinished struct {
 	version uint64
 	since   time.Time
 }
@@ -79,11 +79,11 @@ func (k *Leader) Run(ctx context.Context) {
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 		workqueue.TypedRateLimitingQueueConfig[task]{Name: "leader", Clock: k.Clock})
 	k.mu.Lock()
-	k.queue, k.seen, k.scanned = queue, map[task]seen{}, map[task]string{}
+	k.queue, k.unfinished, k.scanned = queue, map[task]unfinished{}, map[task]string{}
 	k.mu.Unlock()
 
 	var workers sync.WaitGroup
-	for range keeperWorkers {
+	for range leaderWorkers {
 		workers.Go(func() {
 			for k.next(ctx, queue) {
 			}
@@ -141,11 +141,11 @@ func (k *Leader) DirectoryChanged(share, path string) {
 	t := task{share: share, path: path}
 	r, ok := k.Tree.Directory(share, path)
 	if !ok || !r.Unfinished() {
-		delete(k.seen, t)
+		delete(k.unfinished, t)
 		return
 	}
-	if s, ok := k.seen[t]; !ok || s.version != r.Version {
-		k.seen[t] = seen{version: r.Version, since: k.Clock.Now()}
+	if s, ok := k.unfinished[t]; !ok || s.version != r.Version {
+		k.unfinished[t] = unfinished{version: r.Version, since: k.Clock.Now()}
 	}
 	if wait := k.wait(t, r); wait > 0 {
 		k.queue.AddAfter(t, wait)
@@ -158,11 +158,11 @@ func (k *Leader) DirectoryChanged(share, path string) {
 func (k *Leader) wait(t task, r *tree.Directory) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
-		return retryRemoval - k.Clock.Since(k.seen[t].since)
+		return retryRemoval - k.Clock.Since(k.unfinished[t].since)
 	case r.State == internalv1.DirectoryReady && r.RemoveWhenEmpty, r.State == internalv1.DirectoryCreating && r.MadeBy == "", r.State == internalv1.DirectoryMissing:
 		return 0 // no client is at it
 	}
-	return abandonedAfter - k.Clock.Since(k.seen[t].since)
+	return abandonedAfter - k.Clock.Since(k.unfinished[t].since)
 }
 
 // againLater has the removal of a directory that holds data tried again.
@@ -172,7 +172,7 @@ func (k *Leader) againLater(t task) {
 	if k.queue == nil {
 		return
 	}
-	k.seen[t] = seen{version: k.seen[t].version, since: k.Clock.Now()}
+	k.unfinished[t] = unfinished{version: k.unfinished[t].version, since: k.Clock.Now()}
 	k.queue.AddAfter(t, retryRemoval)
 }
 

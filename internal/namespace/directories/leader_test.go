@@ -67,7 +67,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	if err := w.leader.Client.Create(t.Context(), builders.ShareExport("ns", "fs", "s", "fs-0")); err != nil {
 		t.Fatal(err)
 	}
-	w.leader.seen, w.leader.scanned = map[task]seen{}, map[task]string{}
+	w.leader.unfinished, w.leader.scanned = map[task]unfinished{}, map[task]string{}
 	return w
 }
 

@@ -35,7 +35,7 @@ func whyUnrecordable(path string) string {
 }
 
 // leaveOut notes a directory that clients don't see because nothing can stand for it. The inventory goes on with the others.
-func (s *sight) leaveOut(volume int32, path, why string) {
+func (s *scanResult) leaveOut(volume int32, path, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skippedCount++
@@ -51,7 +51,7 @@ func (s *sight) leaveOut(volume int32, path, why string) {
 }
 
 // unlessUnrecordable notes a directory that can have no ShareDirectory, and is the error otherwise.
-func (s *sight) unlessUnrecordable(slot tree.Slot, path string, err error) error {
+func (s *scanResult) unlessUnrecordable(slot tree.Slot, path string, err error) error {
 	var fault *errUnrecordable
 	if !errors.As(err, &fault) {
 		return err

@@ -50,13 +50,13 @@ func TestADirectoryThatCantBeRecordedIsLeftOutAndNamed(t *testing.T) {
 }
 
 func TestWhatTheAPIRefusesIsLeftOut(t *testing.T) {
-	var seen sight
+	var result scanResult
 	invalid := &errUnrecordable{apierrors.NewInvalid(schema.GroupKind{Kind: "ShareDirectory"}, "x", nil)}
-	if err := seen.unlessUnrecordable(tree.Slot{Volume: 3}, "p/x", invalid); err != nil || seen.skippedCount != 1 || seen.skipped[0] != `volume 3: "p/x" (the API refuses it)` {
-		t.Errorf("%v, %v", err, seen.skipped)
+	if err := result.unlessUnrecordable(tree.Slot{Volume: 3}, "p/x", invalid); err != nil || result.skippedCount != 1 || result.skipped[0] != `volume 3: "p/x" (the API refuses it)` {
+		t.Errorf("%v, %v", err, result.skipped)
 	}
-	if err := seen.unlessUnrecordable(tree.Slot{}, "p/y", apierrors.NewBadRequest("x")); err == nil || seen.skippedCount != 1 {
-		t.Errorf("%v, %v", err, seen.skipped)
+	if err := result.unlessUnrecordable(tree.Slot{}, "p/y", apierrors.NewBadRequest("x")); err == nil || result.skippedCount != 1 {
+		t.Errorf("%v, %v", err, result.skipped)
 	}
 }
 
@@ -67,9 +67,9 @@ func TestWhatCanBeRecorded(t *testing.T) {
 		if why := whyUnrecordable(path); (why == "") != can {
 			t.Errorf("%.10q: %s", path, why)
 		}
-		var seen sight
-		seen.leaveOut(1, path, "why")
-		if text := seen.skipped[0]; len(text) > 512 || !utf8.ValidString(text) {
+		var result scanResult
+		result.leaveOut(1, path, "why")
+		if text := result.skipped[0]; len(text) > 512 || !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
 	}

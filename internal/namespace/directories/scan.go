@@ -31,8 +31,8 @@ const adoptParallel = 8
 // mostOwn is more than Howdah has in the root of a share.
 const mostOwn = 1000
 
-// sight is what a scan found.
-type sight struct {
+// scanResult is what a scan found.
+type scanResult struct {
 	// shared: every data server has the same directories, so what another one owns is here, too, and in its place.
 	shared                  bool
 	found, adopted, refused atomic.Int64
@@ -69,16 +69,16 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 		if err := k.checkVolume(ctx, share, tree.Slot{Server: server.Name}, nil); err != nil {
 			return err
 		}
-		return k.tellInventory(ctx, share, server.Name, export, &sight{}) // What is in the root is in its place.
+		return k.reportInventory(ctx, share, server.Name, export, &scanResult{}) // What is in the root is in its place.
 	}
 	list, err := k.listerOf(ctx, share, server)
 	if err != nil {
 		return err
 	}
 	defer list.release()
-	seen := &sight{shared: server.SharedStorage}
+	result := &scanResult{shared: server.SharedStorage}
 	for volume := range server.Volumes {
-		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, list, seen); err != nil {
+		if err := k.scanVolume(ctx, share, tree.Slot{Server: server.Name, Volume: volume}, server.Address, list, result); err != nil {
 			return err
 		}
 		if list.partial {
@@ -88,36 +88,36 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 			return err
 		}
 	}
-	if n := seen.refused.Load(); n > 0 {
+	if n := result.refused.Load(); n > 0 {
 		k.Log.Error("directories that exist on a data server are not shown, because there are as many as the limit allows: raise it",
 			"share", share.Name, "server", server.Name, "notShown", n, "limit", string(k.Tree.Full(share)), "maxDirectories", share.MaxDirectories)
 	}
-	if n := seen.skippedCount; n > 0 {
+	if n := result.skippedCount; n > 0 {
 		k.Log.Error("directories that exist on a data server are not shown, because nothing can stand for them: rename them on the volume",
-			"share", share.Name, "server", server.Name, "notShown", n, "some", seen.skipped)
+			"share", share.Name, "server", server.Name, "notShown", n, "some", result.skipped)
 	}
 	k.Log.Debug("looked for directories without ShareDirectories", "share", share.Name, "server", server.Name,
-		"found", seen.found.Load(), "adopted", seen.adopted.Load(), "misplaced", seen.misplacedCount)
-	if n := seen.adopted.Load(); n > 0 {
+		"found", result.found.Load(), "adopted", result.adopted.Load(), "misplaced", result.misplacedCount)
+	if n := result.adopted.Load(); n > 0 {
 		k.Log.Info("wrote ShareDirectories for directories that had none", "share", share.Name, "server", server.Name, "directories", n)
 	}
-	if seen.misplacedCount > 0 {
+	if result.misplacedCount > 0 {
 		k.lookAgain(t)
 	}
-	return k.tellInventory(ctx, share, server.Name, export, seen)
+	return k.reportInventory(ctx, share, server.Name, export, result)
 }
 
 // scanVolume looks at one volume.
-func (k *Leader) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, seen *sight) error {
+func (k *Leader) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, result *scanResult) error {
 	if !share.Single {
-		if err := k.tellRoot(ctx, share, slot, address); err != nil {
+		if err := k.reportRoot(ctx, share, slot, address); err != nil {
 			return err
 		}
-		return k.scanBelow(ctx, share, slot, list, "", func() error { return nil }, seen)
+		return k.scanBelow(ctx, share, slot, list, "", func() error { return nil }, result)
 	}
 	occupied, err := isOccupied(ctx, list, slot.Volume)
 	if occupied {
-		seen.occupied = append(seen.occupied, slot.Volume)
+		result.occupied = append(result.occupied, slot.Volume)
 	}
 	return err
 }
@@ -134,16 +134,16 @@ func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool,
 	return occupied, err
 }
 
-// tellInventory writes what was found into the export's status, unless it is there already.
-func (k *Leader) tellInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, seen *sight) error {
+// reportInventory writes what was found into the export's status, unless it is there already.
+func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, result *scanResult) error {
 	found := internalv1.ShareInventory{
-		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: seen.occupied, Misplaced: seen.misplaced, Skipped: seen.skipped,
+		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: result.occupied, Misplaced: result.misplaced, Skipped: result.skipped,
 	}
-	if seen.skippedCount > 0 {
-		found.SkippedCount = &seen.skippedCount
+	if result.skippedCount > 0 {
+		found.SkippedCount = &result.skippedCount
 	}
-	if seen.misplacedCount > 0 {
-		found.MisplacedCount = &seen.misplacedCount
+	if result.misplacedCount > 0 {
+		found.MisplacedCount = &result.misplacedCount
 	}
 	if equality.Semantic.DeepEqual(found, export.Inventory) {
 		return nil
@@ -183,8 +183,8 @@ type inventoryInPatch struct {
 	SkippedCount    *int32                          `json:"skippedCount"`
 }
 
-// tellRoot gives an export's root what clients gave the share's: the volume may be new.
-func (k *Leader) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
+// reportRoot gives an export's root what clients gave the share's: the volume may be new.
+func (k *Leader) reportRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
 	e, ok := k.Tree.At(share.Path)
 	if !ok || e.Owner == share.Owner && e.Group == share.Group && e.Mode == share.Mode {
 		return nil
@@ -199,7 +199,7 @@ func (k *Leader) tellRoot(ctx context.Context, share *tree.Share, slot tree.Slot
 // scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
 // its handle is the same from the beginning. An empty one on an owner says nothing. What is found is worked on as it comes, so that of each
 // directory above the depth one page is in memory.
-func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, seen *sight) error {
+func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, result *scanResult) error {
 	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
 	var below error
@@ -209,18 +209,18 @@ func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 		}
 		path := strings.TrimPrefix(rel+"/"+e.Name, "/")
 		if why := whyUnrecordable(path); why != "" {
-			seen.leaveOut(slot.Volume, path, why)
+			result.leaveOut(slot.Volume, path, why)
 			return true
 		}
 		if tree.Depth(path) == share.Depth {
-			seen.found.Add(1)
+			result.found.Add(1)
 			group.Go(func() error {
-				return seen.unlessUnrecordable(slot, path, k.adoptEntry(working, share, slot, path, e, above, seen))
+				return result.unlessUnrecordable(slot, path, k.adoptEntry(working, share, slot, path, e, above, result))
 			})
 			return working.Err() == nil
 		}
 		this := once(func() error { return k.adoptEntry(working, share, tree.Slot{}, path, e, above, nil) })
-		below = k.scanBelow(working, share, slot, list, path, this, seen)
+		below = k.scanBelow(working, share, slot, list, path, this, result)
 		return below == nil
 	})
 	if adopted := group.Wait(); adopted != nil {
@@ -247,23 +247,23 @@ func once(do func() error) func() error {
 }
 
 // adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
-func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, seen *sight) error {
+func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, result *scanResult) error {
 	if r, ok := k.Tree.Directory(share.Name, path); ok {
-		if seen != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
-			seen.misplace(slot.Volume, path)
+		if result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+			result.misplace(slot.Volume, path)
 		}
 		return above() // It may have lost its own.
 	}
 	if k.Tree.Full(share) != tree.FullNot {
-		if seen != nil {
-			seen.refused.Add(1)
+		if result != nil {
+			result.refused.Add(1)
 		}
 		return nil
 	}
 	if err := above(); err != nil {
 		return err
 	}
-	if seen != nil && seen.shared {
+	if result != nil && result.shared {
 		// Any data server can have it: what was there before Howdah is spread, too. Where none can be chosen this one has it.
 		if owner, release, err := k.place(share.Name, path); err == nil {
 			defer release()
@@ -280,17 +280,17 @@ func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	err := k.Client.Create(ctx, directory)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return k.seeOther(ctx, share, slot, path, seen)
+		return k.seeOther(ctx, share, slot, path, result)
 	case apierrors.IsInvalid(err):
 		return &errUnrecordable{fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)}
 	case err != nil:
 		return fmt.Errorf("write the ShareDirectory of %s of share %s: %w", path, share.Name, err)
 	}
-	if seen == nil {
+	if result == nil {
 		k.Tree.SetDirectory(directory)
 		return nil
 	}
-	seen.adopted.Add(1)
+	result.adopted.Add(1)
 	// It may have been removed, ShareDirectory and all, since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil {
@@ -299,24 +299,24 @@ func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	if there {
 		return k.setState(ctx, directory, internalv1.DirectoryReady)
 	}
-	seen.adopted.Add(-1)
+	result.adopted.Add(-1)
 	return k.drop(ctx, directory)
 }
 
 // seeOther looks at a ShareDirectory that was made since the tree was asked: it may name another owner.
-func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, seen *sight) error {
+func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, result *scanResult) error {
 	other, err := k.get(ctx, share.Name, path)
 	if err != nil {
 		return err // gone again, or not to be read: the scan is repeated
 	}
-	if r := tree.NewDirectory(other); seen != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
-		seen.misplace(slot.Volume, path)
+	if r := tree.NewDirectory(other); result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+		result.misplace(slot.Volume, path)
 	}
 	return nil
 }
 
 // misplace notes a directory that is owned by another data server or volume.
-func (s *sight) misplace(volume int32, path string) {
+func (s *scanResult) misplace(volume int32, path string) {
 	const most = 8
 	if s.shared {
 		return

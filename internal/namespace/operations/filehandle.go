@@ -136,7 +136,7 @@ func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 		c.current = unentered(e)
 		return nfsv4.NFS4_OK
 	}
-	if e.Junction() && c.h.fresh.settle(ctx, c.caller.Addr, e.ID) {
+	if e.Junction() && c.h.fresh.awaitMaker(ctx, c.caller.Addr, e.ID) {
 		return nfsv4.NFS4ERR_STALE
 	}
 	if e.Junction() {

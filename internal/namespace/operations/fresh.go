@@ -54,8 +54,8 @@ type fresh struct {
 type entry struct {
 	began time.Time
 	quiet *time.Timer
-	// settled is closed when who looks the directory up may find the referral.
-	settled chan struct{}
+	// referred is closed when who looks the directory up may find the referral.
+	referred chan struct{}
 }
 
 // made is a directory and the client that made it.
@@ -97,14 +97,14 @@ func (f *fresh) enter(by netip.Addr, id tree.ID) {
 	if f.entering == nil {
 		f.entering = map[made]*entry{}
 	}
-	e := &entry{began: time.Now(), settled: make(chan struct{})}
+	e := &entry{began: time.Now(), referred: make(chan struct{})}
 	f.entering[m] = e
 	e.quiet = time.AfterFunc(settleEntry, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.entering[m] == e {
 			delete(f.entering, m)
-			close(e.settled)
+			close(e.referred)
 		}
 	})
 }
@@ -116,8 +116,8 @@ func (f *fresh) delay(e *entry) {
 	}
 }
 
-// settle waits while a directory's maker enters it, without a place at the session server's gate; false: its maker does not enter it.
-func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
+// awaitMaker waits while a directory's maker enters it, without a place at the session server's gate; false: its maker does not enter it.
+func (f *fresh) awaitMaker(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	f.mu.Lock()
 	e := f.entering[made{by, id}]
 	f.delay(e)
@@ -127,7 +127,7 @@ func (f *fresh) settle(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	}
 	session.Await(ctx, func() {
 		select {
-		case <-e.settled:
+		case <-e.referred:
 		case <-ctx.Done():
 		}
 	})

@@ -132,7 +132,7 @@ func (p *Pool) Mkdir(ctx context.Context, address, path string, creds nfs.Creden
 	if err != nil {
 		return err
 	}
-	return seen(c.Mkdir(ctx, creds, path, opts))
+	return explainMissingExport(c.Mkdir(ctx, creds, path, opts))
 }
 
 // Rmdir removes an empty directory.
@@ -141,7 +141,7 @@ func (p *Pool) Rmdir(ctx context.Context, address, path string, creds nfs.Creden
 	if err != nil {
 		return err
 	}
-	return seen(c.Rmdir(ctx, creds, path))
+	return explainMissingExport(c.Rmdir(ctx, creds, path))
 }
 
 // Rename renames a directory.
@@ -150,7 +150,7 @@ func (p *Pool) Rename(ctx context.Context, address, from, to string, creds nfs.C
 	if err != nil {
 		return err
 	}
-	return seen(c.Rename(ctx, creds, from, to))
+	return explainMissingExport(c.Rename(ctx, creds, from, to))
 }
 
 // SetAttributes sets attributes of a path.
@@ -159,7 +159,7 @@ func (p *Pool) SetAttributes(ctx context.Context, address, path string, creds nf
 	if err != nil {
 		return err
 	}
-	return seen(c.SetAttributes(ctx, creds, path, settings))
+	return explainMissingExport(c.SetAttributes(ctx, creds, path, settings))
 }
 
 // Stat looks at a path.
@@ -169,7 +169,7 @@ func (p *Pool) Stat(ctx context.Context, address, path string, creds nfs.Credent
 		return nfs.Attributes{}, err
 	}
 	attributes, err := c.Stat(ctx, creds, path)
-	return attributes, seen(err)
+	return attributes, explainMissingExport(err)
 }
 
 // Entries gives the entries of a directory one by one until yield returns false.
@@ -178,7 +178,7 @@ func (p *Pool) Entries(ctx context.Context, address, path string, creds nfs.Cred
 	if err != nil {
 		return err
 	}
-	return seen(c.Entries(ctx, creds, path, yield))
+	return explainMissingExport(c.Entries(ctx, creds, path, yield))
 }
 
 // Directories are those of a share, down to a depth, as the data server tells them past its NFS service; listing.ErrNotOffered if it does not.
@@ -195,9 +195,9 @@ func (p *Pool) Directories(ctx context.Context, address, share string, depth int
 	return listing.Ask(ctx, conn, listing.Request{Share: share, Depth: depth})
 }
 
-// seen makes the answer that an export is not there into one about the server. NFS4ERR_NOENT means as well that the export
+// explainMissingExport makes the answer that an export is not there into one about the server. NFS4ERR_NOENT means as well that the export
 // is not served (yet, or not to this client), and then it tells nothing about what is in it.
-func seen(err error) error {
+func explainMissingExport(err error) error {
 	var status *nfs.StatusError
 	if errors.As(err, &status) && status.Status == nfsv4.NFS4ERR_NOENT && !insideExport(status.Path) {
 		return fmt.Errorf("the data server does not show the export: %s of %q was answered with %s",

@@ -174,7 +174,7 @@ func (s *Server) keepReply(o outcome, reply []byte) {
 	keeps := func(c *clientRecord) bool { return c != o.session.client && c.cached() > 0 }
 	for s.cached+size > s.limits.CachedBytes/2 && s.evictLapsed(&s.noneLapsed.replies, keeps) {
 	}
-	if !o.asked && (s.cached+size > s.limits.CachedBytes/2 || a.cached+size > s.limits.CachedBytes/8) {
+	if !o.keepReply && (s.cached+size > s.limits.CachedBytes/2 || a.cached+size > s.limits.CachedBytes/8) {
 		return
 	}
 	for s.cached+size > s.limits.CachedBytes {

@@ -44,8 +44,8 @@ type outcome struct {
 	slot     *slot
 	replay   []byte
 	uncached bool
-	// asked is true if the client asked to keep the reply.
-	asked bool
+	// keepReply: the client wants the reply to be kept (sa_cachethis).
+	keepReply bool
 }
 
 // sequence is RFC 8881 section 18.46, up to where the request gets its slot.
@@ -94,7 +94,7 @@ func (s *Server) sequence(r request) outcome {
 	slot.used, slot.inFlight, slot.sequence = true, true, r.args.SaSequenceid
 	slot.who, slot.what = who, what
 	s.setReply(session, slot, nil)
-	return outcome{session: session, slot: slot, asked: r.args.SaCachethis}
+	return outcome{session: session, slot: slot, keepReply: r.args.SaCachethis}
 }
 
 // slot is a slot of the session, made when it is first used.

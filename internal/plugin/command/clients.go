@@ -86,8 +86,8 @@ const (
 )
 
 // askServers asks each server of a FileServer for its clients.
-func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1alpha1.FileServer) []view.Asked {
-	var asked []view.Asked
+func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1alpha1.FileServer) []view.PodAnswer {
+	var answers []view.PodAnswer
 	var names []string
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -98,33 +98,33 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 		if component != naming.ComponentDataServer && component != naming.ComponentNamespaceServer {
 			continue
 		}
-		a := view.Asked{Pod: pod.Name, NamespaceServers: component == naming.ComponentNamespaceServer}
+		a := view.PodAnswer{Pod: pod.Name, NamespaceServers: component == naming.ComponentNamespaceServer}
 		if pod.Status.Phase != corev1.PodRunning {
 			a.Error = "the pod is not running"
 		}
-		asked, names = append(asked, a), append(names, pod.Name)
+		answers, names = append(answers, a), append(names, pod.Name)
 	}
 	var group errgroup.Group
 	group.SetLimit(askAtOnce)
-	for i := range asked {
-		if asked[i].Error != "" {
+	for i := range answers {
+		if answers[i].Error != "" {
 			continue
 		}
 		group.Go(func() error {
 			var answer serverpod.Clients
 			if err := askPod(ctx, c, fs.Namespace, names[i], serverpod.ClientsPath, nil, askTimeout, &answer); err != nil {
-				asked[i].Error = err.Error()
+				answers[i].Error = err.Error()
 				return nil
 			}
-			asked[i].Connections, asked[i].More = map[string]int{}, answer.More
+			answers[i].Connections, answers[i].More = map[string]int{}, answer.More
 			for _, client := range answer.Clients {
-				asked[i].Connections[client.Address] = client.Connections
+				answers[i].Connections[client.Address] = client.Connections
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // Each answer has its own error.
-	return asked
+	return answers
 }
 
 // whyNotAsked is why a pod could not be asked, with what to do.

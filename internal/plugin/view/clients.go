@@ -58,8 +58,8 @@ type LastReported struct {
 	Connections *Connections `json:"connections"`
 }
 
-// Asked is the answer of a server's pod.
-type Asked struct {
+// PodAnswer is the answer of a server's pod.
+type PodAnswer struct {
 	Pod string
 	// NamespaceServers: it is a namespace server.
 	NamespaceServers bool
@@ -70,7 +70,7 @@ type Asked struct {
 }
 
 // NewClients joins the connections to a FileServer with the pods that mount its shares.
-func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
+func NewClients(w *World, fs *v1alpha1.FileServer, answers []PodAnswer) Clients {
 	clients := Clients{FileServer: fs.Namespace + "/" + fs.Name, Clients: []Client{}, Hidden: w.Hidden}
 	byAddress := map[string]*Client{}
 	at := func(address, node string) *Client {
@@ -82,7 +82,7 @@ func NewClients(w *World, fs *v1alpha1.FileServer, asked []Asked) Clients {
 	}
 	unanswered := map[string]bool{}
 	namespaceUnanswered := false
-	for _, a := range asked {
+	for _, a := range answers {
 		clients.More += a.More
 		if a.Connections == nil {
 			clients.Unanswered = append(clients.Unanswered, Unanswered{a.Pod, a.Error})

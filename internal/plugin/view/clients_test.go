@@ -24,20 +24,20 @@ func TestClientsAreNodesWithTheirPods(t *testing.T) {
 	inline.Spec.NodeName, inline.Status.HostIP = "node3", "10.0.0.3"
 	inline.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.96.0.12", Path: "/home/x"}}}}
 	w.Pods = append(w.Pods, inline)
-	asked := []Asked{
+	answers := []PodAnswer{
 		{Pod: "training-namespace-0", NamespaceServers: true, Connections: map[string]int{"10.0.0.1": 16, "192.168.7.7": 1}},
 		{Pod: "training-namespace-1", NamespaceServers: true, Connections: map[string]int{}},
 		{Pod: "training-0", Connections: map[string]int{"10.0.0.1": 16}},
 		{Pod: "training-1", Connections: map[string]int{"10.0.0.1": 16, "10.0.0.3": 4}, More: 2},
 	}
-	golden(t, "clients.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 120}))
-	golden(t, "clients-narrow.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 70}))
-	for i := range asked {
-		asked[i].Connections, asked[i].More = nil, 0
-		asked[i].Error = "you may not get pods/proxy in default (Kubernetes' role edit has it)"
+	golden(t, "clients.txt", NewClients(w, &w.FileServers[0], answers).Text(text.Page{Width: 120}))
+	golden(t, "clients-narrow.txt", NewClients(w, &w.FileServers[0], answers).Text(text.Page{Width: 70}))
+	for i := range answers {
+		answers[i].Connections, answers[i].More = nil, 0
+		answers[i].Error = "you may not get pods/proxy in default (Kubernetes' role edit has it)"
 	}
-	golden(t, "clients-no-right.txt", NewClients(w, &w.FileServers[0], asked).Text(text.Page{Width: 100}))
-	encoded, err := Encode(NewClients(w, &w.FileServers[0], asked[:1]), "json")
+	golden(t, "clients-no-right.txt", NewClients(w, &w.FileServers[0], answers).Text(text.Page{Width: 100}))
+	encoded, err := Encode(NewClients(w, &w.FileServers[0], answers[:1]), "json")
 	if err != nil {
 		t.Fatal(err)
 	}

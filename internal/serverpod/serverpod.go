@@ -1,4 +1,4 @@
-// Package serverpod is the contract between the pods of servers and the programs in them. The operator makes the pods from it
+// Package serverpod has what the pods of servers and the programs in them agree on. The operator makes the pods from it
 // (controllers/desired), and the supervisor and the namespace server rely on it. It imports nothing of Howdah.
 package serverpod
 

@@ -1,9 +1,9 @@
-// Package contract has the interfaces between the operator and a storage back end: what data servers' pods get, whether
+// Package backendapi has the interfaces between the operator and a storage back end: what data servers' pods get, whether
 // the storage is available, its capacity, and where directories may be placed. controllers/backend selects the back end
 // of a FileServer.
 //
 // It must not import a back end or a controller.
-package contract
+package backendapi
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ import (
 // Backend is a kind of storage. It has no state.
 type Backend interface {
 	// Observe reads what a FileServer's storage consists of, in addition to what was already read.
-	Observe(ctx context.Context, from Readers, seen Seen) (Storage, error)
+	Observe(ctx context.Context, from Readers, observation Observation) (Storage, error)
 	// ExportsPerShare is the number of exports of each share on a data server. Export_Ids are limited.
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
 	// MakesShares reports whether Howdah itself makes a new share's directory in the storage.
@@ -61,8 +61,8 @@ type Foreign interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 }
 
-// Seen is what a pass over a FileServer knows when it comes to the storage.
-type Seen struct {
+// Observation is what a pass over a FileServer knows when it comes to the storage.
+type Observation struct {
 	FileServer *v1alpha1.FileServer
 	// StatefulSet is that of the data servers, nil if there is none.
 	StatefulSet *appsv1.StatefulSet
@@ -149,7 +149,7 @@ func Refusal(server *internalv1.DataServer) string {
 
 // Refusing returns the data servers that refuse their storage or can't use it, and the message of the first. The causes
 // are mostly the same for all.
-func (s Seen) Refusing(replicas int32) (servers []string, words string) {
+func (s Observation) Refusing(replicas int32) (servers []string, words string) {
 	for ordinal := range replicas {
 		name := naming.DataServer(s.FileServer.Name, ordinal)
 		server := s.DataServers[name]

@@ -31,8 +31,8 @@ func (c *counted) Sizes(ctx context.Context, share string, depth int32) (map[str
 }
 
 // get sends a request to the data server's port and returns the status code and the body.
-func get(figures *Figures, path string) (int, string) {
-	mux := NewHandler(NewProbes(nil, nil, &Expectation{}), figures, NewMetrics("default", "training-0"))
+func get(usage *Usage, path string) (int, string) {
+	mux := NewHandler(NewProbes(nil, nil, &Expectation{}), usage, NewMetrics("default", "training-0"))
 	answer := httptest.NewRecorder()
 	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	return answer.Code, answer.Body.String()
@@ -40,7 +40,7 @@ func get(figures *Figures, path string) (int, string) {
 
 func TestSizesDontShowPaths(t *testing.T) {
 	storage := &counted{}
-	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
+	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
 	now := time.Unix(1000, 0)
 	f.now = func() time.Time { return now }
 	code, text := get(f, "/sizes?share=s&depth=1")
@@ -74,10 +74,10 @@ func TestSizesDontShowPaths(t *testing.T) {
 
 func TestSizesErrors(t *testing.T) {
 	storage := &counted{}
-	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
-	onVolumes := NewFigures("training-0", func() backend.Lister { return nil }, nil)
+	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
+	onVolumes := NewUsage("training-0", func() backend.Lister { return nil }, nil)
 	for name, tc := range map[string]struct {
-		from *Figures
+		from *Usage
 		path string
 		code int
 		says string
@@ -97,7 +97,7 @@ func TestSizesErrors(t *testing.T) {
 
 func TestSizesCachesFailures(t *testing.T) {
 	storage := &counted{}
-	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
+	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
 	now := time.Unix(1000, 0)
 	f.now = func() time.Time { return now }
 	for range 5 {
@@ -131,7 +131,7 @@ func (s *slow) Sizes(ctx context.Context, _ string, _ int32) (map[string]int64, 
 // A client that asks and disconnects again and again causes one request to the storage.
 func TestSizesAreCachedAfterTheClientDisconnects(t *testing.T) {
 	storage := &slow{asked: make(chan struct{}, 10), let: make(chan struct{})}
-	f := NewFigures("training-0", func() backend.Lister { return storage }, nil)
+	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
 	ctx, disconnect := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -159,7 +159,7 @@ func (wide) Sizes(context.Context, string, int32) (map[string]int64, error) {
 }
 
 func TestAnAnswerIsBounded(t *testing.T) {
-	f := NewFigures("training-0", func() backend.Lister { return &wide{} }, nil)
+	f := NewUsage("training-0", func() backend.Lister { return &wide{} }, nil)
 	if code, text := get(f, "/sizes?share=s&depth=8"); code != http.StatusBadGateway || !strings.Contains(text, "100001 directories at depth 8") {
 		t.Errorf("%d %s", code, text)
 	}
@@ -181,7 +181,7 @@ nfs_bytes_received_by_export_total{export="export_id=2",operation="read",path="/
 `))
 	}, state)
 	collector.source.now = func() time.Time { return time.Unix(1000, 0).UTC() }
-	f := NewFigures("training-0", nil, collector.Served)
+	f := NewUsage("training-0", nil, collector.Served)
 	code, text := get(f, "/served")
 	var got serverpod.Served
 	mustWork(t, "read it", json.Unmarshal([]byte(text), &got))

@@ -30,10 +30,10 @@ const (
 	maxSizesKept = 16
 )
 
-// Figures answers what a planner of moves needs (kubectl howdah rebalance --by): the sizes of a share's directories,
+// Usage answers what a planner of moves needs (kubectl howdah rebalance --by): the sizes of a share's directories,
 // and how much the server serves of each share. They are not in a status: ten thousand growing directories would cause
 // as many writes to the API and as many reconciliations.
-type Figures struct {
+type Usage struct {
 	fileServer string
 	// lister returns the storage; nil if the data servers don't share it, so that directories can't move.
 	lister func() backend.Lister
@@ -58,16 +58,16 @@ type sizesAnswer struct {
 	at    time.Time
 }
 
-// NewFigures makes the figures of a data server. lister returns the storage; nil if directories can't move.
-func NewFigures(dataServer string, lister func() backend.Lister, served func() (serverpod.Served, error)) *Figures {
-	return &Figures{
+// NewUsage makes the usage of a data server. lister returns the storage; nil if directories can't move.
+func NewUsage(dataServer string, lister func() backend.Lister, served func() (serverpod.Served, error)) *Usage {
+	return &Usage{
 		fileServer: naming.FileServerOf(dataServer), lister: lister, served: served, now: time.Now,
 		turn: make(chan struct{}, 1), known: map[sizesQuestion]sizesAnswer{},
 	}
 }
 
-func (f *Figures) answerServed(writer http.ResponseWriter, _ *http.Request) {
-	served, err := f.served()
+func (u *Usage) answerServed(writer http.ResponseWriter, _ *http.Request) {
+	served, err := u.served()
 	if err != nil {
 		http.Error(writer, err.Error(), http.StatusBadGateway)
 		return
@@ -76,7 +76,7 @@ func (f *Figures) answerServed(writer http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(writer).Encode(served)
 }
 
-func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request) {
+func (u *Usage) answerSizes(writer http.ResponseWriter, request *http.Request) {
 	query := request.URL.Query()
 	depth, err := strconv.ParseInt(query.Get(serverpod.SizesDepth), 10, 32)
 	asked := sizesQuestion{query.Get(serverpod.SizesShare), int32(depth)}
@@ -84,16 +84,16 @@ func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request)
 		http.Error(writer, "want share=NAME&depth=N, the share's key and 0 to 8", http.StatusBadRequest)
 		return
 	}
-	lister := f.lister()
+	lister := u.lister()
 	if lister == nil {
 		http.Error(writer, "the data servers have volumes of their own: directories can't move", http.StatusConflict)
 		return
 	}
 	// A listing may take longer than the server's usual write timeout.
-	_ = http.NewResponseController(writer).SetWriteDeadline(f.now().Add(listTimeout + relayTimeout))
+	_ = http.NewResponseController(writer).SetWriteDeadline(u.now().Add(listTimeout + relayTimeout))
 	ctx, cancel := context.WithTimeout(request.Context(), listTimeout)
 	defer cancel()
-	bytes, err := f.sizes(ctx, lister, asked)
+	bytes, err := u.sizes(ctx, lister, asked)
 	if err != nil {
 		http.Error(writer, err.Error(), http.StatusBadGateway)
 		return
@@ -103,27 +103,27 @@ func (f *Figures) answerSizes(writer http.ResponseWriter, request *http.Request)
 }
 
 // sizes returns a cached answer, or asks the storage, one request at a time.
-func (f *Figures) sizes(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
+func (u *Usage) sizes(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case u.turn <- struct{}{}:
+		defer func() { <-u.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	known, is := f.recall(asked)
+	known, is := u.recall(asked)
 	if !is {
 		// Continue after the client disconnects, so that the answer is cached. Otherwise a client that asks and disconnects
 		// again and again would load the storage all the time.
 		walking, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
 		defer cancel()
-		known.bytes, known.err = f.ask(walking, lister, asked)
-		f.remember(asked, known)
+		known.bytes, known.err = u.ask(walking, lister, asked)
+		u.remember(asked, known)
 	}
 	return known.bytes, known.err
 }
 
 // ask asks the storage, and returns sizes by the names of ShareDirectories.
-func (f *Figures) ask(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
+func (u *Usage) ask(ctx context.Context, lister backend.Lister, asked sizesQuestion) (map[string]int64, error) {
 	paths, err := lister.Sizes(ctx, asked.share, asked.depth)
 	if err != nil {
 		return nil, err
@@ -136,30 +136,30 @@ func (f *Figures) ask(ctx context.Context, lister backend.Lister, asked sizesQue
 		if path == "" {
 			path = "." // ShareDirectories call the share's root ".".
 		}
-		bytes[naming.Directory(f.fileServer, asked.share, path)] = size
+		bytes[naming.Directory(u.fileServer, asked.share, path)] = size
 	}
 	return bytes, nil
 }
 
-func (f *Figures) recall(asked sizesQuestion) (sizesAnswer, bool) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	known, is := f.known[asked]
+func (u *Usage) recall(asked sizesQuestion) (sizesAnswer, bool) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	known, is := u.known[asked]
 	age := sizesAge
 	if known.err != nil {
 		age = sizesFailureAge
 	}
-	return known, is && f.now().Sub(known.at) < age
+	return known, is && u.now().Sub(known.at) < age
 }
 
-func (f *Figures) remember(asked sizesQuestion, answer sizesAnswer) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	now := f.now()
-	maps.DeleteFunc(f.known, func(_ sizesQuestion, a sizesAnswer) bool { return now.Sub(a.at) >= sizesAge })
+func (u *Usage) remember(asked sizesQuestion, answer sizesAnswer) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	now := u.now()
+	maps.DeleteFunc(u.known, func(_ sizesQuestion, a sizesAnswer) bool { return now.Sub(a.at) >= sizesAge })
 	answer.at = now
-	if len(f.known) >= maxSizesKept {
-		clear(f.known)
+	if len(u.known) >= maxSizesKept {
+		clear(u.known)
 	}
-	f.known[asked] = answer
+	u.known[asked] = answer
 }
