@@ -27,9 +27,9 @@ type Applier struct {
 	written      *appliedCache
 }
 
-// New makes an Applier. c reads through the manager's cache and writes; live
-// reads past the cache (Manager.GetAPIReader): before an object is made it tells whether one of that name
-// exists that the cache leaves out because it lacks our labels. fieldManager names the controller, "howdah-fileserver".
+// New makes an Applier. c reads through the manager's cache and writes. live reads past the cache
+// (Manager.GetAPIReader): it finds an object of the same name without our labels, which the cache does not have.
+// fieldManager names the controller, for example "howdah-fileserver".
 func New(c client.Client, live client.Reader, fieldManager string) *Applier {
 	return &Applier{client: c, live: live, fieldManager: fieldManager, written: newAppliedCache()}
 }
@@ -40,12 +40,12 @@ type Object struct {
 	unowned bool
 }
 
-// Owned is a child that goes with its owner: it gets a controller reference. It
-// must be in the owner's Kubernetes namespace.
+// Owned is a child that is deleted with its owner, by a controller reference. It must be in the owner's Kubernetes
+// namespace.
 func Owned(config runtime.ApplyConfiguration) Object { return Object{config: config} }
 
-// Unowned is a child without an owner reference: a kind without a namespace
-// (PersistentVolume), or one that must outlive its owner (a claim). Only Prune removes it.
+// Unowned is a child without an owner reference: a cluster-wide object (PersistentVolume), or one that must outlive its
+// owner (a claim). Only Prune deletes it.
 func Unowned(config runtime.ApplyConfiguration) Object { return Object{config: config, unowned: true} }
 
 // AllOwned makes children of apply configurations.
@@ -57,10 +57,10 @@ func AllOwned[T runtime.ApplyConfiguration](configs ...T) []Object {
 	return objects
 }
 
-// Apply makes the objects what they should be, in order, and goes on after an
-// error; it returns all errors joined. Each object gets the label and annotation that mark it as
-// Howdah's and as owner's. A *NameTaken error tells that an object of that name exists and is not owner's;
-// it was not touched. Nothing is sent for an object that is as it was after the last Apply.
+// Apply applies the objects in order. It continues after an error, and returns all errors joined. Each object gets the
+// label and the annotation that mark it as Howdah's and as owner's. A *NameTaken error means that an object of that
+// name exists and is not owner's; it was not changed. Nothing is sent for an object that has not changed since the last
+// Apply.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, objects ...Object) error {
 	var errs []error
 	for _, object := range objects {
@@ -105,7 +105,7 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 	return nil
 }
 
-// Forget drops what is remembered of the children of an owner that is gone, so that memory does not grow with every object that ever was. kind is the
+// Forget drops what is remembered about the children of a deleted owner, so that memory does not grow. kind is the
 // owner's.
 func (a *Applier) Forget(kind string, owner types.NamespacedName) {
 	a.written.forgetAll(naming.Owner(kind, owner.Namespace, owner.Name))
@@ -114,8 +114,8 @@ func (a *Applier) Forget(kind string, owner types.NamespacedName) {
 // Remembered is the number of children that are remembered.
 func (a *Applier) Remembered() int { return a.written.size() }
 
-// find reads the object from the cache, and from the API server if the cache
-// has none: caches are restricted to our labels, and lag behind our own writes.
+// find reads the object from the cache, and from the API server if the cache does not have it: caches have only objects
+// with our labels, and can be stale.
 func (a *Applier) find(ctx context.Context, desired *unstructured.Unstructured) (client.Object, error) {
 	present, err := a.newObject(desired.GroupVersionKind())
 	if err != nil {
@@ -135,8 +135,8 @@ func (a *Applier) find(ctx context.Context, desired *unstructured.Unstructured) 
 	return present, nil
 }
 
-// newObject is an empty object of the kind, typed, because caches hold typed objects; of another operator's kind it is not, and is read
-// past the cache.
+// newObject is an empty object of the kind. It is typed, as the cache's objects are. Objects of other operators are not
+// typed, and are read past the cache.
 func (a *Applier) newObject(gvk schema.GroupVersionKind) (client.Object, error) {
 	if !a.client.Scheme().Recognizes(gvk) {
 		untyped := &unstructured.Unstructured{}
@@ -154,7 +154,7 @@ func (a *Applier) newObject(gvk schema.GroupVersionKind) (client.Object, error) 
 	return typed, nil
 }
 
-// mark copies the configuration and writes on it whose it is.
+// mark copies the configuration and adds the marks of its owner.
 func (a *Applier) mark(owner client.Object, ownerGVK schema.GroupVersionKind, object Object) (*unstructured.Unstructured, error) {
 	// Through JSON, as the API server will see it: runtime's converter does not
 	// know the embedded fields of controller-gen's apply configurations.

@@ -13,15 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// appliedCache remembers what was applied to which object, so that an object that is
-// still as we left it is not written again.
+// appliedCache remembers what was applied to which object, so that an unchanged object is not written again.
 //
-// "As we left it" is read from the object's managed fields, not from its
-// resourceVersion (which moves with every status): whoever changes or removes a
-// field that we applied takes it out of our entry
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management), so as long as our
-// entry is what it was after our last write, so are all of our values. The cache is a shortcut, not state:
-// a fresh process applies everything once, and the API server stores nothing that did not change.
+// Whether an object is unchanged follows from its managed fields, not from its resourceVersion, which changes with
+// every status. If another writer changes or removes a field that we applied, the field leaves our entry
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management), so while our entry is the same
+// as after our last write, all our values are too. The cache is only a shortcut: a new process applies everything once,
+// and the API server stores nothing that did not change.
 type appliedCache struct {
 	mu sync.Mutex
 	// entries are by owner (naming.Owner), so that they go with it: the garbage collector deletes children, and no pass sees it.
@@ -64,7 +62,7 @@ func digestOf(object *unstructured.Unstructured) (digest, error) {
 	return sha256.Sum256(text), nil
 }
 
-// unchanged tells whether present is as the last write left it, and desired says the same.
+// unchanged reports whether present is as the last write left it, and desired is the same.
 func (c *appliedCache) unchanged(owner string, id identity, desired digest, present client.Object, fieldManager string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,8 +105,8 @@ func (c *appliedCache) size() int {
 	return n
 }
 
-// fieldsOf is the set of fields that the field manager has applied, in one
-// order: what an informer decodes and what an apply returns are ordered differently.
+// fieldsOf is the set of fields that the field manager has applied, sorted: informers and apply responses have them in
+// different orders.
 func fieldsOf(object client.Object, fieldManager string) []byte {
 	for _, managed := range object.GetManagedFields() {
 		if managed.Manager == fieldManager && managed.Operation == metav1.ManagedFieldsOperationApply &&

@@ -11,39 +11,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// writers is how many changes of a stage are written at the same time.
+// writers is how many changes of a stage are written in parallel.
 const writers = 8
 
-// Race says what it means that an object changed, or went, after it was read.
+// Race is what it means that an object changed, or was deleted, after it was read.
 type Race int
 
 const (
 	// RaceLost means that a change that lost a race is no error: the winner's event causes another pass.
 	RaceLost Race = iota
-	// MustExistUnchanged means that an object that changed since is an error, because later changes rely on this one. One that is gone is not.
+	// MustExistUnchanged means that a changed object is an error, because later changes rely on this one. A deleted
+	// object is no error.
 	MustExistUnchanged
-	// MustExist means that one that is gone is an error, too.
+	// MustExist means that a deleted object is an error, too.
 	MustExist
 )
 
-// Change is one write that a decision asks for. Exactly one of Create, After, Delete and Release is set.
+// Change is one write of a decision. Exactly one of Create, After, Delete and Release is set.
 type Change struct {
-	// Create is to be made; one that exists already is as good.
+	// Create is the object to create. It is no error if it exists.
 	Create client.Object
-	// Before and After are an object that is to be changed. Its status is written first: what the rest causes must find it.
+	// Before and After are the states of an object to patch. Its status is written first, because reactions to the rest
+	// must find it.
 	Before, After client.Object
 	// Race is for After.
 	Race Race
-	// Delete is to be deleted, and no other object that has taken its name since. AsRead: only if it did not change since it was read.
+	// Delete is the object to delete, and not a newer one with its name. AsRead: only if it did not change since it was
+	// read.
 	Delete client.Object
 	AsRead bool
-	// Release is to lose Finalizer.
+	// Release is the object whose Finalizer is removed.
 	Release   client.Object
 	Finalizer string
 }
 
-// Execute writes the changes of each stage at the same time, and the next stage after that; an error ends it. It returns the number of objects to be
-// created that exist now.
+// Execute writes the changes of each stage in parallel, one stage after the other; an error ends it. It returns how
+// many of the objects to create exist now.
 func Execute(ctx context.Context, c client.Client, stages ...[]Change) (created int, err error) {
 	for _, stage := range stages {
 		exist := make([]bool, len(stage))
@@ -105,8 +108,9 @@ func (g *Change) write(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// patch writes the difference of two states, its status first, and nothing if the object has changed since it was read. The difference is taken once,
-// between what was read and what is wanted: caches keep less than the API server answers, and what they leave out would seem to be removed.
+// patch writes the difference of two states, the status first, and nothing if the object changed since it was read. The
+// difference is computed once, between what was read and what is wanted: caches drop some fields, which would otherwise
+// look removed.
 func patch(ctx context.Context, c client.Client, before, after client.Object) error {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// conflictDelay is about what the cache needs to catch up with our own last write.
+// conflictDelay is about the time in which the cache gets our own last write.
 const conflictDelay = 50 * time.Millisecond
 
-// Outcome is what a pass returns for the errors of its parts. Lost races alone (conflicts) are no
-// error to log, only a reason to try again: an object moved on. One of another kind is returned with them.
+// Outcome is what a pass returns for the errors of its parts. If all errors are lost races (conflicts), nothing is
+// logged and the pass is repeated. Otherwise all errors are returned.
 func Outcome(errs ...error) (ctrl.Result, error) {
 	all := errors.Join(errs...)
 	switch {
@@ -25,7 +25,7 @@ func Outcome(errs ...error) (ctrl.Result, error) {
 	return ctrl.Result{}, all
 }
 
-// isLostRace looks at every one of joined errors: IsConflict is content with one.
+// isLostRace checks every one of joined errors. IsConflict would accept a single one.
 func isLostRace(err error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the tree of errors itself is walked
 	case interface{ Unwrap() []error }:

@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Status writes the status of after as one merge patch against before, which
-// must be the object as it was read, unchanged. Nothing is sent if they are equal. The patch carries before's
-// resourceVersion: a conflict error means that the object moved on, and the pass is to be done again
-// (return it; the controller requeues).
+// Status writes the status of after as one merge patch against before, which must be the object as it was read. Nothing
+// is sent if they are equal. The patch has before's resourceVersion: on a conflict the object has changed, and the pass
+// must be repeated (return the error; the controller requeues).
 func Status(ctx context.Context, c client.Client, before, after client.Object) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
@@ -25,15 +24,13 @@ func Status(ctx context.Context, c client.Client, before, after client.Object) e
 	return nil
 }
 
-// AddFinalizer puts a finalizer on an object by a merge patch that touches
-// nothing else, so that a user's spec stays as it was written, and notes it in object, so that the pass
-// can go on with it. It returns whether it had to.
+// AddFinalizer adds a finalizer by a merge patch that changes nothing else, so a user's spec stays as written. It also
+// updates object, so that the pass can continue. It reports whether it changed anything.
 func AddFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) (bool, error) {
 	return patchFinalizers(ctx, c, object, finalizer, controllerutil.AddFinalizer)
 }
 
-// RemoveFinalizer takes a finalizer off an object. It returns whether it had
-// to; an object that is gone is no error.
+// RemoveFinalizer removes a finalizer. It reports whether it changed anything. A deleted object is no error.
 func RemoveFinalizer(ctx context.Context, c client.Client, object client.Object, finalizer string) (bool, error) {
 	return patchFinalizers(ctx, c, object, finalizer, controllerutil.RemoveFinalizer)
 }
@@ -52,7 +49,7 @@ func patchFinalizers(ctx context.Context, c client.Client, object client.Object,
 	} else if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	// The caller goes on with object: its next optimistic lock must be the newest.
+	// The caller continues with object, so its resourceVersion must be the newest.
 	object.SetFinalizers(after.GetFinalizers())
 	object.SetResourceVersion(after.GetResourceVersion())
 	return true, nil

@@ -15,10 +15,10 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Prune deletes the objects that were made for owner and are not among keep. It
-// looks at the kinds of the given empty lists only, in owner's Kubernetes namespace (kinds without one: everywhere),
-// and reads them from the cache. opts narrow the listing, say with client.MatchingLabels. It returns
-// how many it deleted, and all errors joined. Objects that are being deleted already count as gone.
+// Prune deletes the objects that were made for owner and are not in keep. It reads the kinds of the given empty lists
+// from the cache, in owner's Kubernetes namespace (cluster-wide kinds: everywhere). opts narrow the lists, for example
+// client.MatchingLabels. It returns how many objects it deleted, and all errors joined. Objects that are being deleted
+// count as deleted.
 func (a *Applier) Prune(ctx context.Context, owner client.Object, keep []Object, lists []client.ObjectList, opts ...client.ListOption) (int, error) {
 	ownerGVK, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {
@@ -82,8 +82,7 @@ func (a *Applier) pruneKind(ctx context.Context, owner client.Object, ownerGVK s
 	return deleted, errors.Join(errs...)
 }
 
-// delete removes exactly the object that was looked at: the UID guards one that
-// took its name since.
+// delete deletes exactly the object that was read: the UID protects a newer one with its name.
 func (a *Applier) delete(ctx context.Context, owner string, id identity, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground),
@@ -95,8 +94,7 @@ func (a *Applier) delete(ctx context.Context, owner string, id identity, object 
 	return nil
 }
 
-// madeFor tells whether owner's controller made the object: its controller
-// reference if there is one, else its mark.
+// madeFor reports whether the object was made for owner: by its controller reference, or without one by its mark.
 func madeFor(object, owner client.Object, ownerGVK schema.GroupVersionKind) bool {
 	if object.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 		return false

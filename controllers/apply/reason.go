@@ -21,7 +21,7 @@ func Reason(err error) string {
 	return v1alpha1.ReasonProgressing
 }
 
-// isRefused looks at every one of joined errors for one that trying again does not mend.
+// isRefused reports whether one of the joined errors can't be corrected by a retry.
 func isRefused(err error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the tree of errors itself is walked
 	case interface{ Unwrap() []error }:

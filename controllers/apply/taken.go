@@ -11,15 +11,15 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// NameTaken tells that an object has the name that a child needs and is not
-// ours to change. Its text says what to do; it has no generated names in it.
+// NameTaken means that an object has the name that a child needs, and belongs to another owner. Its text says what to
+// do and has no generated names.
 type NameTaken struct {
-	// Kind, Namespace and Name are of the object in the way.
+	// Kind, Namespace and Name are those of the existing object.
 	Kind, Namespace, Name string
-	// Leftover tells that it belongs to a deleted object of the owner's name and
-	// that Kubernetes' garbage collector will remove it: waiting helps.
+	// Leftover: it belongs to a deleted object with the owner's name, and Kubernetes' garbage collector will delete it,
+	// so waiting helps.
 	Leftover bool
-	// Holder tells whose it is, for people.
+	// Holder describes its owner, for messages.
 	Holder string
 }
 
@@ -42,10 +42,10 @@ func IsNameTaken(err error) (*NameTaken, bool) {
 	return taken, ok
 }
 
-// takenBy tells whether present belongs to anything but owner; nil if it is owner's.
+// takenBy returns a NameTaken if present belongs to another owner; nil if it is owner's.
 //
-// An object without any controller is owner's if the marks say so: that is what
-// a restore from a backup or "kubectl delete --cascade=orphan" leaves behind.
+// An object without a controller belongs to owner if its marks say so. A restore from a backup, or "kubectl delete
+// --cascade=orphan", leaves such objects.
 func takenBy(id identity, present, owner client.Object, ownerGVK schema.GroupVersionKind, unowned bool) error {
 	taken := &NameTaken{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 	ours := present.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy

@@ -13,27 +13,27 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// A share of another Kubernetes namespace than its FileServer's is served once it is attached: the FileServer allows it, and a ShareAttachment in
-// the FileServer's namespace says so. Where that is taken back, its exports and its ShareAttachment go, and its ShareDirectories and
-// its data stay (docs/design/2026-11-22-tenants.md).
+// A share in another Kubernetes namespace than its FileServer is served when it is attached: the FileServer allows it,
+// and there is a ShareAttachment in the FileServer's namespace. If the FileServer no longer allows it, its exports and
+// its ShareAttachment are deleted; its ShareDirectories and its data stay (docs/design/2026-11-22-tenants.md).
 
-// attachmentPlan is what is to happen to the ShareAttachment of a share.
+// attachmentPlan has the changes of a share's ShareAttachment.
 type attachmentPlan struct {
 	create *internalv1.ShareAttachment
-	// before and after are one that is to be changed.
+	// before and after are those of a change.
 	before, after *internalv1.ShareAttachment
-	// remove is to be deleted, release is one that is being deleted and need not be kept any longer.
+	// remove is deleted. release is being deleted, and its finalizer is removed.
 	remove, release *internalv1.ShareAttachment
 }
 
-// isForbidden: the share is not allowed, and its FileServer says so. One that does not exist says nothing: its own shares
-// wait for it as well, and lose nothing meanwhile.
+// isForbidden reports whether the FileServer exists and does not allow the share. Shares of a FileServer that does not
+// exist wait for it, and lose nothing.
 func isForbidden(o *observed) bool { return o.fileServer != nil && o.refused }
 
-// isAttached: the share's ShareAttachment stands.
+// isAttached reports whether the share has a ShareAttachment that is not being deleted.
 func isAttached(o *observed) bool { return isOfShare(o) && o.attachment.DeletionTimestamp == nil }
 
-// isOfShare: there is a ShareAttachment, and no earlier share of this name left it.
+// isOfShare reports whether there is a ShareAttachment of this share, and not of an earlier one with its name.
 func isOfShare(o *observed) bool {
 	return o.attachment != nil && o.attachment.Spec.FileShareUID == string(o.share.UID) &&
 		o.attachment.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name
@@ -71,7 +71,7 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 	return attachmentPlan{}
 }
 
-// asSeen is the share as the parts of its FileServer see it. One of another namespace must be attached.
+// asSeen is the share as the FileServer's parts see it. A share of another namespace must be attached.
 func asSeen(o *observed) fleet.Share {
 	if naming.IsForeign(o.share) {
 		return fleet.ShareOfAttachment(o.attachment)
@@ -79,8 +79,8 @@ func asSeen(o *observed) fleet.Share {
 	return fleet.ShareOf(o.share)
 }
 
-// planWithdrawal ends the exports of a share that is not allowed any more. They keep their data. Allowed again, the share gets its old
-// Export_Ids, which the volumes remember, and with them clients' file handles.
+// planWithdrawal ends the exports of a share that is no longer allowed. The data stays. If the share is allowed again
+// it gets its old Export_Ids, which are stored on the volumes, so clients' file handles are valid again.
 func planWithdrawal(o *observed) exportPlan {
 	var plan exportPlan
 	for _, export := range o.exports {
@@ -91,7 +91,8 @@ func planWithdrawal(o *observed) exportPlan {
 	return plan
 }
 
-// describeNotAllowed is the same for a FileServer that does not exist: what is in another namespace is learned there.
+// describeNotAllowed returns the same message whether or not the FileServer exists: it must not reveal what is in
+// another namespace.
 func describeNotAllowed(o *observed) string {
 	text := fmt.Sprintf("FileServer %q in namespace %q does not exist, or does not allow shares of namespace %q; ask whoever runs it to add this namespace to its spec.allowedNamespaces",
 		o.share.Spec.FileServerRef.Name, o.namespace(), o.share.Namespace)

@@ -12,17 +12,18 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// claimPlan is what is to happen to the ready-made volume and claim.
+// claimPlan has the changes of the ready-made volume and claim.
 type claimPlan struct {
-	// waiting tells why there is no claim for now.
+	// waiting is why there is no claim yet.
 	waiting *finding
-	// objects are to be applied, in order.
+	// objects are applied in order.
 	objects []apply.Object
 	// release is the volume without its reference to a claim that was deleted; nil if it has none.
 	release *corev1.PersistentVolume
 }
 
-// planClaim decides about the ready-made volume and claim. The volume shows the quota that is enforced, and without one what the FileServer has.
+// planClaim decides about the ready-made volume and claim. The volume's capacity is the enforced quota, or without one
+// the FileServer's capacity.
 func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	if naming.IsProvisioned(o.share) {
 		return claimPlan{} // It has a volume and a claim already, or will: controllers/provisioner.
@@ -69,16 +70,15 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	return plan
 }
 
-// planBinding puts the volume and the claim in the order in which pods start soonest.
+// planBinding orders volume and claim so that pods start as soon as possible.
 //
-// The first claim waits for a namespace server: a pod that mounts before anyone listens loses
-// seconds to mount.nfs, which doubles its pauses. And it waits for Kubernetes to know the volume:
-// a claim whose volume its controller has not seen is looked at again only with the next resync, 15 s later
-// (kube-controller-manager's --pvclaimbinder-sync-period).
+// The first claim waits until a namespace server listens: mount.nfs doubles its pauses, so a pod that mounts earlier
+// loses seconds. It also waits until Kubernetes has processed the volume: otherwise its controller processes the claim
+// only at its next resync, 15 s later (kube-controller-manager's --pvclaimbinder-sync-period).
 func planBinding(o *observed, claim, volume apply.Object) claimPlan {
 	switch {
 	case o.claim != nil:
-		// The claim goes first: if its name is taken there must be no volume that waits for it.
+		// Apply the claim first: if its name is taken, no volume may wait for it.
 		return claimPlan{objects: []apply.Object{claim, volume}}
 	case !conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return claimPlan{waiting: &finding{
@@ -94,9 +94,9 @@ func planBinding(o *observed, claim, volume apply.Object) claimPlan {
 	return claimPlan{objects: []apply.Object{claim, volume}}
 }
 
-// refersToDeletedClaim: the volume was bound to a claim that was deleted, or deleted and made again
-// since. Kubernetes binds it to a new one only when the old one's UID is off, which must wait until
-// Kubernetes, too, knows that the old one is gone and calls the volume Released.
+// refersToDeletedClaim reports whether the volume was bound to a claim that was deleted, and perhaps made again.
+// Kubernetes binds the volume to the new claim only after the old UID is removed. That must wait until Kubernetes has
+// noticed the deletion (phase Released).
 func refersToDeletedClaim(o *observed) bool {
 	if o.volume == nil || o.volume.Spec.ClaimRef == nil || o.volume.Spec.ClaimRef.UID == "" || !isOurs(o) {
 		return false
@@ -107,7 +107,7 @@ func refersToDeletedClaim(o *observed) bool {
 	return o.volume.Spec.ClaimRef.UID != o.claim.UID
 }
 
-// isOurs: the volume was made for this share.
+// isOurs reports whether the volume was made for this share.
 func isOurs(o *observed) bool {
 	return o.volume.Annotations[v1alpha1.OwnerAnnotation] == naming.Owner("FileShare", o.share.Namespace, o.share.Name)
 }

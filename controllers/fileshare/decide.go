@@ -16,37 +16,37 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// finding is why something is not done.
+// finding is the reason why something is not done.
 type finding struct {
 	reason  string
 	message string
 }
 
-// decision is what a pass is to do and what it found.
+// decision has what a pass changes and reports.
 type decision struct {
-	// blocked tells why nothing at all may be made for the share.
+	// blocked is why nothing may be made for the share; nil if something may.
 	blocked *finding
-	// attachment is what is to happen to the ShareAttachment.
+	// attachment has the changes of the ShareAttachment.
 	attachment attachmentPlan
-	// inventory is what is known of directories that the share may have already.
+	// inventory has what is known about existing directories of the share.
 	inventory inventory
-	// directories is what is to happen to the ShareDirectories.
+	// directories has the changes of the ShareDirectories.
 	directories directoryPlan
-	// storage is what is to happen to the ShareStorage.
+	// storage has the changes of the ShareStorage.
 	storage storagePlan
-	// exports is what is to happen to the exports.
+	// exports has the changes of the exports.
 	exports exportPlan
-	// claim is what is to happen to the ready-made volume and claim.
+	// claim has the changes of the ready-made volume and claim.
 	claim claimPlan
-	// quota is what is to happen to the share's quota.
+	// quota has the change of the share's quota.
 	quota quotaPlan
-	// cloned is the condition about the copy of the share's source, nil if it has none.
+	// cloned is the condition for the copy of the share's source; nil if the share has no source.
 	cloned *metav1.Condition
-	// again is when to look again though nothing happened; 0 means never.
+	// again is the time until the next pass if no object changes; 0 means none.
 	again time.Duration
 }
 
-// decide is the whole pass but for reading and writing.
+// decide decides everything. It neither reads nor writes.
 func decide(o *observed) decision {
 	d := decision{blocked: findBlock(o), quota: unknownQuota(o)}
 	if d.blocked == nil {
@@ -82,7 +82,7 @@ func decide(o *observed) decision {
 	return d
 }
 
-// findBlock tells why the share can't exist at present, nil if it can.
+// findBlock returns why the share can't exist now; nil if it can.
 func findBlock(o *observed) *finding {
 	share := o.share
 	if o.unwatched {
@@ -116,7 +116,7 @@ func findBlock(o *observed) *finding {
 	return findLimit(o)
 }
 
-// describeConflict names the other share, unless it is in another namespace: names there are not for this one to know.
+// describeConflict names the other share if it is in the same namespace. Names in other namespaces are not revealed.
 func describeConflict(o *observed, other *fleet.Share) *finding {
 	relates := relation(o.share.Spec.Path, other.Path)
 	namespace, name := naming.ShareOfKey(o.namespace(), other.Key)
@@ -129,8 +129,9 @@ func describeConflict(o *observed, other *fleet.Share) *finding {
 		o.share.Spec.Path, relates, name, other.Path)}
 }
 
-// takenBy is a share that has the path of one that is not attached yet, nil if there is none. Creation times have seconds: an attachment that was made
-// first and compared then could win against a share that is served already.
+// takenBy returns the share that has the path of a share that is not attached yet; nil if there is none. It is checked
+// before the attachment is made, because creation times have a resolution of seconds: an attachment that exists could
+// win against a served share.
 func takenBy(o *observed) *fleet.Share {
 	if len(o.conflicts) == 0 {
 		return nil
@@ -149,9 +150,9 @@ func relation(path, other string) string {
 	}
 }
 
-// placeable are the volumes that new directories may go to. It waits until the
-// FileServer has a DataServer for each of its data servers, or those that come first would
-// get everything. They need not serve yet: directories on them are made as soon as they do.
+// placeable returns the volumes for new directories. It waits until every data server of the FileServer has a
+// DataServer; otherwise the first ones would get all directories. They need not serve yet: their directories are made
+// when they do.
 func placeable(o *observed) ([]placement.Slot, *finding) {
 	wanted := o.fileServer.Status.Replicas
 	present := 0

@@ -20,33 +20,33 @@ import (
 const (
 	// maxDeclared is how many directories a share may declare.
 	maxDeclared = 10_000
-	// createPerPass bounds a pass, so that status shows progress and other shares get their turn.
+	// createPerPass bounds a pass, so that the status shows progress and other shares are not delayed.
 	createPerPass = 500
 )
 
-// directoryPlan is what is to happen to the ShareDirectories of a share.
+// directoryPlan has the changes of a share's ShareDirectories.
 type directoryPlan struct {
-	// fault tells why not all of the declared directories can be placed.
+	// fault is why some declared directories can't be placed.
 	fault *finding
 	// declared is the number of directories that the share declares.
 	declared int
 	// create are the new ShareDirectories, parents first.
 	create []*internalv1.ShareDirectory
-	// left is how many directories a later pass is to place.
+	// left is the number of directories for a later pass.
 	left int
-	// change are ShareDirectories to be patched.
+	// change has the ShareDirectories to patch.
 	change []directoryChange
-	// forget are ShareDirectories that tell of nothing any more.
+	// forget has ShareDirectories whose directories no longer exist.
 	forget []*internalv1.ShareDirectory
-	// refused are the paths of directories that left the list and hold data.
+	// refused has the paths of directories that are no longer declared and hold data.
 	refused []string
 }
 
 // directoryChange is a ShareDirectory before and after.
 type directoryChange struct{ before, after *internalv1.ShareDirectory }
 
-// changes are the writes of a plan, in stages. A ShareDirectory that exists already is as good as a new one: a client's mkdir was faster, and it has the
-// owner. Namespace servers write ShareDirectories, too, and whoever wins that race causes another pass.
+// changes returns the writes of a plan, in stages. A ShareDirectory that already exists is no error: a client's mkdir
+// was faster, and its owner applies. Namespace servers also write ShareDirectories; a conflict causes another pass.
 func (p *directoryPlan) changes() [][]apply.Change {
 	var create, forget []apply.Change
 	for _, directory := range p.create {
@@ -65,7 +65,7 @@ func patches(changes []directoryChange) (all []apply.Change) {
 	return all
 }
 
-// declaredPaths are the directories that a share's specification asks for.
+// declaredPaths returns the directories that a share declares.
 func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
 	if share.Spec.Layout == v1alpha1.LayoutSingle {
 		return []string{tree.RootPath}, nil
@@ -73,7 +73,7 @@ func declaredPaths(share *v1alpha1.FileShare) ([]string, error) {
 	return brace.Directories(share.Spec.Directories, int(share.Spec.Depth), maxDeclared)
 }
 
-// directories is how many count against that: all but the root.
+// directories is the number of directories that count against the limit: all except the root.
 func directories(o *observed) int {
 	n := len(o.directories)
 	if o.directories[tree.RootPath] != nil {
@@ -82,7 +82,7 @@ func directories(o *observed) int {
 	return n
 }
 
-// parents are the directories above paths, each before what is in it.
+// parents returns the directories above the paths, parents before children.
 func parents(paths []string) []string {
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -95,7 +95,7 @@ func parents(paths []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// needsPlacement: the share declares directories that have no ShareDirectory.
+// needsPlacement reports whether the share declares directories that have no ShareDirectory.
 func needsPlacement(o *observed) bool {
 	if o.fileServer == nil || o.refused || o.share.DeletionTimestamp != nil {
 		return false
@@ -109,7 +109,7 @@ func planDirectories(o *observed, found inventory) directoryPlan {
 	var plan directoryPlan
 	paths, err := declaredPaths(o.share)
 	if err != nil {
-		// What the list is meant to say is unknown, so nothing is made and nothing is removed.
+		// The list can't be read, so nothing is made or removed.
 		plan.fault = &finding{v1alpha1.ReasonInvalidDirectories, err.Error()}
 		return plan
 	}
@@ -133,7 +133,8 @@ func planDirectories(o *observed, found inventory) directoryPlan {
 	plan.forget = slices.Clone(o.retainedElsewhere)
 	for _, path := range slices.Sorted(maps.Keys(o.directories)) {
 		if path == tree.RootPath && o.share.Spec.Layout == v1alpha1.LayoutSingle && ownerOf(o.directories[path]) == nil {
-			// It has what clients set for the root of an earlier share, which was spread: the name is needed for the owner.
+			// It has attributes that clients set on the root of an earlier, distributed share. Its name is needed for
+			// the owner.
 			plan.forget = append(plan.forget, o.directories[path])
 			continue
 		}
@@ -185,10 +186,10 @@ func (p *directoryPlan) place(o *observed, found inventory, above, paths []strin
 	}
 	for _, assignment := range assignments {
 		switch {
-		// A client that renames or removes a directory leaves a ShareDirectory in between; it is in the way until it is done.
+		// A client renames or removes the directory. Wait until its ShareDirectory is done.
 		case o.directories[assignment.Path] != nil:
 		case isRetainedElsewhere(o, assignment.Path):
-			p.left++ // That has the name, and goes first.
+			p.left++ // That one has the name and must be removed first.
 		case len(p.create) < createPerPass:
 			p.create = append(p.create, desired.ShareDirectory(o.share, assignment.Path, &assignment.Owner))
 		default:
@@ -201,13 +202,13 @@ func isRetainedElsewhere(o *observed, path string) bool {
 	return slices.ContainsFunc(o.retainedElsewhere, func(d *internalv1.ShareDirectory) bool { return d.Spec.Path == path })
 }
 
-// whereTheDataIs leaves of the volumes the one that has data of a share of layout Single, if there is one.
+// whereTheDataIs reduces the volumes to the one that has data of a Single share, if there is one.
 func whereTheDataIs(o *observed, slots []placement.Slot) ([]placement.Slot, *finding) {
 	switch owners := occupied(o); len(owners) {
 	case 0:
 		return slots, nil
 	case 1:
-		// The data server may be leaving, or away: its data is there all the same.
+		// The data server may be drained or unavailable: it has the data anyway.
 		return []placement.Slot{{Owner: owners[0], Ready: true}}, nil
 	default:
 		var places []string
@@ -219,7 +220,7 @@ func whereTheDataIs(o *observed, slots []placement.Slot) ([]placement.Slot, *fin
 	}
 }
 
-// owned is every directory of the FileServer that has an owner.
+// owned returns all directories of the FileServer that have an owner.
 func owned(o *observed) []placement.Directory {
 	all := make([]placement.Directory, 0, len(o.directories)+len(o.others))
 	for _, directory := range slices.Concat(slices.Collect(maps.Values(o.directories)), o.others) {
@@ -244,7 +245,7 @@ func (p *directoryPlan) keepOrRemove(o *observed, directory *internalv1.ShareDir
 	ready := directory.State() == internalv1.DirectoryReady
 	switch {
 	case wanted && (!declared || asked && ready):
-		// A client made it first, or it left the list and is back: from now on it is declared like the others.
+		// A client made it first, or it is declared again. From now on it is declared like the others.
 		after := directory.DeepCopy()
 		setAnnotation(after, v1alpha1.DeclaredAnnotation, v1alpha1.DeclaredTrue)
 		after.Spec.Removal, after.Status.RemovalRefusedTime = "", nil
@@ -252,7 +253,7 @@ func (p *directoryPlan) keepOrRemove(o *observed, directory *internalv1.ShareDir
 	case wanted || !declared || !ready:
 		// Nothing to do, or a namespace server works on it; the ShareDirectory's next change causes another pass.
 	case isParent(o, directory.Spec.Path):
-		// It goes after what is in it.
+		// It is removed after its children.
 	case asked:
 		if directory.Status.RemovalRefusedTime != nil {
 			p.refused = append(p.refused, directory.Spec.Path)
@@ -264,7 +265,7 @@ func (p *directoryPlan) keepOrRemove(o *observed, directory *internalv1.ShareDir
 	}
 }
 
-// isParent: there are ShareDirectories in path.
+// isParent reports whether there are ShareDirectories below path.
 func isParent(o *observed, path string) bool {
 	for other := range o.directories {
 		if strings.HasPrefix(other, path+"/") {

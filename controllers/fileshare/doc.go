@@ -1,13 +1,15 @@
-// Package fileshare reconciles FileShares: it decides where declared directories live and writes their ShareDirectories, writes the share's exports, its place in
-// the storage and its attachment, makes the ready-made PersistentVolume and claim, reports what a share still waits for, and takes a share apart in the order
-// that loses nothing.
+// Package fileshare reconciles FileShares. It places declared directories and writes their ShareDirectories. It writes
+// the share's exports, storage and attachment, and the ready-made PersistentVolume and claim. It reports what a share
+// waits for, and deletes a share's parts in an order that loses no data.
 //
-// reconciler.go reads as observe, decide, execute, report. decide.go and what it calls are pure; a plan gives its writes as stages of apply.Change, and
-// apply.Execute writes them. The volume and the claim, which users may own parts of, are written by apply.Applier. teardown.go observes and writes step by step:
-// each step needs that the one before is done, and looks past the cache for what would be left.
+// A pass observes, decides, executes and reports (reconciler.go). decide.go and what it calls are pure. A plan returns
+// its writes as stages of apply.Change, which apply.Execute writes. apply.Applier writes the volume and the claim,
+// because users may own parts of them. teardown.go observes and writes step by step: each step needs the result of the
+// one before, and reads past the cache.
 //
-// One thing is remembered between passes: what the limits gave to a share and its status does not show yet (ledger). A restart loses nothing, because
-// the status has it by then or the share asks again. What was applied is remembered by the Applier. Both forget a share that is gone.
+// Two things are remembered between passes: grants of limits that a share's status does not show yet (ledger), and what
+// was applied (Applier). A restart loses nothing. Both forget a deleted share.
 //
-// The package must not import another controller: it meets the others (FileServer, data servers, namespace servers) in API objects only.
+// The package must not import another controller. It meets other parts (FileServer, data servers, namespace servers)
+// only in API objects.
 package fileshare

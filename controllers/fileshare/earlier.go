@@ -17,10 +17,10 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Where a share is of another Kubernetes namespace than its FileServer's, what it leaves outlives its namespace, and is found again by names. A name can be
-// given to others, so what is left has the UID of the namespace that it is of.
+// Data of a share in another Kubernetes namespace than its FileServer outlives that namespace, and is found again by
+// names. Another namespace can get the same name, so retained data has the UID of its namespace.
 
-// observeNamespace reads which namespace the share's is.
+// observeNamespace reads the UID of the share's namespace.
 func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
 	if !naming.IsForeign(o.share) {
 		return nil
@@ -37,8 +37,8 @@ func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
 	return err
 }
 
-// isOfEarlierNamespace: a ShareDirectory tells of data of an earlier namespace of the name, which was not handed over. One that says nothing is older than
-// this rule, and is the share's.
+// isOfEarlierNamespace reports whether a ShareDirectory has data of an earlier namespace of the same name that was not
+// handed over. One without a UID is older than this rule and belongs to the share.
 func isOfEarlierNamespace(o *observed, directory *internalv1.ShareDirectory) bool {
 	uid := directory.Annotations[v1alpha1.NamespaceUIDAnnotation]
 	if !isRetained(directory) || uid == "" || uid == o.namespaceUID {
@@ -47,7 +47,7 @@ func isOfEarlierNamespace(o *observed, directory *internalv1.ShareDirectory) boo
 	return o.fileServer == nil || !slices.Contains(o.fileServer.Spec.DataHandovers, v1alpha1.DataHandover{Namespace: o.share.Namespace, NamespaceUID: o.namespaceUID})
 }
 
-// findEarlierNamespace tells why a share of another namespace than its FileServer's can't have what is there of its name; nil if it can.
+// findEarlierNamespace returns why a share of another namespace can't use existing data of its name; nil if it can.
 func findEarlierNamespace(o *observed) *finding {
 	if !naming.IsForeign(o.share) {
 		return nil
@@ -63,14 +63,15 @@ func findEarlierNamespace(o *observed) *finding {
 	return nil
 }
 
-// bind notes in a ShareDirectory that is retained which namespace's data it tells of.
+// bind records in a retained ShareDirectory the UID of the namespace whose data it has.
 func bind(directory *internalv1.ShareDirectory, namespaceUID string) {
 	if namespaceUID != "" && directory.Annotations[v1alpha1.NamespaceUIDAnnotation] == "" {
 		setAnnotation(directory, v1alpha1.NamespaceUIDAnnotation, namespaceUID)
 	}
 }
 
-// retainOrphans does for a share that is gone without its finalizer what its deletion would have: its ShareDirectories tell whose data they are of.
+// retainOrphans does for a share that lost its finalizer what its deletion would have done: it records whose data its
+// ShareDirectories have.
 func (r *Reconciler) retainOrphans(ctx context.Context, attachment *internalv1.ShareAttachment) error {
 	var list internalv1.ShareDirectoryList
 	if err := r.Client.List(ctx, &list, client.InNamespace(attachment.Namespace), index.OfFileShare(attachment.Name), client.UnsafeDisableDeepCopy); err != nil {

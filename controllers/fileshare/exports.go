@@ -26,21 +26,21 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// exportPlan is what is to happen to the exports of a share.
+// exportPlan has the changes of a share's exports.
 type exportPlan struct {
 	create []*internalv1.ShareExport
 	change []exportChange
-	// remove are to be deleted, after they were changed.
+	// remove has the exports to delete after the changes.
 	remove []*internalv1.ShareExport
 }
 
 // exportChange is an export before and after.
 type exportChange struct{ before, after *internalv1.ShareExport }
 
-// planExports has every data server export a live share. One that still has the export of an earlier share of this name
-// drops that first: then its object is gone, and that brings the share back here.
+// planExports makes every data server export a share. A data server that still has the export of an earlier share with
+// this name drops that one first. The deletion of its object then causes another pass.
 //
-// The cache has a digest in place of an export's access rules, so a change always brings them all.
+// The cache has only a digest of an export's access rules, so a change always contains all of them.
 func planExports(o *observed) exportPlan {
 	var plan exportPlan
 	growth := o.grant.AccessNetworks != nil // The rules stay as they were.
@@ -73,7 +73,7 @@ func planExports(o *observed) exportPlan {
 	return plan
 }
 
-// isAsWanted compares an export of the cache with one that is wanted and has rules of this digest.
+// isAsWanted compares a cached export with the wanted one, whose rules have this digest.
 func isAsWanted(present, wanted *internalv1.ShareExport, digest []v1alpha1.AccessRule) bool {
 	spec := wanted.Spec
 	spec.Access = digest
@@ -81,8 +81,8 @@ func isAsWanted(present, wanted *internalv1.ShareExport, digest []v1alpha1.Acces
 		equality.Semantic.DeepEqual(metav1.GetControllerOf(present), metav1.GetControllerOf(wanted))
 }
 
-// planRemoval ends all exports of a share that is being deleted, and says so of its data only now: an export that is deleted
-// by accident keeps it.
+// planRemoval ends all exports of a share that is being deleted. Only here is their data policy set to Delete, so that
+// an export that is deleted by accident keeps its data.
 func planRemoval(o *observed) exportPlan {
 	var plan exportPlan
 	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
@@ -99,9 +99,9 @@ func planRemoval(o *observed) exportPlan {
 	return plan
 }
 
-// planRecall are exports of a share that goes with its data, on data servers that have it not, and may have a directory of the name:
-// the share was deleted before they were asked to export it. They are made to be deleted, which is how data goes. That is planned until
-// the status says that the share is being deleted: an export that is done is not missing.
+// planRecall returns exports for a share that is deleted with its data before some data servers got an export, although
+// they may have a directory of its name. The exports are made only to be deleted, because that removes the data. They
+// are planned until the status reports the deletion; after that a missing export is a finished one.
 func planRecall(o *observed) []*internalv1.ShareExport {
 	if o.fileServer == nil || !removesData(o) || conditions.Reason(o.share.Status.Conditions, v1alpha1.ConditionReady) == v1alpha1.ReasonDeleting {
 		return nil
@@ -118,7 +118,8 @@ func planRecall(o *observed) []*internalv1.ShareExport {
 	return missing
 }
 
-// recall makes them, and says so. In a Kubernetes namespace that is being deleted nothing can be made: its data servers go, too.
+// recall makes them and logs it. In a Kubernetes namespace that is being deleted nothing can be made, and its data
+// servers are deleted too.
 func (r *Reconciler) recall(ctx context.Context, o *observed, missing []*internalv1.ShareExport) (ctrl.Result, error) {
 	_, err := apply.Execute(ctx, r.Client, exportPlan{create: missing}.changes()...)
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
@@ -130,7 +131,8 @@ func (r *Reconciler) recall(ctx context.Context, o *observed, missing []*interna
 	return ctrl.Result{RequeueAfter: retryTeardown}, nil
 }
 
-// hasUnseenExports looks past the cache for exports that it lacks: once the share is gone, nothing would set their data policy.
+// hasUnseenExports reads past the cache for exports that it does not have yet: after the share is gone nothing would
+// set their data policy.
 func (r *Reconciler) hasUnseenExports(ctx context.Context, o *observed) (bool, error) {
 	for i := range o.dataServers {
 		name := o.dataServers[i].Name
@@ -145,10 +147,10 @@ func (r *Reconciler) hasUnseenExports(ctx context.Context, o *observed) (bool, e
 	return false, nil
 }
 
-// waitForExports tells which data servers the deletion of a share waits for; "" if for none.
+// waitForExports returns the data servers that the deletion of a share waits for; "" if there are none.
 func waitForExports(o *observed) string {
 	if o.fileServer == nil {
-		return "" // Its data servers go, too.
+		return "" // Its data servers are deleted too.
 	}
 	var waiting []string
 	for _, name := range slices.SortedFunc(maps.Keys(o.exports), byNumber) {
@@ -170,7 +172,8 @@ func waitForExports(o *observed) string {
 	return fmt.Sprintf("waiting for %d of %s %s: %s", len(waiting), plural(len(o.dataServers), "data server"), what, conditions.List(waiting, maxNamed))
 }
 
-// awayServers are those that do their part of a deletion when they are back. Their exports wait for them; the share does not.
+// awayServers returns the unavailable data servers. They do their part of a deletion when they are back. Their exports
+// wait for them; the share does not.
 func awayServers(o *observed) []string {
 	if o.fileServer == nil {
 		return nil
@@ -187,8 +190,8 @@ func (o *observed) stateOf(name string) fleet.State {
 	return fleet.ObserveWith(o.fileServer, name, server).State(o.now)
 }
 
-// finishExports lets go of the exports of a share's name whose data servers are done with them, or are no more, and returns the others.
-// The share itself may be long gone.
+// finishExports removes the finalizer of exports whose data servers are done with them or no longer exist, and returns
+// the others. The share itself may not exist any more.
 func (r *Reconciler) finishExports(ctx context.Context, share types.NamespacedName) ([]*internalv1.ShareExport, error) {
 	var list, elsewhere internalv1.ShareExportList
 	if err := r.Client.List(ctx, &list, client.InNamespace(share.Namespace), index.OfFileShare(share.Name), client.UnsafeDisableDeepCopy); err != nil {
@@ -240,7 +243,7 @@ func (p exportPlan) changes() [][]apply.Change {
 		first = append(first, apply.Change{Create: export})
 	}
 	for _, change := range p.change {
-		// An export must not be deleted before it has its data policy, and one that is gone before it had DataDelete has left its data.
+		// Set the data policy before the deletion. An export that is deleted without DataDelete leaves its data.
 		race := apply.MustExistUnchanged
 		if change.after.Spec.DataPolicy == internalv1.DataDelete {
 			race = apply.MustExist

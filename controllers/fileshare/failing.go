@@ -10,11 +10,12 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// failingAllowance is how long the storage of a FileServer may fail before its shares are called so. A metadata server that is replaced
-// would else be two status writes and two events for each of 4,096 shares, of what the FileServer's status tells at once.
+// failingAllowance is how long the storage of a FileServer may fail before its shares report it. Otherwise each
+// replacement of a metadata server would cause two status writes and two events for each of 4,096 shares. The
+// FileServer's status reports it at once.
 const failingAllowance = 10 * time.Second
 
-// storageFailing is what a FileServer says of storage that fails at present, nil if it doesn't.
+// storageFailing returns the FileServer's condition about failing storage; nil if the storage does not fail.
 func storageFailing(fileServer *v1alpha1.FileServer) *metav1.Condition {
 	reported := meta.FindStatusCondition(fileServer.Status.Conditions, v1alpha1.FileServerStorageAvailable)
 	if reported == nil || reported.Status != metav1.ConditionFalse || reported.Reason != v1alpha1.ReasonStorageFailing {
@@ -23,7 +24,8 @@ func storageFailing(fileServer *v1alpha1.FileServer) *metav1.Condition {
 	return reported
 }
 
-// failsFor is what the share says of storage that fails, "" if it says nothing yet or at all, and how much longer it says nothing.
+// failsFor returns the share's message about failing storage, "" if there is none, and the time until there will be
+// one.
 func failsFor(o *observed) (words string, allowed time.Duration) {
 	reported := storageFailing(o.fileServer)
 	if reported == nil {

@@ -20,29 +20,30 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// ShareDirectories are an index, the volumes are the truth. Before a directory gets an owner, it has to be known that no
-// volume has it already: by the inventories of the data servers, or because a data server says that it never had the share.
+// ShareDirectories are an index; the volumes are the truth. Before a directory gets an owner, it must be known that no
+// volume has it: from the inventories of the data servers, or because a data server reports that it never had the
+// share.
 
-// inventory is what is known of what the data servers have of a share.
+// inventory has what is known about the directories of a share on data servers.
 type inventory struct {
 	// generation is that of the inventories that count.
 	generation int64
-	// complete: every directory that any data server may have of the share has a ShareDirectory.
+	// complete: each directory of the share that a data server may have has a ShareDirectory.
 	complete bool
-	// waiting are the data servers that have to be looked at, with why that was not done.
+	// waiting has the data servers without an inventory, with the reason.
 	waiting []string
-	// away: one of those does not answer.
+	// away: one of them does not answer.
 	away bool
-	// misplaced are places of data that clients don't see, misplacedCount how many there are.
+	// misplaced has some places of data that clients don't see; misplacedCount is their number.
 	misplaced      []string
 	misplacedCount int
-	// skipped are some directories that nothing can stand for, skippedCount how many there are.
+	// skipped has some directories that can't have a ShareDirectory; skippedCount is their number.
 	skipped      []string
 	skippedCount int
 }
 
-// takeInventory judges what the data servers have reported. Once it was complete it stays so (what is made later gets its
-// ShareDirectory first) until ShareDirectories are lost.
+// takeInventory evaluates the reports of the data servers. A complete inventory stays complete until ShareDirectories
+// are lost, because new directories get their ShareDirectory first.
 func takeInventory(o *observed) inventory {
 	found := inventory{generation: max(1, o.share.Status.InventoryGeneration)}
 	found.complete = conditions.IsTrue(o.share.Status.Conditions, v1alpha1.FileShareInventoried)
@@ -79,9 +80,9 @@ func takeInventory(o *observed) inventory {
 	return found
 }
 
-// isLosing tells that ShareDirectories are gone that should exist: of a list that had all owners and did not
-// change since, or of a data server that can't have removed a directory because it is away. A client may have removed a declared
-// directory; to look once more does no harm.
+// isLosing reports whether ShareDirectories that should exist are gone: some of an unchanged list whose directories all
+// had owners, or some of an unavailable data server, which can't have removed a directory. A client may have removed a
+// declared directory; another inventory does no harm.
 func isLosing(o *observed) bool {
 	placed := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileSharePlaced)
 	if placed != nil && placed.Status == metav1.ConditionTrue && placed.ObservedGeneration == o.share.Generation && needsPlacement(o) {
@@ -101,7 +102,7 @@ func isLosing(o *observed) bool {
 		before += ptr.Deref(server.Count, 0)
 	}
 	if total >= before && backend.Of(o.fileServer).IsShared() {
-		return false // What a data server has less, others have more: directories were moved.
+		return false // Directories moved: other data servers have more.
 	}
 	return slices.ContainsFunc(o.share.Status.Directories.PerServer, func(before v1alpha1.ServerDirectories) bool {
 		known := slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == before.Name })
@@ -113,8 +114,8 @@ func isIgnored(o *observed, server string) bool {
 	return slices.Contains(o.share.Spec.IgnoreDataOn, server)
 }
 
-// isInventoried: the data server was looked at for this very share since ShareDirectories were lost last, or has only data
-// of an earlier one that is to be removed.
+// isInventoried reports whether the data server has an inventory for this share since the last loss of
+// ShareDirectories, or has only data of an earlier share that is being removed.
 func isInventoried(o *observed, server *internalv1.DataServer, generation int64) bool {
 	export := o.exports[server.Name]
 	if export != nil && export.DeletionTimestamp != nil && export.Spec.DataPolicy == internalv1.DataDelete {
@@ -128,7 +129,7 @@ func isLookedAt(o *observed, export *internalv1.ShareExport, generation int64) b
 		export.Status.Inventory.Generation >= generation
 }
 
-// isSeenByAny: all data servers have the same storage, and one was looked at.
+// isSeenByAny reports whether all data servers have the same storage and one of them has an inventory.
 func isSeenByAny(o *observed, generation int64) bool {
 	if !backend.Of(o.fileServer).IsShared() {
 		return false
@@ -141,12 +142,13 @@ func isSeenByAny(o *observed, generation int64) bool {
 	return false
 }
 
-// neverHad: the volumes had no directory of a share of this name when the data server reported last. It reports before it serves a new share.
+// neverHad reports whether the volumes had no directory of a share with this name at the last report. A data server
+// reports before it serves a new share.
 func neverHad(o *observed, server *internalv1.DataServer, generation int64) bool {
 	return generation == 1 && server.Status.Shares != nil && !naming.DigestMayHave(*server.Status.Shares, naming.ShareDirectoryName(o.key()))
 }
 
-// findMisplaced collects what inventories of the share tell of data that clients don't see.
+// findMisplaced collects the data that clients don't see, from the inventories.
 func (i *inventory) findMisplaced(o *observed) {
 	for _, export := range inventoriedExports(o) {
 		server := export.Spec.DataServerRef.Name
@@ -171,7 +173,7 @@ func (i *inventory) findMisplaced(o *observed) {
 	}
 }
 
-// inventoriedExports are the exports whose inventories are about this very share, in order of their servers.
+// inventoriedExports returns the exports with an inventory of this share, in the order of their servers.
 func inventoriedExports(o *observed) []*internalv1.ShareExport {
 	var exports []*internalv1.ShareExport
 	for _, export := range o.exports {
@@ -185,7 +187,7 @@ func inventoriedExports(o *observed) []*internalv1.ShareExport {
 	return exports
 }
 
-// occupied are the volumes that have something in the root of a share of layout Single.
+// occupied returns the volumes where the root of a Single share is not empty.
 func occupied(o *observed) []placement.Owner {
 	var owners []placement.Owner
 	for _, export := range inventoriedExports(o) {
@@ -196,7 +198,7 @@ func occupied(o *observed) []placement.Owner {
 	return owners
 }
 
-// placeOf is where something is, for messages.
+// placeOf formats a place for messages.
 func placeOf(o *observed, server string, volume int32, rel string) string {
 	return server + ":" + path.Join(naming.ExportDirectory(naming.VolumesRoot, o.key(), volume), rel)
 }

@@ -23,14 +23,15 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// What the limits of a FileServer let a share have is written into its status (limitsUsed), and counts from then on. So a pass adds up
-// numbers of the shares that there are, and only if its share is to get more than it has.
+// What the limits of a FileServer allow a share is written into its status (limitsUsed) and counts from then on. So a
+// pass only adds up numbers of existing shares, and only if its share needs more than it has.
 
-// lookForRoom is how often a share that is refused looks again although no share tells that it made room: data of deleted shares may
-// have been removed.
+// lookForRoom is how often a refused share checks the limits again without a change of another share: data of deleted
+// shares may have been removed.
 const lookForRoom = 10 * time.Minute
 
-// ledger has what the cache does not show yet of shares' limits. Passes run at the same time, and must not give the same room twice.
+// ledger has grants of limits that the cache does not show yet. Passes run in parallel and must not grant the same room
+// twice.
 type ledger struct {
 	sync.Mutex
 	shares map[types.NamespacedName]account
@@ -39,9 +40,9 @@ type ledger struct {
 // account is what is known of a share.
 type account struct {
 	uid types.UID
-	// granted is what it was given last, nil if its status says so.
+	// granted is the last grant; nil if the status has it.
 	granted *limits.Usage
-	// wants is what its specification of a generation asks for, nil if it was not computed yet.
+	// wants is what its specification requests, for one generation; nil if not computed yet.
 	wants      *limits.Usage
 	generation int64
 }
@@ -73,13 +74,13 @@ func (l *ledger) keep(share *v1alpha1.FileShare, a account) {
 	l.shares[client.ObjectKeyFromObject(share)] = a
 }
 
-// siblings reads what others have of a FileServer's limits. It is asked only if a share is to get more than it has.
+// siblings reads what other shares use of a FileServer's limits. It is called only if a share needs more than it has.
 type siblings interface {
-	// shares are all FileShares that name the FileServer, of all Kubernetes namespaces, whether or not it allows them.
+	// shares returns all FileShares that name the FileServer, in all Kubernetes namespaces, allowed or not.
 	shares() []v1alpha1.FileShare
-	// allows tells whether it allows shares of a Kubernetes namespace.
+	// allows reports whether the FileServer allows shares of a Kubernetes namespace.
 	allows(namespace string) bool
-	// retained is what deleted shares left.
+	// retained returns what deleted shares left.
 	retained() limits.Taken
 }
 
@@ -93,7 +94,7 @@ func (l *ledger) admit(o *observed, caps limits.Caps, s siblings) limits.Grant {
 		own.Admitted = true
 	}
 	if own.Admitted {
-		// What clients made is there, whatever was recorded.
+		// Directories that clients made exist, whatever was recorded.
 		own.Has.Directories = max(own.Has.Directories, directories(o))
 	}
 	var others []limits.Demand
@@ -110,8 +111,8 @@ func (l *ledger) admit(o *observed, caps limits.Caps, s siblings) limits.Grant {
 	return grant
 }
 
-// others are the demands of the FileServer's other shares: of those that are let in, and where it is about letting a share in, of
-// those that wait. l is locked.
+// others returns the demands of the FileServer's other shares: of admitted ones and, if the share is not admitted yet,
+// of waiting ones. l is locked.
 func (l *ledger) others(o *observed, lettingIn bool, s siblings) []limits.Demand {
 	shares := s.shares()
 	others := make([]limits.Demand, 0, len(shares))
@@ -137,7 +138,7 @@ func (l *ledger) others(o *observed, lettingIn bool, s siblings) []limits.Demand
 	return others
 }
 
-// demandOf is what a share has. One of before there were limits has what its status counts.
+// demandOf returns what a share has. A share from before there were limits has what its status counts.
 func demandOf(share *v1alpha1.FileShare, known account, actual int) limits.Demand {
 	demand := limits.Demand{Key: naming.KeyOf(share), Tenant: naming.TenantOf(share), Created: share.CreationTimestamp.Time}
 	used := share.Status.LimitsUsed
@@ -155,8 +156,8 @@ func demandOf(share *v1alpha1.FileShare, known account, actual int) limits.Deman
 	return demand
 }
 
-// wantsOf is what a share's specification asks for, with the directories that there are. Where it can't be read, or asks for more than the
-// share allows itself, nothing is made, and what is there counts.
+// wantsOf returns what a share's specification requests, plus existing directories. If the specification can't be read,
+// or requests more than the share's own limit, nothing is made and only existing directories count.
 func wantsOf(share *v1alpha1.FileShare, present map[string]*internalv1.ShareDirectory) limits.Usage {
 	wants := limits.Usage{Shares: 1, AccessNetworks: limits.AccessNetworks(share.Spec.Access)}
 	for path := range present {
@@ -182,7 +183,7 @@ func wantsOf(share *v1alpha1.FileShare, present map[string]*internalv1.ShareDire
 	return wants
 }
 
-// mayWait: the share is not let in, and nothing but limits may be the reason.
+// mayWait reports whether the share is not admitted and only limits can be the reason.
 func mayWait(share *v1alpha1.FileShare, allowed func(namespace string) bool) bool {
 	if share.DeletionTimestamp != nil {
 		return false
@@ -196,7 +197,7 @@ func mayWait(share *v1alpha1.FileShare, allowed func(namespace string) bool) boo
 	return false
 }
 
-// makesRoom: a share takes less than before, or does not wait any more for what it did not get.
+// makesRoom reports whether a share uses less than before, or no longer waits for more.
 func makesRoom(before, after *v1alpha1.FileShare) bool {
 	was, is := demandOf(before, account{}, 0), demandOf(after, account{}, 0)
 	if was.Admitted {
@@ -211,14 +212,14 @@ func isRecorded(share *v1alpha1.FileShare, u limits.Usage) bool {
 	return used.AccessNetworks != nil && int(*used.AccessNetworks) == u.AccessNetworks && int(ptr.Deref(used.Directories, 0)) == u.Directories
 }
 
-// record writes what the limits gave into the status.
+// record writes the grant into the status.
 func record(status *v1alpha1.FileShareStatus, grant limits.Grant) {
 	if grant.Admitted {
 		status.LimitsUsed = v1alpha1.ShareLimitsUsed{Directories: ptr.To(int32(grant.Has.Directories)), AccessNetworks: ptr.To(int32(grant.Has.AccessNetworks))}
 	}
 }
 
-// asksForRoom: nothing but the limits can be in the share's way.
+// asksForRoom reports whether only the limits can refuse the share.
 func asksForRoom(o *observed) bool {
 	switch {
 	case o.unwatched, o.refused, o.fileServer == nil, o.share.DeletionTimestamp != nil:
@@ -229,7 +230,7 @@ func asksForRoom(o *observed) bool {
 	return fleet.Older(asSeen(o), o.conflicts) == nil
 }
 
-// observeLimits gives the share what its FileServer has room for.
+// observeLimits grants the share what its FileServer's limits allow.
 func (r *Reconciler) observeLimits(ctx context.Context, o *observed) error {
 	if !asksForRoom(o) {
 		return nil
@@ -289,7 +290,7 @@ func (r *Reconciler) retainedElsewhere(ctx context.Context, o *observed) (limits
 	return taken, nil
 }
 
-// findLimit tells which limit keeps the share out, nil if none does.
+// findLimit returns the limit that refuses the share; nil if there is none.
 func findLimit(o *observed) *finding {
 	refused := o.grant.Refused
 	switch {
@@ -303,12 +304,12 @@ func findLimit(o *observed) *finding {
 	return &finding{v1alpha1.ReasonLimitReached, refused.Message(o.fileServer.Name)}
 }
 
-// describeGrowth is for a share that is served and may not have more.
+// describeGrowth is the message for a served share that may not have more.
 func describeGrowth(o *observed, what string, refused *limits.Refusal) *finding {
 	return &finding{v1alpha1.ReasonGrowthRefused, what + ": " + refused.Message(o.fileServer.Name)}
 }
 
-// maxShares is how many shares the FileServer may have, whatever its limits say.
+// maxShares is the maximum number of shares of the FileServer, whatever its limits are.
 func maxShares(o *observed) int {
 	return desired.MaxShares(backend.Of(o.fileServer).ExportsPerShare(o.fileServer))
 }

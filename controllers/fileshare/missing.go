@@ -11,10 +11,11 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// maxLossesNamed is how many losses a message names: one for each data server that lost directories at once.
+// maxLossesNamed is how many losses a message names.
 const maxLossesNamed = 64
 
-// describeMissing says which of the share's directories are not on their data servers, since when, and what to do; "" if none is missed.
+// describeMissing returns which directories are not on their data servers, since when, and what to do; "" if none is
+// missing.
 func describeMissing(o *observed, owned int) string {
 	var missing []string
 	losses := map[string]bool{}
@@ -42,7 +43,8 @@ func describeMissing(o *observed, owned int) string {
 		len(missing), plural(owned, "directory"), conditions.List(missing, maxNamed), conditions.List(slices.Sorted(maps.Keys(losses)), maxLossesNamed))
 }
 
-// describeOwner is a data server, for messages. One that is not there is one of an earlier FileServer of the name that had more.
+// describeOwner formats a data server for messages. A server that does not exist belonged to an earlier FileServer of
+// the same name with more replicas.
 func describeOwner(o *observed, server string) string {
 	if len(o.dataServers) == 0 || hasServer(o, server) {
 		return server

@@ -20,53 +20,53 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// observed is everything that a pass looks at. Shares, exports and directories are shared with the
-// cache: nothing may change them.
+// observed has everything that a pass reads. Shares, exports and directories belong to the cache and must not be
+// changed.
 type observed struct {
 	now   time.Time
 	share *v1alpha1.FileShare
 	// fileServer is nil if there is none.
 	fileServer *v1alpha1.FileServer
-	// refused: the share names a FileServer of another Kubernetes namespace, which does not allow it or does not exist.
+	// refused: the share names a FileServer in another Kubernetes namespace that does not allow it or does not exist.
 	refused bool
-	// unwatched: the operator does not watch the FileServer's Kubernetes namespace, so nothing is known of it.
+	// unwatched: the operator does not watch the FileServer's Kubernetes namespace, so it knows nothing about it.
 	unwatched bool
-	// attachment is that of a share of another namespace than its FileServer's, nil if there is none.
+	// attachment is the ShareAttachment, if share and FileServer are in different namespaces; nil if there is none.
 	attachment *internalv1.ShareAttachment
-	// namespaceUID is the UID of the share's Kubernetes namespace; "" where that is the FileServer's.
+	// namespaceUID is the UID of the share's Kubernetes namespace; "" if it is the FileServer's namespace.
 	namespaceUID string
-	// conflicts are the shares of the FileServer, attached ones included, whose paths conflict with this one's and that are not being deleted, the
-	// oldest first.
+	// conflicts has the shares of the FileServer whose paths conflict with this one's, oldest first. Attached shares
+	// are included; shares that are being deleted are not.
 	conflicts []fleet.Share
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
 	// directories are those of the share, by path.
 	directories map[string]*internalv1.ShareDirectory
-	// others are the ShareDirectories of the FileServer's other shares, if the pass is to place directories.
+	// others has the ShareDirectories of the FileServer's other shares, if the pass places directories.
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
 	exports map[string]*internalv1.ShareExport
 	// storage is the ShareStorage of the share, nil if there is none.
 	storage *internalv1.ShareStorage
-	// grant is what the limits of the FileServer give to the share.
+	// grant is what the FileServer's limits allow the share.
 	grant limits.Grant
-	// source is what the share is to be made from.
+	// source is what the share is made from.
 	source sourceState
-	// retainedElsewhere are ShareDirectories that a deleted share of this name left on another FileServer.
+	// retainedElsewhere has ShareDirectories that a deleted share of this name left on another FileServer.
 	retainedElsewhere []*internalv1.ShareDirectory
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim
 }
 
-// key is the share's name among the shares of its FileServer, and namespace where all of that is.
+// key is the share's name among the shares of its FileServer; namespace is the FileServer's.
 func (o *observed) key() string       { return naming.KeyOf(o.share) }
 func (o *observed) namespace() string { return naming.ServerNamespace(o.share) }
 
 // observe reads all there is to know about a share.
 func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) (*observed, error) {
 	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}}
-	o.refused = naming.IsForeign(share) // until a FileServer allows it
+	o.refused = naming.IsForeign(share) // a FileServer must allow it first
 	for _, export := range exports {
 		if export.Namespace == o.namespace() && export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
 			o.exports[export.Spec.DataServerRef.Name] = export
@@ -111,13 +111,15 @@ func (r *Reconciler) observeFileServer(ctx context.Context, o *observed) error {
 	return err
 }
 
-// allows tells whether a FileServer allows shares of another Kubernetes namespace. The namespace's labels are read only where they count.
+// allows reports whether a FileServer allows shares of another Kubernetes namespace. The namespace is read only if its
+// labels matter.
 func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer, kubeNamespace string) (bool, error) {
 	namespace := &corev1.Namespace{}
 	if allowed := fileServer.Spec.AllowedNamespaces; allowed != nil && allowed.From == v1alpha1.NamespacesFromSelector {
 		found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: kubeNamespace}, namespace)
 		if err == nil && !found {
-			// A new one that the cache lacks yet. It must be certain: shares of a namespace that is not allowed are not served.
+			// It may be new and not in the cache yet. Read it directly, because shares of a namespace that is not
+			// allowed are not served.
 			_, err = lookup.Object(ctx, r.Live, types.NamespacedName{Name: kubeNamespace}, namespace)
 		}
 		if err != nil {
@@ -127,8 +129,8 @@ func (r *Reconciler) allows(ctx context.Context, fileServer *v1alpha1.FileServer
 	return desired.AllowsNamespace(fileServer, kubeNamespace, namespace.Labels), nil
 }
 
-// observeConflicts reads the shares whose paths conflict with this one's. The cache has shares by path, so a pass does not look at the thousands of others
-// that a FileServer can have.
+// observeConflicts reads the shares whose paths conflict with this one's. The cache has an index by path, so a pass
+// does not read the FileServer's thousands of other shares.
 func (r *Reconciler) observeConflicts(ctx context.Context, o *observed) error {
 	var found []fleet.Share
 	for _, place := range fleet.ConflictPlaces(o.share.Spec.Path) {
@@ -152,8 +154,8 @@ func (r *Reconciler) observeConflicts(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observeDataServers reads the data servers. Whoever asks which shares they have, for a share whose data is yet to be found or is to be
-// removed, asks past the cache: to one that lags behind, data of an earlier share of the name would be none.
+// observeDataServers reads the data servers. If their lists of shares matter, because data must be found or removed, it
+// reads past the cache: a stale list would miss data of an earlier share with this name.
 func (r *Reconciler) observeDataServers(ctx context.Context, o *observed) error {
 	var servers internalv1.DataServerList
 	reader, selected := client.Reader(r.Client), client.ListOption(index.OfFileServer(o.share.Spec.FileServerRef.Name))
@@ -167,9 +169,9 @@ func (r *Reconciler) observeDataServers(ctx context.Context, o *observed) error 
 	return nil
 }
 
-// observeDirectories reads the share's directories. A pass that is about to place directories reads
-// them past the cache: a cache that lags behind the last pass would count what that pass placed a second time, and put
-// the rest on the wrong servers. Only such a pass needs those of the FileServer's other shares.
+// observeDirectories reads the share's directories. A pass that places directories reads them past the cache, because a
+// stale cache would lack what the last pass placed, and the rest would go to the wrong servers. Only such a pass needs
+// those of the FileServer's other shares.
 func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error {
 	in := client.InNamespace(o.namespace())
 	var directories internalv1.ShareDirectoryList
@@ -227,7 +229,7 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 		return err
 	}
 	if !found {
-		// The cache has only what is ours, and lags: that there is no claim must be certain.
+		// The cache has only objects of Howdah and can be stale, so check past the cache that there is no claim.
 		found, err = lookup.Object(ctx, r.Live, key, claim)
 		if err != nil {
 			return err

@@ -15,8 +15,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// dropOrphans deletes what a share that is gone has left: what it had with a FileServer of another namespace, where no owner reference reaches, if
-// its finalizer was removed by hand; and the record of a client's mkdir that came after the share's last look for such. Its data stays.
+// dropOrphans deletes what a deleted share left: objects in the namespace of its FileServer, which no owner reference
+// covers, if its finalizer was removed by hand; and the ShareDirectory of a mkdir that came after the last check. Its
+// data stays.
 func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) error {
 	unmade, err := r.unmadeDirectories(ctx, share)
 	if err != nil {
@@ -58,7 +59,7 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 		}
 	}
 	for _, directory := range unmade {
-		remove = append(remove, apply.Change{Delete: directory, AsRead: true}) // One that changed since may have a share again.
+		remove = append(remove, apply.Change{Delete: directory, AsRead: true}) // A changed one may have a share again.
 	}
 	for i := range attachments.Items {
 		release = append(release, apply.Change{Release: &attachments.Items[i], Finalizer: v1alpha1.AttachmentFinalizer})
@@ -67,8 +68,8 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	return err
 }
 
-// unmadeDirectories are the ShareDirectories of a share whose directory no data server has reported as made. Should there be one on a
-// volume all the same, the next share of the name finds it there.
+// unmadeDirectories returns the ShareDirectories whose directories no data server has reported. If one exists on a
+// volume anyway, the next share of this name finds it.
 func (r *Reconciler) unmadeDirectories(ctx context.Context, share types.NamespacedName) (unmade []*internalv1.ShareDirectory, err error) {
 	for key, namespace := range map[string]string{share.Name: share.Namespace, naming.ShareKey("", share.Namespace, share.Name): ""} {
 		var list internalv1.ShareDirectoryList

@@ -18,17 +18,18 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// A share that takes its data with it gives up its claim first. Kubernetes keeps a claim until no pod uses it, and only then does the data go: until then
-// there may be writes on their way.
+// A share that is deleted with its data deletes its claim first. Kubernetes keeps a claim until no pod uses it. Only
+// then is the data removed, because pods may still write.
 
 const (
-	// retryPods is how often the message is brought up to date. The end of the claim brings the next pass at once.
+	// retryPods is how often the message is updated. The deletion of the claim causes the next pass at once.
 	retryPods = 15 * time.Second
-	// podsPerList bounds what one answer of the API server has.
+	// podsPerList is the page size of a list request.
 	podsPerList = 250
 )
 
-// waitForPods deletes the ready-made claim of a share whose data is to be removed, and tells what the removal waits for; "" if for nothing.
+// waitForPods deletes the ready-made claim of a share whose data is removed, and returns what the removal waits for; ""
+// if nothing.
 func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, error) {
 	if o.fileServer == nil || !removesData(o) || naming.IsProvisioned(o.share) {
 		return "", nil // The volume of a StorageClass is released before its share is deleted.
@@ -58,7 +59,8 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 		key.Name, conditions.List(pods, maxNamed), v1alpha1.ReclaimRetain), nil
 }
 
-// podsOf are the names of the pods that use a claim and have not ended, sorted. They are read past the cache, which has none of them.
+// podsOf returns the names of the running pods that use a claim, sorted. They are read past the cache, which has no
+// such pods.
 func (r *Reconciler) podsOf(ctx context.Context, claim types.NamespacedName) ([]string, error) {
 	var names []string
 	var pods corev1.PodList
@@ -78,7 +80,8 @@ func (r *Reconciler) podsOf(ctx context.Context, claim types.NamespacedName) ([]
 	}
 }
 
-// uses: the pod has the claim and may write to it. One that was never bound to a node has it not yet: Kubernetes does not keep the claim for it.
+// uses reports whether the pod uses the claim. A pod without a node does not count: Kubernetes does not keep the claim
+// for it.
 func uses(pod *corev1.Pod, claim string) bool {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false

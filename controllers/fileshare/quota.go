@@ -16,14 +16,15 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 )
 
-// quotaNearlyUsed is the part of a quota, in percent, from which on the share says so. The alerts of config/prometheus begin with it, too.
+// quotaNearlyUsed is the used part of a quota, in percent, from which on the share reports it. The alerts of
+// config/prometheus use the same value.
 const quotaNearlyUsed = 85
 
-// quotaState is all that a share's quota is decided by. Sizes are in bytes.
+// quotaState is the input of the decision about a share's quota. Sizes are in bytes.
 type quotaState struct {
 	// wanted is spec.quota.size, nil if there is none.
 	wanted *resource.Quantity
-	// unsupported tells why the storage keeps no share to a size, and what to do; "" if it does.
+	// unsupported is why the storage can't enforce quotas, and what to do; "" if it can.
 	unsupported string
 	// requested is the size that was last requested from the storage; 0: nothing.
 	requested int64
@@ -33,21 +34,21 @@ type quotaState struct {
 	used *int64
 	// capacity is what the storage has altogether; nil: not known.
 	capacity *int64
-	// fault is what kept the storage from setting the quota; "" if nothing did.
+	// fault is why the storage did not set the quota; "" if it did.
 	fault string
 }
 
-// quotaPlan is what is to happen to a share's quota, and what the status has about it.
+// quotaPlan has the change of a share's quota, and what the status reports.
 type quotaPlan struct {
 	// request is the size to request from the storage; 0 is no quota. A refused size is not requested, so nothing changes until the user
 	// corrects it.
 	request int64
-	// condition is QuotaEnforced; nil if there is no quota and none is to go.
+	// condition is QuotaEnforced; nil if there is no quota and none to remove.
 	condition *metav1.Condition
 	status    v1alpha1.ShareQuotaStatus
 }
 
-// quotaOf is what there is to know of the quota of a share whose FileServer is there.
+// quotaOf returns the state of a share's quota. Its FileServer must exist.
 func quotaOf(o *observed) quotaState {
 	q := quotaState{wanted: o.share.Spec.Quota.Size, capacity: o.fileServer.Status.Capacity.TotalBytes}
 	_, q.unsupported = backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
@@ -56,7 +57,7 @@ func quotaOf(o *observed) quotaState {
 	}
 	spec, status := &o.storage.Spec, &o.storage.Status
 	q.requested, q.enforced, q.used = spec.QuotaBytes, status.QuotaBytes, status.UsedBytes
-	// A place is Ready without the quota, too; what the steward says of it once it has tried is why.
+	// The ShareStorage can be Ready without the quota. After the steward has tried, its message has the reason.
 	if tried := status.ObservedGeneration; tried != nil && *tried == o.storage.Generation && ptr.Deref(status.QuotaBytes, 0) != spec.QuotaBytes {
 		q.fault = conditions.Message(status.Conditions, v1alpha1.ConditionReady)
 	}
@@ -108,8 +109,8 @@ func planQuota(q quotaState) quotaPlan {
 	return plan
 }
 
-// refuseQuota tells why a quota can't be set, nil if it can. That the storage looks at what is used once more, in the moment in which it
-// sets a quota, is the storage's own guard; this one knows the last report.
+// refuseQuota returns why a quota can't be set; nil if it can. It uses the last report of the used space. The storage
+// itself checks again when it sets the quota.
 func refuseQuota(q quotaState, wanted, enforced int64) *metav1.Condition {
 	const kind = v1alpha1.FileShareQuotaEnforced
 	if wanted == 0 {
@@ -131,7 +132,7 @@ func refuseQuota(q quotaState, wanted, enforced int64) *metav1.Condition {
 	return nil
 }
 
-// describeEnforced says that the quota is there, and when it is nearly used.
+// describeEnforced is the message for an enforced quota, which may be nearly used.
 func describeEnforced(q quotaState, enforced int64) metav1.Condition {
 	const kind = v1alpha1.FileShareQuotaEnforced
 	if q.used == nil || *q.used < enforced/100*quotaNearlyUsed {
@@ -141,7 +142,7 @@ func describeEnforced(q quotaState, enforced int64) metav1.Condition {
 		`%d %% of %s (spec.quota.size) are used, or more; at the end of it writes fail with "Disk quota exceeded": raise it, or remove files`, quotaNearlyUsed, q.wanted))
 }
 
-// quotaStatus is what the storage has, in the user's own words where they say the same.
+// quotaStatus is the quota of the storage, in the user's notation if the value is the same.
 func quotaStatus(q quotaState) v1alpha1.ShareQuotaStatus {
 	var status v1alpha1.ShareQuotaStatus
 	size := ptr.Deref(q.enforced, 0)
@@ -157,8 +158,8 @@ func quotaStatus(q quotaState) v1alpha1.ShareQuotaStatus {
 	return status
 }
 
-// inSteps rounds down to steps of at most 1/64 of the quota, or of what is used if that is more: powers of two, which are short numbers in
-// binary units.
+// inSteps rounds down to steps of at most 1/64 of the quota or, if more is used, of the used space. Steps are powers of
+// two, which are short in binary units.
 func inSteps(used, size int64) int64 {
 	step := int64(1)
 	if whole := uint64(max(used, size, 0)) / 64; whole > 0 {

@@ -30,14 +30,14 @@ type Reconciler struct {
 	Live client.Reader
 	// Applier writes the volume and the claim, as FieldManager.
 	Applier *apply.Applier
-	// Clock gives the times of conditions and of requests.
+	// Clock is the source of times in conditions and requests.
 	Clock clock.PassiveClock
-	// Events takes what the user should hear of.
+	// Events records what the user should know.
 	Events events.EventRecorder
-	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 
-	// ledger needs nothing to begin with.
+	// The zero value of ledger is ready.
 	ledger ledger
 }
 
@@ -58,7 +58,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=persistentvolumes;persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile brings what exists for a share to what its specification asks for.
+// Reconcile is one pass over a FileShare.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	exports, err := r.finishExports(ctx, request.NamespacedName)
 	if err != nil {
@@ -77,10 +77,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports, storages))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
-		// Nothing may exist for a share that could vanish without its finalizer. The write brings the share back here.
+		// Make nothing for a share without the finalizer. This write causes the next pass.
 		added, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer)
 		if err != nil || added || !controllerutil.ContainsFinalizer(share, v1alpha1.FileShareFinalizer) {
-			return apply.Outcome(err) // Or it is gone, and the cache is yet to hear of it.
+			return apply.Outcome(err) // Or it is deleted, and the cache does not know it yet.
 		}
 	}
 	o, err := r.observe(ctx, share, exports, storages)
@@ -94,11 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case o.share.DeletionTimestamp != nil && !paused:
 		return r.teardown(ctx, o)
 	}
-	// Whoever may write the share can pause it, and must not keep with that what its FileServer does not allow any more.
+	// Users of the share can pause it. That must not keep a share served that its FileServer no longer allows.
 	return r.proceed(ctx, o)
 }
 
-// proceed does what there is to do for a share that is not being deleted.
+// proceed is the pass over a share that is not being deleted.
 func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, error) {
 	d := decide(o)
 	out := r.execute(ctx, o, d)
@@ -110,7 +110,7 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 		again = time.Millisecond
 	}
 	if _, taken := apply.IsNameTaken(out.claim); taken {
-		// No event tells when the name is free: the operator does not watch the object that has it.
+		// The operator does not watch the object that has the name, so no event reports when the name is free.
 		again = requeue.Soonest(again, retryTaken)
 	}
 	if err := errors.Join(out.attachment, out.storage, out.directories, out.exports, untaken(out.claim)); err != nil {
@@ -119,17 +119,17 @@ func (r *Reconciler) proceed(ctx context.Context, o *observed) (ctrl.Result, err
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// reportPaused says how a share is of which nothing may be changed.
+// reportPaused reports the state of a paused share.
 func (r *Reconciler) reportPaused(ctx context.Context, o *observed) (ctrl.Result, error) {
 	status := statusOf(o, decide(o), outcome{})
 	status.ObservedGeneration = o.share.Status.ObservedGeneration
 	return apply.Outcome(r.report(ctx, o, status))
 }
 
-// retryTaken is how often to look whether a taken name is free.
+// retryTaken is how often to check whether a taken name is free.
 const retryTaken = time.Minute
 
-// untaken drops an error that only the user can do something about; the status tells it.
+// untaken drops an error that only the user can correct; the status has it.
 func untaken(err error) error {
 	if _, taken := apply.IsNameTaken(err); taken {
 		return nil
@@ -137,7 +137,7 @@ func untaken(err error) error {
 	return err
 }
 
-// report writes the status, and tells what is news as events once it is written.
+// report writes the status, and then records events for its changes.
 func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.FileShareStatus) error {
 	after := o.share.DeepCopy()
 	after.Status = status

@@ -8,16 +8,16 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// A share that is deleted with Retain leaves its ShareDirectories behind, labelled. Placement
-// depends on counts and bytes, which change all the time, so without them a share that is made
-// again would look for its data on servers that don't have it.
+// A share that is deleted with Retain leaves its ShareDirectories, with a label. Placement depends on counts and bytes,
+// which change. So without these objects a share that is made again would look for its data on servers that don't have
+// it.
 
 func isRetained(directory *internalv1.ShareDirectory) bool {
 	return directory.Labels[v1alpha1.RetainedLabel] == v1alpha1.RetainedTrue
 }
 
-// retain are the ShareDirectories that a deletion is to leave behind, with the label. One
-// that is Creating has no directory yet.
+// retain returns the ShareDirectories that a deletion leaves, with the label. One that is Creating has no directory
+// yet.
 func retain(o *observed) []directoryChange {
 	var changes []directoryChange
 	for _, directory := range o.directories {
@@ -28,8 +28,8 @@ func retain(o *observed) []directoryChange {
 	return changes
 }
 
-// retained is a ShareDirectory that is to be left behind, before and after; namespaceUID is of the namespace whose data it tells of, "" where that is the
-// FileServer's.
+// retained is a ShareDirectory that stays, before and after. namespaceUID is the UID of the namespace whose data it
+// has; "" if that is the FileServer's.
 func retained(directory *internalv1.ShareDirectory, namespaceUID string) (directoryChange, bool) {
 	if isRetained(directory) || directory.State() == internalv1.DirectoryCreating {
 		return directoryChange{}, false
@@ -43,10 +43,10 @@ func retained(directory *internalv1.ShareDirectory, namespaceUID string) (direct
 	return directoryChange{directory, after}, true
 }
 
-// useAgain takes a retained ShareDirectory back into use. It is Missing until a namespace server has found the directory: a missing one is not made, because it
-// would be empty in place of the data. One that was being removed or renamed still is: made again, the directory would exist under both its names, or once
-// more. If its data server does not exist, because a FileServer of the same name was made with fewer, it waits for that one until its data is given up
-// (ignoreDataOn): a directory that was placed elsewhere would be empty.
+// useAgain takes a retained ShareDirectory into use again. It is Missing until a namespace server finds the directory.
+// A missing directory is not made, because it would be empty in place of the data. A removal or rename that had started
+// continues; otherwise the directory could exist under both names. If its data server does not exist (a new FileServer
+// has fewer), the directory waits for it until its data is given up (ignoreDataOn).
 func (p *directoryPlan) useAgain(o *observed, directory *internalv1.ShareDirectory) {
 	if _, fault := placeable(o); fault != nil {
 		return

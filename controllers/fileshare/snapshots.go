@@ -18,8 +18,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// waitForSnapshots tells what the removal of a share's data waits for: snapshots go by their own deletion and by nothing else. Data that is kept
-// keeps its snapshots.
+// waitForSnapshots returns the snapshots that the removal of a share's data waits for. A snapshot is removed only by
+// its own deletion. Retained data keeps its snapshots.
 func (r *Reconciler) waitForSnapshots(ctx context.Context, o *observed) (string, error) {
 	if o.unwatched || o.fileServer == nil || !removesData(o) {
 		return "", nil
@@ -42,7 +42,7 @@ func (r *Reconciler) waitForSnapshots(ctx context.Context, o *observed) (string,
 		"or set reclaimPolicy to %s, which keeps the data and them", plural(len(names), "snapshot"), o.share.Namespace, conditions.List(names, maxNamed), v1alpha1.ReclaimRetain), nil
 }
 
-// snapshotGone: a deletion of a share may have waited for it.
+// snapshotGone passes deletions, because the deletion of a share may wait for them.
 var snapshotGone = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(event.UpdateEvent) bool { return false },

@@ -24,29 +24,29 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// A share with a source has a place only once the snapshot can be copied, and nothing of it is served before the copy is whole: an empty share under this
-// name would be taken for the snapshot's.
+// A share with a source gets storage only when the snapshot can be copied, and is served only when the copy is
+// complete: an empty share would look like the snapshot.
 
-// sourceState is what is known of the snapshot of a share that is to be made from one.
+// sourceState has what is known about the snapshot that a share is made from.
 type sourceState struct {
 	// snapshot is nil if there is none.
 	snapshot *v1alpha1.FileShareSnapshot
-	// stored stands for it where its FileServer is, nil if nothing does.
+	// stored is its ShareSnapshot; nil if there is none.
 	stored *internalv1.ShareSnapshot
-	// of is the share that it is of, nil if that is gone.
+	// of is the snapshot's share; nil if it was deleted.
 	of *v1alpha1.FileShare
 }
 
-// isFromSnapshot: the share has a source, whether or not it was copied.
+// isFromSnapshot reports whether the share has a source, copied or not.
 func isFromSnapshot(o *observed) bool { return o.share.Spec.Source.SnapshotRef.Name != "" }
 
-// isCloned: the share was made from its source. What becomes of the snapshot since does not concern it.
+// isCloned reports whether the source was copied. After that, changes of the snapshot do not matter.
 func isCloned(o *observed) bool {
 	return conditions.IsTrue(o.share.Status.Conditions, v1alpha1.FileShareCloned) || isAsked(o) && o.storage.Status.Path != ""
 }
 
-// isAsked: the steward was asked to have the source copied, and tells of it from then on. A place that an earlier share of the name left has nothing to do
-// with it.
+// isAsked reports whether the copy was requested from the steward, which then reports its progress. Storage of an
+// earlier share with this name does not count.
 func isAsked(o *observed) bool {
 	return isLive(o.storage) && o.storage.Spec.Source.SnapshotName == o.share.Spec.Source.SnapshotRef.Name
 }
@@ -55,7 +55,7 @@ func isLive(storage *internalv1.ShareStorage) bool {
 	return storage != nil && storage.DeletionTimestamp == nil
 }
 
-// observeSource reads what a share is to be made from, as long as that counts.
+// observeSource reads the source of a share until it is copied.
 func (r *Reconciler) observeSource(ctx context.Context, o *observed) error {
 	if !isFromSnapshot(o) || isCloned(o) || isAsked(o) {
 		return nil
@@ -82,7 +82,7 @@ func (r *Reconciler) observeSource(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// findSourceFault tells why a share can't be made from its source, nil if it can, or was, or has none.
+// findSourceFault returns why a share can't be made from its source; nil if it can, was already made, or has no source.
 func findSourceFault(o *observed) *finding {
 	if !isFromSnapshot(o) || isCloned(o) || isAsked(o) || o.fileServer == nil {
 		return nil
@@ -113,7 +113,7 @@ func findSourceFault(o *observed) *finding {
 	return findMismatch(o, say)
 }
 
-// findMismatch tells what of the share does not fit what the snapshot has in it. How a share was laid out is not known once it is gone.
+// findMismatch returns how the share's layout differs from the snapshot's. The layout of a deleted share is not known.
 func findMismatch(o *observed, say func(reason, format string, arguments ...any) *finding) *finding {
 	spec, snapshot := &o.share.Spec, o.source.snapshot
 	if of := o.source.of; of != nil && (of.Spec.Layout != spec.Layout || of.Spec.Depth != spec.Depth) {
@@ -128,7 +128,8 @@ func findMismatch(o *observed, say func(reason, format string, arguments ...any)
 	return nil
 }
 
-// sourceOf is what the steward is asked to copy; nothing of a share that was copied, also if its ShareStorage is made again.
+// sourceOf is the source for the ShareStorage. It is empty for a share that was copied, even if its ShareStorage is
+// made again.
 func sourceOf(o *observed) internalv1.StorageSource {
 	switch {
 	case isLive(o.storage):
@@ -169,7 +170,7 @@ func planClone(o *observed, blocked bool) *metav1.Condition {
 	return ptr.To(conditions.False(kind, v1alpha1.ReasonStorageUnusable, reported.Message))
 }
 
-// withClone puts the condition Cloned before others: they wait for it.
+// withClone puts the condition Cloned first, because the others wait for it.
 func withClone(cloned *metav1.Condition, others []metav1.Condition) []metav1.Condition {
 	if cloned == nil {
 		return others
@@ -177,12 +178,13 @@ func withClone(cloned *metav1.Condition, others []metav1.Condition) []metav1.Con
 	return slices.Insert(others, 0, *cloned)
 }
 
-// isFilling: the share has a source that is yet to be copied, or whose directories are not all known. A pod that mounted it would find less in it than there is.
+// isFilling reports whether the source is not copied yet, or not all its directories are known. A pod would not find
+// all files.
 func isFilling(o *observed, found inventory) bool {
 	return isFromSnapshot(o) && o.claim == nil && (!isCloned(o) || !found.complete)
 }
 
-// fromSnapshot are the shares that wait for a snapshot.
+// fromSnapshot returns the shares that wait for a snapshot.
 func (r *Reconciler) fromSnapshot(ctx context.Context, object client.Object) []reconcile.Request {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, client.InNamespace(object.GetNamespace()), index.FromSnapshot(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {

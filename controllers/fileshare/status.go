@@ -23,20 +23,19 @@ import (
 // maxNamed is how many things a message names before it only counts.
 const maxNamed = 5
 
-// inFlight is how long a client's own mkdir may take before its ShareDirectory counts as
-// stuck. It is also when the namespace servers' leader steps in.
+// inFlight is how long a client's mkdir may take before its ShareDirectory counts as stuck. After this time the leader
+// completes it.
 const inFlight = 15 * time.Second
 
-// A data server may report itself not Ready for fleet.RestartAllowance before its shares are not Ready: a restart
-// of a server with 4,096 shares would be 8,192 status writes and as many events of what the FileServer's status tells at once. That
-// it does not answer, which namespace servers notice, counts at once.
+// A data server may report itself not Ready for fleet.RestartAllowance before its shares are not Ready. Otherwise the
+// restart of a server with 4,096 shares would cause 8,192 status writes and as many events, and the FileServer's status
+// reports it anyway. If a data server does not answer the namespace servers, that counts at once.
 
-// outcome is what came of a decision.
+// outcome is the result of executing a decision.
 type outcome struct {
 	// created are the new ShareDirectories that exist now.
 	created int
-	// attachment is what went wrong with the ShareAttachment, storage with the ShareStorage, directories with directories, exports with
-	// exports, claim with the volume and the claim.
+	// The errors of each part: ShareAttachment, ShareStorage, ShareDirectories, ShareExports, and volume and claim.
 	attachment, storage, directories, exports, claim error
 }
 
@@ -113,7 +112,8 @@ func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condit
 	}
 }
 
-// exportedCondition looks at the data servers that own directories; a share without directories needs one that could.
+// exportedCondition is about the data servers that own directories. A share without directories needs one server that
+// could own some.
 func exportedCondition(o *observed, failed error) metav1.Condition {
 	const kind = v1alpha1.FileShareExported
 	if failed != nil {
@@ -176,7 +176,7 @@ func exportedCondition(o *observed, failed error) metav1.Condition {
 	}
 }
 
-// whyUnavailable tells where a data server that has served does not answer, and since when; "" if it answers.
+// whyUnavailable returns why a data server that has served is unavailable, and since when; "" if it answers.
 func whyUnavailable(server *internalv1.DataServer) string {
 	if server == nil || server.Status.Unreachable.SeenBy == "" {
 		return ""
@@ -188,8 +188,8 @@ func whyUnavailable(server *internalv1.DataServer) string {
 	return why
 }
 
-// whyNotExported tells what a data server's export of the share waits for; "" if it serves. It looks at this share's export
-// and at the server's readiness, at nothing that another share changes.
+// whyNotExported returns what a data server's export of the share waits for; "" if it serves. It depends on this
+// share's export and the server's readiness only, not on other shares.
 func whyNotExported(o *observed, server *internalv1.DataServer) string {
 	if server == nil {
 		return "does not exist"
@@ -215,7 +215,7 @@ func whyNotExported(o *observed, server *internalv1.DataServer) string {
 	}
 }
 
-// restartIn is when the first data server that restarts has done so for too long; 0 if none does.
+// restartIn is the time until the first restarting data server has exceeded its allowance; 0 if none restarts.
 func restartIn(o *observed) time.Duration {
 	var first time.Duration
 	for i := range o.dataServers {
@@ -259,8 +259,8 @@ func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 	}
 }
 
-// isUnresolved: the directory should exist and does not. One that a client is
-// making or renaming right now does not count, or the share would be not Ready with every mkdir.
+// isUnresolved reports whether the directory should exist and does not. A directory that a client is making or renaming
+// does not count; otherwise each mkdir would make the share not Ready.
 func isUnresolved(o *observed, directory *internalv1.ShareDirectory) bool {
 	switch {
 	case isRetained(directory), directory.State() == internalv1.DirectoryMissing:
@@ -272,12 +272,12 @@ func isUnresolved(o *observed, directory *internalv1.ShareDirectory) bool {
 	}
 }
 
-// inFlightFor is how much longer a ShareDirectory may be in between before it counts as stuck.
+// inFlightFor is how much longer a change of a ShareDirectory may take before it counts as stuck.
 func inFlightFor(o *observed, directory *internalv1.ShareDirectory) time.Duration {
 	return directory.CreationTimestamp.Add(inFlight).Sub(o.now)
 }
 
-// stragglersIn is when the first ShareDirectory that is in between now counts as stuck; 0 if there is none.
+// stragglersIn is the time until the first unfinished ShareDirectory counts as stuck; 0 if there is none.
 func stragglersIn(o *observed) time.Duration {
 	var first time.Duration
 	for _, directory := range o.directories {
@@ -327,7 +327,7 @@ func countDirectories(o *observed) v1alpha1.ShareDirectories {
 	return counts
 }
 
-// byNumber orders "fs-2" before "fs-10": of names that start alike the shorter number is smaller.
+// byNumber orders "fs-2" before "fs-10".
 func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // quoteList names some of the paths.

@@ -20,24 +20,25 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Where a FileServer has a steward, each share has a ShareStorage: its place, which the steward makes before data servers can export it, and
-// removes after they do no longer.
+// If a FileServer has a steward, each share has a ShareStorage. The steward makes the share's place in the storage
+// before data servers export it, and removes it after they have stopped.
 
-// storagePlan is what is to happen to the ShareStorage of a share.
+// storagePlan has the changes of a share's ShareStorage.
 type storagePlan struct {
 	create *internalv1.ShareStorage
-	// before and after are one that is to be changed.
+	// before and after are those of a change.
 	before, after *internalv1.ShareStorage
-	// remove is to be deleted, after it was changed.
+	// remove is deleted after the change.
 	remove *internalv1.ShareStorage
 }
 
-// hasSteward: the share's place is made by the FileServer's steward.
+// hasSteward reports whether the FileServer's steward makes the share's place.
 func hasSteward(o *observed) bool {
 	return o.fileServer != nil && backend.Of(o.fileServer).HasSteward(o.fileServer)
 }
 
-// planStorage has the steward make the place of a live share, with a quota; 0 is none. One that an earlier share of the name left goes first.
+// planStorage requests the place of a share, with a quota (0: none). The ShareStorage of an earlier share with this
+// name is removed first.
 func planStorage(o *observed, quotaBytes int64) storagePlan {
 	if !hasSteward(o) {
 		return storagePlan{}
@@ -56,8 +57,8 @@ func planStorage(o *observed, quotaBytes int64) storagePlan {
 	return storagePlan{before: present, after: after}
 }
 
-// planStorageEnd ends the place of a share that is served no longer, once no data server that is there exports it. The data
-// policy is set only now: a ShareStorage that is deleted by accident keeps its data.
+// planStorageEnd removes the ShareStorage of a share that is no longer served, after no existing data server exports
+// it. The data policy is set only now, so a ShareStorage that is deleted by accident keeps its data.
 func planStorageEnd(o *observed, data internalv1.DataPolicy) storagePlan {
 	var plan storagePlan
 	if o.storage == nil || len(o.exports) > len(awayServers(o)) {
@@ -81,7 +82,7 @@ func (p storagePlan) changes() [][]apply.Change {
 		first = append(first, apply.Change{Create: p.create})
 	}
 	if p.after != nil {
-		// It must not be deleted before it has its data policy.
+		// Set its data policy before the deletion.
 		first = append(first, apply.Change{Before: p.before, After: p.after, Race: apply.MustExist})
 	}
 	if p.remove != nil {
@@ -90,14 +91,14 @@ func (p storagePlan) changes() [][]apply.Change {
 	return [][]apply.Change{first, last}
 }
 
-// endStorage ends the place of a share that is being deleted, and tells what the share has to wait for; "" if for nothing. Data that is
-// retained does not wait: the steward ends the share's account when it can.
+// endStorage removes the ShareStorage of a share that is being deleted, and returns what the share waits for; "" if
+// nothing. With retained data the share does not wait: the steward removes the share's account when it can.
 func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting string, err error) {
 	if !hasSteward(o) {
 		return "", nil
 	}
 	if o.storage == nil {
-		// The cache may lag behind the making of it.
+		// The cache may not have it yet.
 		unseen := &internalv1.ShareStorage{}
 		key := types.NamespacedName{Namespace: o.namespace(), Name: naming.ShareStorage(o.key(), o.fileServer.Name)}
 		if found, err := lookup.Object(ctx, r.Live, key, unseen); err != nil || !found {
@@ -119,8 +120,8 @@ func (r *Reconciler) endStorage(ctx context.Context, o *observed) (waiting strin
 	return waiting, nil
 }
 
-// finishStorages lets go of the ShareStorages of a share's name whose steward is done with them, or is no more, and returns the others.
-// The share itself may be long gone.
+// finishStorages removes the finalizer of ShareStorages with a share's name whose steward is done with them or no
+// longer exists, and returns the others. The share itself may not exist any more.
 func (r *Reconciler) finishStorages(ctx context.Context, share types.NamespacedName) ([]*internalv1.ShareStorage, error) {
 	var list, elsewhere internalv1.ShareStorageList
 	if err := r.Client.List(ctx, &list, client.InNamespace(share.Namespace), index.OfFileShare(share.Name), client.UnsafeDisableDeepCopy); err != nil {
@@ -148,14 +149,14 @@ func (r *Reconciler) finishStorages(ctx context.Context, share types.NamespacedN
 	return left, nil
 }
 
-// isStorageFinished: the steward has done its part, or there is none any more: in a Kubernetes namespace that is being deleted, and with a
-// FileServer whose finalizer was removed by hand.
+// isStorageFinished reports whether the steward has done its part, or no longer exists: the Kubernetes namespace is
+// being deleted, or the FileServer's finalizer was removed by hand.
 func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.ShareStorage) (bool, error) {
 	switch {
 	case storage.DeletionTimestamp == nil:
 		return false, nil
 	case conditions.IsTrue(storage.Status.Conditions, internalv1.StorageRemoved):
-		// The data policy may have been set after the account had ended.
+		// The data policy may have been set after the account was removed.
 		return storage.Status.ObservedGeneration != nil && *storage.Status.ObservedGeneration == storage.Generation, nil
 	}
 	key := types.NamespacedName{Namespace: storage.Namespace, Name: storage.Spec.FileServerRef.Name}
@@ -167,7 +168,8 @@ func (r *Reconciler) isStorageFinished(ctx context.Context, storage *internalv1.
 	return err == nil && !exists, err
 }
 
-// whyNoStorage is why a share has no place to be exported from yet, and the reason for the condition; "" if it has one, or needs none.
+// whyNoStorage returns why a share has no place in the storage yet, and the condition's reason; "" if it has one or
+// needs none.
 func whyNoStorage(o *observed) (why, reason string) {
 	switch {
 	case !hasSteward(o):

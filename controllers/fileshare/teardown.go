@@ -24,11 +24,12 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// retryTeardown is when to look again for what the cache may not show yet.
+// retryTeardown is when to check again what the cache may not show yet.
 const retryTeardown = time.Second
 
-// teardown takes a share apart: the namespace has dropped it already (it has a
-// deletion timestamp); then, if its data goes, its claim with the pods that use it; then exports, data if so asked, ShareDirectories, volume and claim, and the finalizer at the end.
+// teardown deletes everything of a share. The namespace servers hide it at once (deletion timestamp). Then, in this
+// order: with data to remove, the claim, after its pods have ended; exports, and with them the data if requested;
+// ShareDirectories; volume and claim; the finalizer.
 func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
@@ -84,10 +85,11 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// dropDirectories deletes the share's ShareDirectories, but for those that tell where retained data is. It returns how many it had to do with.
+// dropDirectories deletes the share's ShareDirectories except those of retained data. It returns the number that it
+// changed.
 func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, error) {
 	if o.unwatched {
-		return 0, nil // The operator may not look there, and what is there is not its own to delete.
+		return 0, nil // The operator has no rights there.
 	}
 	doomed, left := desired.SelectShare(o.share), len(o.directories)
 	if retains(o) {
@@ -96,7 +98,7 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 			return 0, err
 		}
 		if len(changes) > 0 {
-			return len(changes), nil // another pass sees that they are labelled before anything is deleted
+			return len(changes), nil // the next pass checks the labels before anything is deleted
 		}
 		left = 0
 		for _, directory := range o.directories {
@@ -112,7 +114,7 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 	}
 	in, selected := client.InNamespace(o.namespace()), client.MatchingLabelsSelector{Selector: doomed}
 	if left == 0 {
-		// The cache may lag behind a client's last mkdir. What is left is in the way of the next share of this name.
+		// The cache may lack a client's last mkdir. A remaining ShareDirectory would block the next share of this name.
 		var unseen internalv1.ShareDirectoryList
 		if err := r.Live.List(ctx, &unseen, in, selected, client.Limit(1)); err != nil {
 			return 0, fmt.Errorf("looking for ShareDirectories that are left: %w", err)
@@ -128,19 +130,20 @@ func (r *Reconciler) dropDirectories(ctx context.Context, o *observed) (int, err
 	return left, nil
 }
 
-// retains: the share's data stays on volumes, where a share of the name may find it again.
+// retains reports whether the share's data stays, so that a share of this name can find it again.
 func retains(o *observed) bool {
 	return o.fileServer != nil && !removesData(o)
 }
 
-// removesData: the share is to take its data with it. One that its FileServer does not allow any more has no say about its volumes, and
-// one that was never let in, or never looked at, has no data there: what there is of its name is an earlier share's.
+// removesData reports whether the share's data is removed. A share that its FileServer no longer allows can't decide
+// about data. A share that was never admitted or never processed has no data: data of its name belongs to an earlier
+// share.
 func removesData(o *observed) bool {
 	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share) && wasBegun(o)
 }
 
-// wasBegun: a pass has decided that the share may be served. Its status says so, or what such a pass made. Without either the share was deleted
-// between its finalizer and its first pass, when it could have been kept out as well.
+// wasBegun reports whether a pass has decided that the share may be served: its status or its objects show it.
+// Otherwise the share was deleted before its first pass, which might have refused it.
 func wasBegun(o *observed) bool {
 	if conditions.Reason(o.share.Status.Conditions, v1alpha1.FileSharePlaced) != "" || o.storage != nil && isMadeFor(o.share, o.storage) {
 		return true
@@ -153,8 +156,9 @@ func wasBegun(o *observed) bool {
 	return false
 }
 
-// isMadeFor: the object was made for this very share, and not for an earlier one of its name. In another Kubernetes namespace no owner reference says so; there
-// an earlier share's is older than this share.
+// isMadeFor reports whether the object was made for this share and not for an earlier one with its name. In another
+// Kubernetes namespace there is no owner reference; there, an object that is older than the share belongs to an earlier
+// one.
 func isMadeFor(share *v1alpha1.FileShare, object client.Object) bool {
 	if !naming.IsForeign(share) {
 		return metav1.IsControlledBy(object, share)
@@ -163,8 +167,8 @@ func isMadeFor(share *v1alpha1.FileShare, object client.Object) bool {
 	return !made.Before(&share.CreationTimestamp)
 }
 
-// wasKeptOut: the share was never served, for another was in its way, or its source could not be copied. One that is served stays so: the older
-// counts, and a source only until it was copied.
+// wasKeptOut reports whether the share was never served, because another share was in its way or its source could not
+// be copied.
 func wasKeptOut(share *v1alpha1.FileShare) bool {
 	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
 	case v1alpha1.ReasonPathConflict, v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached, v1alpha1.ReasonNamespaceNotAllowed, v1alpha1.ReasonDataOfDeletedNamespace,
@@ -179,12 +183,12 @@ func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting st
 	return r.reportDeletion(ctx, o, v1alpha1.ReasonDeleting, waiting)
 }
 
-// reportDeletion does so for a reason: Deleting says that exports are being taken away, and planRecall asks for that.
+// reportDeletion writes it with a reason. Deleting means that exports are being removed; planRecall depends on it.
 func (r *Reconciler) reportDeletion(ctx context.Context, o *observed, reason, waiting string) error {
 	status := o.share.DeepCopy().Status
 	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, reason, waiting))
 	if conditions.Reason(status.Conditions, v1alpha1.FileSharePlaced) == "" && wasBegun(o) {
-		// What says so now may be gone when the next pass asks.
+		// The next pass may no longer find what shows it.
 		conditions.Set(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.FileSharePlaced, v1alpha1.ReasonDeleting, "the share is being deleted"))
 	}
 	generation := o.share.Generation
@@ -192,9 +196,9 @@ func (r *Reconciler) reportDeletion(ctx context.Context, o *observed, reason, wa
 	return r.report(ctx, o, status)
 }
 
-// deleteVolume deletes the ready-made volume and claim if they are the share's. Kubernetes keeps a claim until
-// no pod uses it, and the volume until the claim is gone. It tells whether a volume is left that the cache does not show yet:
-// one without its share would never be deleted.
+// deleteVolume deletes the ready-made volume and claim if they are the share's. Kubernetes keeps a claim until no pod
+// uses it, and the volume until the claim is deleted. It also reports a volume that the cache does not show yet,
+// because without its share nothing would delete it.
 func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error) {
 	if _, err := r.Applier.Prune(ctx, o.share, nil,
 		[]client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}},
@@ -210,7 +214,7 @@ func (r *Reconciler) deleteVolume(ctx context.Context, o *observed) (bool, error
 	return made && volume.DeletionTimestamp == nil, nil
 }
 
-// whatBecameOfTheData tells what became of the data, and what remains to be done.
+// whatBecameOfTheData describes what happened to the data and what is left to do.
 func whatBecameOfTheData(o *observed) string {
 	text := fateOfData(o)
 	if left := awayServers(o); len(left) > 0 {

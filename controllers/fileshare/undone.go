@@ -17,11 +17,12 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// A data server that was away when a share was deleted with its data can go for good before it has removed it: its FileServer is
-// deleted, or scaled in. Its claims stay, and with them that data. The share's ShareExport is what remembers: it stays for as long as one of
-// the claims, so that a data server that gets them again removes the data before anything of that name is exported there.
+// A data server may be unavailable when a share is deleted with its data, and may then be removed (scale-in, deletion
+// of the FileServer) before it has removed the data. Its claims stay, with that data. The ShareExport stays as long as
+// one of the claims exists, so that a data server that gets the claims again removes the data before it exports
+// anything of that name.
 
-// hasClaims: a claim is kept that an export's data may lie on. One that was made later has other data, whatever its name.
+// hasClaims reports whether a claim that may have the export's data exists. A claim that was made later has other data.
 func (r *Reconciler) hasClaims(ctx context.Context, export *internalv1.ShareExport) (bool, error) {
 	var claims corev1.PersistentVolumeClaimList
 	fileServer := export.Spec.FileServerRef.Name
@@ -38,7 +39,7 @@ func (r *Reconciler) hasClaims(ctx context.Context, export *internalv1.ShareExpo
 	return false, nil
 }
 
-// claimGone lets pass that a claim of a data server is no more.
+// claimGone passes deletions of data servers' claims.
 var claimGone = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
@@ -47,7 +48,7 @@ var claimGone = predicate.Funcs{
 	},
 }
 
-// waitingForClaim are the shares with exports that a claim may have kept.
+// waitingForClaim returns the shares with exports that waited for a claim's deletion.
 func (r *Reconciler) waitingForClaim(ctx context.Context, claim client.Object) []reconcile.Request {
 	server, ok := naming.ServerOfClaim(claim.GetLabels()[v1alpha1.FileServerLabel], claim.GetName())
 	if !ok {
@@ -56,7 +57,7 @@ func (r *Reconciler) waitingForClaim(ctx context.Context, claim client.Object) [
 	return r.endingExports(ctx, claim.GetNamespace(), server)
 }
 
-// endingExports are the shares, there or not, of which a data server has an export that is being deleted.
+// endingExports returns the shares, existing or not, with an export on a data server that is being deleted.
 func (r *Reconciler) endingExports(ctx context.Context, namespace, server string) (requests []reconcile.Request) {
 	var exports internalv1.ShareExportList
 	if err := r.Client.List(ctx, &exports, client.InNamespace(namespace), index.OfDataServer(server), client.UnsafeDisableDeepCopy); err != nil {

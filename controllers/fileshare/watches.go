@@ -30,8 +30,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// settle is how long the controller lets directories and exports change before it looks: two
-// thousand mkdirs are to be some passes and status writes, not two thousand.
+// settle is how long the controller collects changes of directories and exports before a pass, so that two thousand
+// mkdirs cause some passes and status writes, not two thousand.
 const settle = 200 * time.Millisecond
 
 // SetupWithManager registers the controller and its watches.
@@ -59,7 +59,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// specOrLife: what the user wrote changed, or the share's life did. Its status is our own.
+// specOrLife passes changes of the specification, annotations and deletion, and not of the status, which this
+// controller writes.
 var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
@@ -67,7 +68,8 @@ var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicat
 	},
 })
 
-// comesOrGoes: what other shares see of a share, which is its path and what it takes of the FileServer's limits, changes in no other way.
+// comesOrGoes passes the changes of a share that matter to other shares: its path and its use of the FileServer's
+// limits.
 var comesOrGoes = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.FileShare)
@@ -76,8 +78,8 @@ var comesOrGoes = predicate.Funcs{
 	},
 }
 
-// fileServerChanged is what shares read of a FileServer. How many directories each server has is not among it, or
-// one mkdir in one share would be a pass over every other.
+// fileServerChanged passes changes of what shares read of a FileServer. The number of directories of each server is not
+// included; otherwise a mkdir in one share would cause a pass over every other share.
 var fileServerChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.FileServer)
@@ -107,7 +109,8 @@ func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	return *status
 }
 
-// serverChanged is what shares read of a data server when nothing is to be placed: whether it is there, ever served, and answers.
+// serverChanged passes changes of what shares read of a data server when they place nothing: whether it exists, has
+// ever served, and answers.
 var serverChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*internalv1.DataServer)
@@ -115,20 +118,22 @@ var serverChanged = predicate.Funcs{
 		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			before.Status.Unreachable.SeenBy != after.Status.Unreachable.SeenBy || before.RefusesNewDirectories() != after.RefusesNewDirectories() ||
 			(before.Status.ObservedGeneration == nil) != (after.Status.ObservedGeneration == nil) ||
-			// Which shares it has changes with every new one; those that wait hear when it can tell at all.
+			// Its list of shares changes with each new share. Waiting shares only need to know when the list is there
+			// at all.
 			(before.Status.Shares == nil) != (after.Status.Shares == nil) ||
 			conditions.IsTrue(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.IsTrue(after.Status.Conditions, v1alpha1.ConditionReady) ||
 			conditions.Reason(before.Status.Conditions, v1alpha1.ConditionReady) != conditions.Reason(after.Status.Conditions, v1alpha1.ConditionReady)
 	},
 }
 
-// siblings are the other shares that a share's coming, going or shrinking concerns: those whose paths conflict with its path, and those that wait for room.
+// siblings returns the other shares that depend on a share: those with conflicting paths, and those that wait for room
+// in the limits.
 func (r *Reconciler) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
 	switch {
 	case !ok:
 		return nil
-	case naming.IsForeign(share): // Its path counts once it is attached: ofAttachment.
+	case naming.IsForeign(share): // Its path counts when it is attached (ofAttachment).
 		return r.waiting(ctx, naming.ServerNamespace(share), fleet.ShareOf(share))
 	}
 	return r.siblingsOf(ctx, share.Namespace, fleet.ShareOf(share))
@@ -146,7 +151,7 @@ func (r *Reconciler) waiting(ctx context.Context, namespace string, share fleet.
 	return r.sharesThat(ctx, index.SharesWaiting(namespace, share.FileServer), share.Key)
 }
 
-// ofAttachment is the share that is attached, and those that hear of it as of one of their own namespace.
+// ofAttachment returns the attached share and its siblings in the FileServer's namespace.
 func (r *Reconciler) ofAttachment(ctx context.Context, object client.Object) []reconcile.Request {
 	attachment, ok := object.(*internalv1.ShareAttachment)
 	if !ok {
@@ -155,7 +160,7 @@ func (r *Reconciler) ofAttachment(ctx context.Context, object client.Object) []r
 	return append(r.siblingsOf(ctx, attachment.Namespace, fleet.ShareOfAttachment(attachment)), requestOf(attachment.Namespace, attachment.Spec.FileShareRef.Name))
 }
 
-// sharesOfNamespace are those that its labels may allow or forbid.
+// sharesOfNamespace returns the shares that the namespace's labels may allow or forbid.
 func (r *Reconciler) sharesOfNamespace(ctx context.Context, object client.Object) []reconcile.Request {
 	var shares v1alpha1.FileShareList
 	if !r.WatchNamespaces.Include(object.GetName()) {
@@ -178,7 +183,7 @@ func (r *Reconciler) sharesOfFileServer(ctx context.Context, object client.Objec
 	return r.sharesThat(ctx, index.SharesOf(object.GetNamespace(), object.GetName()), "")
 }
 
-// sharesOfDataServer are the shares of its FileServer, and those that are gone but for an export that waits for it.
+// sharesOfDataServer returns the shares of its FileServer, and deleted shares with an export that waits for it.
 func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Object) []reconcile.Request {
 	server, ok := object.(*internalv1.DataServer)
 	if !ok {
@@ -188,7 +193,7 @@ func (r *Reconciler) sharesOfDataServer(ctx context.Context, object client.Objec
 	return append(requests, r.endingExports(ctx, server.Namespace, server.Name)...)
 }
 
-// sharesThat are the FileShares of all Kubernetes namespaces that an index has, but for the one of a key.
+// sharesThat returns the FileShares of all Kubernetes namespaces that an index has, except the one with the given key.
 func (r *Reconciler) sharesThat(ctx context.Context, indexed client.MatchingFields, key string) []reconcile.Request {
 	var shares v1alpha1.FileShareList
 	if err := r.Client.List(ctx, &shares, indexed, client.UnsafeDisableDeepCopy); err != nil {
@@ -204,13 +209,13 @@ func (r *Reconciler) sharesThat(ctx context.Context, indexed client.MatchingFiel
 	return requests
 }
 
-// requestOf is for the share that has a key in the Kubernetes namespace of its FileServer.
+// requestOf returns the request for the share with a key in its FileServer's namespace.
 func requestOf(serverNamespace, key string) reconcile.Request {
 	namespace, name := naming.ShareOfKey(serverNamespace, key)
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// shareOfVolume finds a volume's share by the mark: the kind has no namespace and so no owner reference.
+// shareOfVolume finds a volume's share by its annotation: a cluster-wide object has no owner reference.
 func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request {
 	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
 	if len(parts) != 3 || parts[0] != "FileShare" {
@@ -219,7 +224,7 @@ func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
 }
 
-// afterSettling enqueues the share of a directory, a place or an export once for all changes within settle.
+// afterSettling enqueues the share of a directory, storage or export once for all changes within settle.
 func afterSettling() handler.EventHandler {
 	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		switch object := object.(type) {

@@ -10,13 +10,13 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 )
 
-// execute does what a decision says, as far as it gets.
+// execute writes the changes of a decision, as far as it can.
 func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outcome {
 	var out outcome
 	if _, out.attachment = apply.Execute(ctx, r.Client, d.attachment.changes()); out.attachment != nil {
 		return out
 	}
-	// First, because it takes longest.
+	// First, because it takes the longest.
 	_, out.storage = apply.Execute(ctx, r.Client, d.storage.changes()...)
 	out.created, out.directories = apply.Execute(ctx, r.Client, d.directories.changes()...)
 	_, out.exports = apply.Execute(ctx, r.Client, d.exports.changes()...)

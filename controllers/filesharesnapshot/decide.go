@@ -13,15 +13,15 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 )
 
-// decision is what a pass is to do, and what it says.
+// decision has what a pass changes and reports.
 type decision struct {
-	// create is to be made, nil if nothing is.
+	// create is the ShareSnapshot to make; nil if none.
 	create *internalv1.ShareSnapshot
 	ready  metav1.Condition
 }
 
-// decide is the whole pass but for reading and writing. Once something stands for the snapshot it alone counts: the share may go, be made again, or
-// wait for a data server, and the snapshot is what it was.
+// decide decides everything. It neither reads nor writes. If there is a ShareSnapshot, only that counts: the share may
+// be deleted, made again or wait, and the snapshot does not change.
 func decide(o *observed) decision {
 	snapshot, share := o.snapshot, o.share
 	say := func(reason, format string, arguments ...any) decision {
@@ -52,7 +52,7 @@ func decide(o *observed) decision {
 	return d
 }
 
-// repeat is the condition of the ShareSnapshot, for the FileShareSnapshot.
+// repeat copies the condition of the ShareSnapshot to the FileShareSnapshot.
 func repeat(stored *internalv1.ShareSnapshot) metav1.Condition {
 	reported := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)
 	switch {

@@ -20,10 +20,10 @@ import (
 	"github.com/howdah/howdah/controllers/lookup"
 )
 
-// retryRemoval is when to look whether the FileServer is gone: no event tells it.
+// retryRemoval is when to check whether the FileServer still exists: no event reports its deletion.
 const retryRemoval = 30 * time.Second
 
-// remove has the snapshot removed from the storage, and lets the object go then.
+// remove requests the removal from the storage, and then removes the object's finalizer.
 func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot) (ctrl.Result, error) {
 	o, err := r.observe(ctx, snapshot)
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSna
 	return ctrl.Result{RequeueAfter: retryRemoval}, nil
 }
 
-// releaseRemoved lets go of what the steward has removed, whether or not there is a snapshot that it stands for.
+// releaseRemoved removes the finalizer of a ShareSnapshot that the steward has removed, with or without a
+// FileShareSnapshot.
 func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) error {
 	var list internalv1.ShareSnapshotList
 	if err := r.Client.List(ctx, &list, index.OfSnapshot(request.Namespace, request.Name)); err != nil {
@@ -72,12 +73,13 @@ func (r *Reconciler) releaseRemoved(ctx context.Context, request ctrl.Request) e
 	return nil
 }
 
-// abandon lets go of what can't be removed any more: the FileServer is gone and its steward with it, and what was in the storage stays there.
+// abandon removes the finalizer of a ShareSnapshot that nothing can remove any more: FileServer and steward are gone.
+// The snapshot stays in the storage.
 func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, stored *internalv1.ShareSnapshot) (bool, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}
 	fileServer := &v1alpha1.FileServer{}
 	if found, err := lookup.Object(ctx, r.Live, key, fileServer); err != nil || found && v1alpha1.StorageIdentity(fileServer) == stored.Spec.FileServerUID {
-		return false, err // One of the same name and another identity has nothing to do with what this one had in the storage.
+		return false, err // A FileServer with the same name and another identity does not have this snapshot.
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, stored.DeepCopy(), v1alpha1.StoredSnapshotFinalizer)
 	if removed {
@@ -87,7 +89,7 @@ func (r *Reconciler) abandon(ctx context.Context, snapshot *v1alpha1.FileShareSn
 	return removed, err
 }
 
-// waiting is what a deletion waits for.
+// waiting describes what a deletion waits for.
 func waiting(stored *internalv1.ShareSnapshot) string {
 	text := fmt.Sprintf("the steward of FileServer %s removes the snapshot from the storage", stored.Spec.FileServerRef.Name)
 	reported := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionReady)

@@ -1,3 +1,4 @@
-// Package filesharesnapshot has a FileShareSnapshot made and removed: it writes a ShareSnapshot where the FileServer is, which the FileServer's
-// steward acts upon, and repeats what that says. A pass observes, decides (pure) and reports. It must not import another kind's controller.
+// Package filesharesnapshot reconciles FileShareSnapshots. It writes a ShareSnapshot in the FileServer's namespace,
+// which the steward makes and removes, and copies its conditions. A pass observes, decides (pure) and reports. It must
+// not import another kind's controller.
 package filesharesnapshot

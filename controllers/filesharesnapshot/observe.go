@@ -18,10 +18,10 @@ import (
 type observed struct {
 	now      time.Time
 	snapshot *v1alpha1.FileShareSnapshot
-	// share and fileServer are nil if they are not there.
+	// share and fileServer are nil if they do not exist.
 	share      *v1alpha1.FileShare
 	fileServer *v1alpha1.FileServer
-	// stored stands for the snapshot where the FileServer is, nil if nothing does.
+	// stored is the ShareSnapshot; nil if there is none.
 	stored *internalv1.ShareSnapshot
 }
 
@@ -46,8 +46,8 @@ func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSn
 	return o, err
 }
 
-// stored finds what stands for a snapshot, also when its share is gone. That there is nothing must be certain while the share tells where it would
-// be: nothing is made a second time, nor left behind by a deletion that comes right after the creation.
+// stored finds the ShareSnapshot of a snapshot, even if the share is deleted. While the share exists it is also read
+// past the cache: nothing may be made twice, or left by a deletion right after the creation.
 func (r *Reconciler) stored(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileShare) (*internalv1.ShareSnapshot, error) {
 	var list internalv1.ShareSnapshotList
 	if err := r.Client.List(ctx, &list, index.OfSnapshot(snapshot.Namespace, snapshot.Name)); err != nil {

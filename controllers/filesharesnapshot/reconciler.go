@@ -26,9 +26,9 @@ type Reconciler struct {
 	Live client.Reader
 	// Clock gives the times of conditions.
 	Clock clock.PassiveClock
-	// Events takes what the user should hear of.
+	// Events records what the user should know.
 	Events events.EventRecorder
-	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 }
 
@@ -58,7 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return r.remove(ctx, snapshot)
 	}
-	// Nothing may be made for a snapshot that could vanish without its finalizer. The write brings it back here.
+	// Make nothing for a snapshot without the finalizer. This write causes the next pass.
 	if added, err := apply.AddFinalizer(ctx, r.Client, snapshot, v1alpha1.SnapshotFinalizer); added || err != nil {
 		return apply.Outcome(err)
 	}
@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return apply.Outcome(r.report(ctx, snapshot, statusOf(o, d)))
 }
 
-// report writes the status, and tells what is news as events once it is written.
+// report writes the status, and then records events for its changes.
 func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnapshot, status v1alpha1.FileShareSnapshotStatus) error {
 	after := before.DeepCopy()
 	after.Status = status
@@ -87,7 +87,7 @@ func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnaps
 	return nil
 }
 
-// statusOf is the status after a pass. It is pure. What was once known of the snapshot stays: a snapshot does not change.
+// statusOf is the status after a pass. It is pure. Known facts stay, because a snapshot does not change.
 func statusOf(o *observed, d decision) v1alpha1.FileShareSnapshotStatus {
 	status := *o.snapshot.Status.DeepCopy()
 	generation := o.snapshot.Generation

@@ -35,7 +35,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// specOrLife: what the user wrote changed, or the object's life did. Its status is our own.
+// specOrLife passes changes of the specification and of the deletion, and not of the status, which this controller
+// writes.
 var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
@@ -43,7 +44,7 @@ var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicat
 	},
 })
 
-// ofStored is the snapshot that something stands for.
+// ofStored returns the snapshot of a ShareSnapshot.
 func ofStored(_ context.Context, object client.Object) []reconcile.Request {
 	kind, rest, _ := strings.Cut(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
 	namespace, name, found := strings.Cut(rest, "/")
@@ -53,7 +54,7 @@ func ofStored(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }
 
-// waitingForShare are the snapshots of a share that are not there yet. The others don't care what becomes of it.
+// waitingForShare returns the snapshots of a share that are not made yet. The others do not depend on the share.
 func (r *Reconciler) waitingForShare(ctx context.Context, object client.Object) []reconcile.Request {
 	var list v1alpha1.FileShareSnapshotList
 	if err := r.Client.List(ctx, &list, client.InNamespace(object.GetNamespace()), index.OfFileShare(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {

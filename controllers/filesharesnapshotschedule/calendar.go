@@ -7,8 +7,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// calendar is when snapshots are to be made. Daylight saving is robfig/cron's, and so that of CronJobs: what is to be at a time of day that is left out
-// in spring is left out that day.
+// calendar has the times of snapshots. Daylight saving is handled as in CronJobs (robfig/cron): a time that is skipped
+// in spring is skipped that day.
 type calendar struct {
 	schedule cron.Schedule
 	zone     *time.Location
@@ -30,14 +30,14 @@ func parseCalendar(schedule, zone string) (calendar, error) {
 // next is the first time after t; zero if there is none within five years.
 func (c calendar) next(t time.Time) time.Time { return c.schedule.Next(t.In(c.zone)).UTC() }
 
-// last is the last time after one moment and not after another; false if there is none. It looks for it as in a telephone book: there
-// may be a million between them.
+// last is the last time after one moment and not after another; false if there is none. It is a binary search, because
+// there may be a million times between them.
 func (c calendar) last(after, now time.Time) (time.Time, bool) {
 	isBefore := func(t time.Time) bool { return c.hasBetween(t, now) }
 	if !isBefore(after) {
 		return time.Time{}, false
 	}
-	// After low there is one until now, after high there is none. Two are at least a minute apart.
+	// There is a time after low and not after now; there is none after high. Times are at least a minute apart.
 	low, high := after, now
 	for high.Sub(low) > time.Second {
 		if middle := low.Add(high.Sub(low) / 2); isBefore(middle) {

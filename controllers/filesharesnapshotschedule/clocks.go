@@ -11,14 +11,17 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 )
 
-// A schedule sees three clocks: the API server's, the operator's own, and the storage's, which stamps snapshots (status.readyTime). Snapshots are asked for by
-// the first. One is deleted for its age only if it is old enough by all three, so a clock that is wrong, or was wrong for one pass, costs none.
+// A schedule uses three clocks: the API server's, the operator's, and the storage's, which stamps snapshots
+// (status.readyTime). Snapshots are requested by the first one. A snapshot is deleted for its age only if it is old
+// enough by all three, so no snapshot is lost because one clock is wrong.
 
-// clockTolerance is by how much clocks may differ. Responses tell the API server's to the second, and a pass takes a while.
+// clockTolerance is the allowed difference of clocks. Responses have the API server's time in whole seconds, and a pass
+// takes some time.
 const clockTolerance = time.Minute
 
-// certainTime is what time it is for the ages of snapshots: what the API server's clock and the operator's both say, and not after the time for which
-// the snapshot after the newest is due. If that one does not come, then either it is not that late, or no snapshots are made; old ones stay in both cases.
+// certainTime is the time for the ages of snapshots: the earlier one of the API server's and the operator's clocks, and
+// not later than the time of the next snapshot after the newest. If that snapshot does not come, either the clocks are
+// ahead or no snapshots are made. Old snapshots stay in both cases.
 func certainTime(o *observed, when calendar) time.Time {
 	var newest time.Time
 	for _, snapshot := range o.snapshots {
@@ -27,7 +30,7 @@ func certainTime(o *observed, when calendar) time.Time {
 		}
 	}
 	if newest.IsZero() {
-		return time.Time{} // None can be read: none is too old.
+		return time.Time{} // No snapshot can be read, so none is too old.
 	}
 	certain := o.now
 	for _, t := range []time.Time{o.own, when.next(newest)} {
@@ -38,7 +41,7 @@ func certainTime(o *observed, when calendar) time.Time {
 	return certain
 }
 
-// momentOf is when a snapshot was made. A storage whose clock is behind says that it was before it was asked for.
+// momentOf is when a snapshot was made. If the storage's clock is behind, that is the time of the request.
 func momentOf(snapshot *v1alpha1.FileShareSnapshot, now time.Time) time.Time {
 	at := snapshot.Status.ReadyTime.Time
 	if due, ok := scheduledTime(snapshot); ok && due.After(at) && !due.After(now) {
@@ -53,7 +56,8 @@ func scheduledTime(snapshot *v1alpha1.FileShareSnapshot) (time.Time, bool) {
 	return at, err == nil
 }
 
-// isPremature: the snapshot was made long before the time that it is for, by a clock that was ahead. It does not count for that time.
+// isPremature reports whether the snapshot was made long before its scheduled time, because a clock was ahead. It does
+// not count for that time.
 func isPremature(snapshot *v1alpha1.FileShareSnapshot) bool {
 	due, ok := scheduledTime(snapshot)
 	if !ok {
@@ -63,8 +67,8 @@ func isPremature(snapshot *v1alpha1.FileShareSnapshot) bool {
 	return before(snapshot.CreationTimestamp.Time) || snapshot.Status.ReadyTime != nil && before(snapshot.Status.ReadyTime.Time)
 }
 
-// inForceSince is from when on the schedule counts. A changed one, and one that was suspended, begins again: what it would have asked for before, had
-// it been so then, was not missed. A time that is yet to come is a clock's that was ahead.
+// inForceSince is since when the schedule applies. A changed or suspended schedule starts again, so earlier times do
+// not count as missed. A time in the future is from a clock that was ahead.
 func inForceSince(o *observed) time.Time {
 	status, since := &o.schedule.Status, o.schedule.CreationTimestamp.Time
 	switch {
@@ -80,8 +84,8 @@ func inForceSince(o *observed) time.Time {
 	return since
 }
 
-// lastAsked is for when the last snapshot was asked for, by the status or, where that was lost or not written, by the snapshots. What is yet to come was not
-// asked for: a clock was ahead, and with it the schedule would stop until then.
+// lastAsked is the scheduled time of the last request, from the status or, if that is missing, from the snapshots. A
+// time in the future does not count: a clock was ahead, and the schedule would stop until then.
 func lastAsked(o *observed) (last time.Time) {
 	if at := o.schedule.Status.LastScheduleTime; at != nil && !at.After(o.now) {
 		last = at.Time
@@ -94,7 +98,7 @@ func lastAsked(o *observed) (last time.Time) {
 	return last
 }
 
-// compareClocks says which of the clocks is wrong, how far, and against what.
+// compareClocks returns which clock is wrong, by how much, and compared with which.
 func compareClocks(o *observed) metav1.Condition {
 	var faults []string
 	if ahead := o.own.Sub(o.now); ahead.Abs() > clockTolerance {
@@ -110,8 +114,8 @@ func compareClocks(o *observed) metav1.Condition {
 		". Snapshots are made by the API server's clock; none is deleted for its age unless it is old enough by all clocks. Set the clock that is wrong (NTP) on its machine")
 }
 
-// storageAhead is how far the storage's clock was ahead when it made the schedule's newest snapshot: that one is of later than now, or of before it was
-// asked for. Objects that come from a backup are younger than their snapshots; that is no fault.
+// storageAhead is how far the storage's clock was ahead or behind when it made the schedule's newest snapshot. Objects
+// restored from a backup are younger than their snapshots; that is no fault.
 func storageAhead(o *observed) (name string, ahead time.Duration) {
 	var newest *v1alpha1.FileShareSnapshot
 	for _, snapshot := range o.snapshots {
@@ -136,7 +140,7 @@ func storageAhead(o *observed) (name string, ahead time.Duration) {
 // offset is for messages.
 func offset(ahead time.Duration) string {
 	size, day := ahead.Abs(), 24*time.Hour
-	text := strings.TrimSuffix(size.Round(time.Minute).String(), "0s") // Not to the second: each pass would write another message.
+	text := strings.TrimSuffix(size.Round(time.Minute).String(), "0s") // Rounded, so that not each pass writes another message.
 	if size >= 2*day {
 		text = fmt.Sprintf("%d days", size.Round(day)/day)
 	}

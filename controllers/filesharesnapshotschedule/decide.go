@@ -10,25 +10,25 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 )
 
-// longest is how long a pass relies on its clock going as the wall's does: one that sleeps with its machine wakes up late.
+// longest is the maximum time between passes. The timer stops while the machine sleeps, and would be late.
 const longest = time.Hour
 
-// decision is what a pass is to do, and what it says.
+// decision has what a pass changes and reports.
 type decision struct {
-	// create is to be made, nil if nothing is.
+	// create is the snapshot to make; nil if none.
 	create *v1alpha1.FileShareSnapshot
-	// remove are those that retention does not keep.
+	// remove has the snapshots that retention does not keep.
 	remove []*v1alpha1.FileShareSnapshot
 	ready  metav1.Condition
-	// clocks says whether the clocks agree.
+	// clocks is the condition ClocksAgree.
 	clocks metav1.Condition
 	// since is status.sinceTime; last is for when the last snapshot was asked for, next for when the next will be; zero if there is none.
 	since, last, next time.Time
-	// again is when to look again though nothing happened; 0 means never.
+	// again is the time until the next pass if no object changes; 0 means none.
 	again time.Duration
 }
 
-// decide is the whole pass but for reading and writing.
+// decide decides everything. It neither reads nor writes.
 func decide(o *observed) decision {
 	spec := &o.schedule.Spec
 	d := decision{since: inForceSince(o), last: lastAsked(o), clocks: compareClocks(o)}
@@ -54,7 +54,7 @@ func decide(o *observed) decision {
 	return d
 }
 
-// plan asks for a snapshot if its time has come: for one, of however many were missed.
+// plan requests a snapshot if its time has come. Of several missed times it requests one.
 func (d *decision) plan(o *observed, when calendar) {
 	d.next = when.next(o.now)
 	d.ready = conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "snapshots are made, and deleted, as they are to be")
@@ -76,7 +76,7 @@ func (d *decision) plan(o *observed, when calendar) {
 	}
 }
 
-// obstacle is why no snapshots can be made at present; without a type if nothing is in the way.
+// obstacle is the condition for why no snapshots can be made now; without a type if they can.
 func obstacle(o *observed) metav1.Condition {
 	say := func(reason, message string) metav1.Condition {
 		return conditions.False(v1alpha1.ConditionReady, reason, message)
@@ -93,7 +93,7 @@ func obstacle(o *observed) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// newestUnready is the newest of the schedule's snapshots that was never there, nil if there is none.
+// newestUnready is the newest snapshot of the schedule that was never Ready; nil if there is none.
 func newestUnready(o *observed) (newest *v1alpha1.FileShareSnapshot) {
 	for _, snapshot := range o.snapshots {
 		if snapshot.Status.ReadyTime == nil && (newest == nil || snapshot.Name > newest.Name) {

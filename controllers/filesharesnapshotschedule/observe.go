@@ -25,11 +25,11 @@ type observed struct {
 	// pause is how long no snapshot may be deleted; 0 if some may.
 	pause    time.Duration
 	schedule *v1alpha1.FileShareSnapshotSchedule
-	// share is nil if it is not there.
+	// share is nil if it does not exist.
 	share *v1alpha1.FileShare
-	// refusal is why the share can have no snapshots, "" if it can or that is not known.
+	// refusal is why the share can't have snapshots; "" if it can, or if that is not known.
 	refusal string
-	// snapshots are those that the schedule made and that are not being deleted.
+	// snapshots has the schedule's snapshots that are not being deleted.
 	snapshots []*v1alpha1.FileShareSnapshot
 }
 
@@ -51,7 +51,7 @@ func (r *Reconciler) observe(ctx context.Context, schedule *v1alpha1.FileShareSn
 		return o, err
 	}
 	o.share = share
-	// What a FileServer of another namespace is like is nothing for shares that it does not allow.
+	// A share must not learn about a FileServer of another namespace that does not allow it.
 	server := naming.ServerNamespace(share)
 	if conditions.IsStalled(share.Status.Conditions) || len(r.WatchNamespaces) > 0 && !slices.Contains(r.WatchNamespaces, server) {
 		return o, nil
@@ -64,7 +64,7 @@ func (r *Reconciler) observe(ctx context.Context, schedule *v1alpha1.FileShareSn
 	return o, err
 }
 
-// isOurs tells that a schedule of this name made the snapshot, of the same share.
+// isOurs reports whether a schedule of this name made the snapshot, of the same share.
 func isOurs(schedule *v1alpha1.FileShareSnapshotSchedule, snapshot *v1alpha1.FileShareSnapshot) bool {
 	return snapshot.Labels[v1alpha1.SnapshotScheduleLabel] == schedule.Name && snapshot.Spec.FileShareRef == schedule.Spec.FileShareRef
 }

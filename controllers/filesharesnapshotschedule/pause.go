@@ -8,13 +8,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// removals are when schedules deleted snapshots last, by the machine's monotonic clock. It is safe for concurrent use. An operator that starts again knows of none.
+// removals has the last deletion of each schedule, by the machine's monotonic clock. It is safe for concurrent use, and
+// empty after a restart of the operator.
 type removals struct {
 	mu   sync.Mutex
 	last map[types.UID]time.Time
 }
 
-// note says that a schedule deletes snapshots now.
+// note records that a schedule deletes snapshots now.
 func (r *removals) note(schedule types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +31,7 @@ func (r *removals) note(schedule types.UID) {
 	r.last[schedule] = now
 }
 
-// pause is how long a schedule has to wait before it deletes more; 0 if it need not.
+// pause is how long a schedule must wait before it deletes more; 0 if it need not wait.
 func (r *removals) pause(schedule types.UID) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,11 +25,11 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader
-	// Clock says when it is: the API server's (controllers/servertime), if it can.
+	// Clock is the API server's (controllers/servertime) if possible.
 	Clock clock.PassiveClock
-	// Events takes what the user should hear of.
+	// Events records what the user should know.
 	Events events.EventRecorder
-	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 
 	removals removals
@@ -44,7 +44,8 @@ type Reconciler struct {
 // Reconcile is one pass over a FileShareSnapshotSchedule.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	schedule := &v1alpha1.FileShareSnapshotSchedule{}
-	// Past the cache: what retention says must be certain before anything is deleted, and the response says what time it is.
+	// Read past the cache: retention must be current before anything is deleted, and the response has the API server's
+	// time.
 	if err := r.Live.Get(ctx, request.NamespacedName, schedule); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -74,8 +75,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// make makes a snapshot. Its name says for when it is, so one that exists is the one of an earlier pass that could not say so, or was made by a user:
-// then this one is left out.
+// make makes a snapshot. Its name contains its time. If it exists already, an earlier pass made it and could not record
+// that, or a user made it; then nothing is made.
 func (r *Reconciler) make(ctx context.Context, o *observed, snapshot *v1alpha1.FileShareSnapshot) error {
 	if snapshot == nil {
 		return nil
@@ -95,7 +96,7 @@ func (r *Reconciler) make(ctx context.Context, o *observed, snapshot *v1alpha1.F
 	return nil
 }
 
-// removeExpired deletes snapshots of the schedule, each only as it was looked at.
+// removeExpired deletes snapshots of the schedule, each only if it did not change since it was read.
 func (r *Reconciler) removeExpired(ctx context.Context, o *observed, snapshots []*v1alpha1.FileShareSnapshot) error {
 	if len(snapshots) > 0 {
 		r.removals.note(o.schedule.UID)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxRemovals is how many snapshots a schedule deletes at a time, and removalPause how long it waits before it deletes more. Whatever is wrong with a
-	// clock or was mistyped in spec.retention takes five a minute at most, and can be put right.
+	// maxRemovals is how many snapshots a schedule deletes at a time, and removalPause how long it then waits. A wrong
+	// clock or a mistake in spec.retention deletes at most five a minute, so there is time to correct it.
 	maxRemovals  = 5
 	removalPause = time.Minute
 )
 
-// made is a snapshot that the schedule made and that was there once.
+// made is a snapshot of the schedule that was Ready at some time.
 type made struct {
 	name string
 	// at is its moment.
@@ -25,13 +25,13 @@ type made struct {
 	ready bool
 }
 
-// keep is what stays: a number of the newest, and what is not older than an age. 0 keeps nothing.
+// keep is the retention: a number of the newest snapshots, and those not older than an age. 0 keeps none.
 type keep struct {
 	last int
 	age  time.Duration
 }
 
-// retire are the snapshots that retention does not keep, as many as may be deleted now, and when there may be more to delete; zero if never.
+// retire returns the snapshots to delete now, and when there may be more to delete; zero if never.
 func retire(o *observed, when calendar) (remove []*v1alpha1.FileShareSnapshot, next time.Time) {
 	var all []made
 	for _, snapshot := range o.snapshots {
@@ -42,7 +42,7 @@ func retire(o *observed, when calendar) (remove []*v1alpha1.FileShareSnapshot, n
 	retention := &o.schedule.Spec.Retention
 	names, next := expired(all, certainTime(o, when), keep{int(retention.KeepLast), time.Duration(retention.KeepForSeconds) * time.Second})
 	if !next.After(o.now) {
-		next = time.Time{} // A clock that is not sure of it: the next snapshot brings the next pass.
+		next = time.Time{} // The clocks do not agree on it. The next snapshot causes the next pass.
 	}
 	if len(names) == 0 {
 		return nil, next
@@ -60,8 +60,8 @@ func retire(o *observed, when calendar) (remove []*v1alpha1.FileShareSnapshot, n
 	return remove, next
 }
 
-// expired are the names of those that do not stay, the oldest first, and when the next one will have outlived its age; zero if none does. The newest
-// that can be read always stays: a schedule that makes none any more must not end with nothing.
+// expired returns the names of snapshots that do not stay, oldest first, and when the next one expires; zero if none
+// does. The newest readable snapshot always stays, so that a schedule that makes no more snapshots keeps one.
 func expired(all []made, now time.Time, keep keep) (names []string, next time.Time) {
 	newestFirst := slices.Clone(all)
 	slices.SortFunc(newestFirst, func(a, b made) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.name, a.name)) })

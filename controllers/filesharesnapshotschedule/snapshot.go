@@ -9,11 +9,11 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// nameTime is the time in a snapshot's name: UTC, so that names sort and are never the same where a time of day comes twice.
+// nameTime is the time in a snapshot's name: UTC, so that names sort, and are unique when a time of day comes twice.
 const nameTime = "2006-01-02-1504"
 
-// snapshotFor is the snapshot for a time of the schedule. It has no owner reference: it stays when the schedule is deleted. A snapshot that a clock that
-// was ahead made for that time has its name, and does not stand for it.
+// snapshotFor is the snapshot for a time of the schedule. It has no owner reference, so it stays when the schedule is
+// deleted. A premature snapshot (isPremature) may have the name already; then this one gets another.
 func snapshotFor(o *observed, at time.Time) *v1alpha1.FileShareSnapshot {
 	schedule, name := o.schedule, o.schedule.Name+"-"+at.UTC().Format(nameTime)
 	if slices.ContainsFunc(o.snapshots, func(s *v1alpha1.FileShareSnapshot) bool { return s.Name == name && isPremature(s) }) {

@@ -6,39 +6,40 @@ import (
 	"time"
 )
 
-// Demand is what a share has and wants of its FileServer.
+// Demand is what a share uses of its FileServer's limits, and what it requests.
 type Demand struct {
-	// Key tells shares apart; of shares of one age it is the order.
+	// Key identifies the share. It decides the order of shares of the same age.
 	Key string
 	// Tenant is the Kubernetes namespace that it counts for.
 	Tenant string
-	// Created is when it was made: older shares come first.
+	// Created is the creation time: older shares come first.
 	Created time.Time
-	// Admitted: the limits have let it in, and Has is what it has. What was let in stays, whatever the limits are later.
+	// Admitted: the share was admitted, and has Has. An admitted share stays admitted, whatever the limits are later.
 	Admitted bool
 	Has      Usage
-	// Wants is what the share requests. It is not used for other shares that are admitted: what they have counts.
+	// Wants is what the share requests. Of other admitted shares, Has counts instead.
 	Wants Usage
 }
 
-// Needs tells whether a share wants what it does not have.
+// Needs reports whether a share requests more than it has.
 func (d Demand) Needs() bool {
 	return !d.Admitted || d.Wants.Directories > d.Has.Directories || d.Wants.AccessNetworks > d.Has.AccessNetworks
 }
 
-// Grant is what the limits give to a share.
+// Grant is what the limits allow a share.
 type Grant struct {
 	// Admitted is as in Demand, and Has what the share has from now on.
 	Admitted bool
 	Has      Usage
-	// Refused is why it is not let in, nil if it is.
+	// Refused is why it is not admitted; nil if it is.
 	Refused *Refusal
-	// Directories and AccessNetworks are why a share that is let in can't have more of them, nil if it can.
+	// Directories and AccessNetworks are why an admitted share can't have more of them; nil if it can.
 	Directories, AccessNetworks *Refusal
 }
 
-// Admit gives a share what there is room for beside others. A share that has what it requests needs no check. One that is not let in
-// comes after all that are, and after those that wait and are older; of these, one that does not fit takes no room from the others.
+// Admit decides what a share gets in addition to what others have. A share that has what it requests needs no check. A
+// share that is not admitted comes after all admitted ones and after older waiting ones. A waiting share that does not
+// fit takes no room from others.
 func (c Caps) Admit(own Demand, others []Demand, retained Taken) Grant {
 	if !own.Needs() {
 		return Grant{Admitted: true, Has: own.Wants}
@@ -68,7 +69,7 @@ func (c Caps) Admit(own Demand, others []Demand, retained Taken) Grant {
 	return Grant{Admitted: true, Has: own.Wants}
 }
 
-// grow gives a share that is let in what it wants of each, or leaves it what it has.
+// grow gives an admitted share what it requests of each kind, or leaves it what it has.
 func (c Caps) grow(own Demand, taken *Taken) Grant {
 	grant := Grant{Admitted: true, Has: own.Wants}
 	if own.Wants.Directories > own.Has.Directories {

@@ -7,7 +7,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Count is what shares have, by their status. One that is not let in yet counts as a share, so that what makes shares makes no more than may be.
+// Count adds up what shares have, by their status. A share that is not admitted counts as a share, so that the
+// provisioner makes no more than allowed.
 func Count(shares []v1alpha1.FileShare) *Taken {
 	taken := &Taken{}
 	for i := range shares {
@@ -17,7 +18,7 @@ func Count(shares []v1alpha1.FileShare) *Taken {
 	return taken
 }
 
-// IsWaiting tells whether a share is to look again when another takes less.
+// IsWaiting reports whether a share waits for room in the limits.
 func IsWaiting(share *v1alpha1.FileShare) bool {
 	for i := range share.Status.Conditions {
 		condition := &share.Status.Conditions[i]

@@ -1,3 +1,3 @@
-// Package limits decides whether what a share takes of its FileServer fits into spec.limits. It counts objects that the caller has, and
-// imports no client, no context and no logger.
+// Package limits decides whether a share fits into its FileServer's spec.limits. It counts objects that the caller
+// passes, and imports no client, no context and no logger.
 package limits

@@ -8,8 +8,9 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Defaults of spec.limits. docs/operate/sizing.md says what they are reckoned by: a namespace server of 512Mi and an operator of 512Mi have 100,000
-// directories, and a data server reads the access networks of a share once for each of its exports: 131,072 of them in some seconds.
+// Defaults of spec.limits (docs/operate/sizing.md). A namespace server and an operator with 512Mi each can hold 100,000
+// directories. A data server reads the access networks of a share once for each of its exports; 131,072 take some
+// seconds.
 const (
 	defaultDirectories    = 100_000
 	defaultAccessNetworks = 131_072
@@ -19,7 +20,7 @@ const (
 	defaultAccessNetworksPerNamespace = 16_384
 )
 
-// Usage is what shares take.
+// Usage is what shares use of the limits.
 type Usage struct{ Shares, Directories, AccessNetworks int }
 
 // Plus is the sum of two.
@@ -34,7 +35,8 @@ func (u Usage) Minus(v Usage) Usage {
 
 // Caps are the limits of a FileServer.
 type Caps struct {
-	// FileServer and Namespace are its name and its Kubernetes namespace, which PerNamespace is not for.
+	// FileServer and Namespace are its name and its Kubernetes namespace. PerNamespace does not apply to that
+	// namespace.
 	FileServer, Namespace string
 	// Total is for all shares, PerNamespace for those of each Kubernetes namespace.
 	Total, PerNamespace Usage
@@ -67,7 +69,7 @@ func (c Caps) of(tenant string) Usage {
 	return c.PerNamespace
 }
 
-// AccessNetworks is how many entries the clients of access rules have. No rules are one: Nodes.
+// AccessNetworks is the number of client entries in access rules. No rules count as one entry: Nodes.
 func AccessNetworks(rules []v1alpha1.AccessRule) int {
 	n := 0
 	for i := range rules {
@@ -76,17 +78,17 @@ func AccessNetworks(rules []v1alpha1.AccessRule) int {
 	return max(1, n)
 }
 
-// Refusal is a limit that has no room.
+// Refusal is a limit that is reached.
 type Refusal struct {
 	// Tenant is the Kubernetes namespace whose limit it is; "" if it is that of all shares.
 	Tenant string
 	// Field is the field of the FileServer to raise, and Unit what it counts.
 	Field, Unit string
-	// Limit is its value, Others what other shares have of it, and Wanted what the share would have.
+	// Limit is its value, Others what other shares use, and Wanted what the share would use.
 	Limit, Others, Wanted int
 }
 
-// Message says what is refused and what to do, for the share's owner.
+// Message describes the refusal and what to do, for the owner of the share.
 func (r *Refusal) Message(fileServer string) string {
 	whose := "all shares together"
 	if r.Tenant != "" {
@@ -107,7 +109,7 @@ const (
 	unitAccessNetworks = "access networks"
 )
 
-// Taken is what shares have.
+// Taken is what shares use, in total and by tenant.
 type Taken struct {
 	Total    Usage
 	ByTenant map[string]Usage
@@ -136,7 +138,7 @@ func (c Caps) AccessNetworks(others *Taken, tenant string, wanted int) *Refusal 
 	return c.check(others, tenant, wanted, unitAccessNetworks, "accessNetworks", func(u Usage) int { return u.AccessNetworks })
 }
 
-// Fits is the first reason why a share of a tenant can't have all that it wants; nil: it can.
+// Fits returns the first limit that a share of a tenant exceeds; nil if there is none.
 func (c Caps) Fits(others *Taken, tenant string, wanted Usage) *Refusal {
 	return cmp.Or(c.Shares(others, tenant, wanted.Shares), c.Directories(others, tenant, wanted.Directories), c.AccessNetworks(others, tenant, wanted.AccessNetworks))
 }

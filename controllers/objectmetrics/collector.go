@@ -13,14 +13,15 @@ import (
 	"github.com/howdah/howdah/internal/metrics"
 )
 
-// collectTimeout bounds the reading of the cache, which waits as long as the cache is not filled.
+// collectTimeout bounds the reading of the cache, which waits until the cache is filled.
 const collectTimeout = 5 * time.Second
 
 // Collector makes metrics of the objects at each scrape.
 type Collector struct {
 	// Reader is the operator's cache.
 	Reader client.Reader
-	// Elected is closed once this operator acts: of several one tells, or sums would be wrong.
+	// Elected is closed when this operator is the leader. Only the leader has these metrics; otherwise sums would be
+	// wrong.
 	Elected <-chan struct{}
 }
 
@@ -33,7 +34,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect makes the samples. What can't be read leaves the rest of the scrape as it is.
+// Collect makes the samples. If objects can't be read, the rest of the scrape is complete.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	select {
 	case <-c.Elected:

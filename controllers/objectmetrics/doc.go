@@ -1,3 +1,3 @@
-// Package objectmetrics makes metrics of the operator's API objects, as kube-state-metrics does of Kubernetes' own. Samples is a pure
-// function of the objects: what is gone from the API is gone from the metrics, and nothing is counted that a restart would forget.
+// Package objectmetrics makes metrics of the operator's API objects, as kube-state-metrics does for Kubernetes' own.
+// Samples is a pure function of the objects: a deleted object has no metrics, and a restart changes nothing.
 package objectmetrics

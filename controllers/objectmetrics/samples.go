@@ -16,7 +16,8 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// Objects are those of one moment. ShareDirectories are not among them: there can be 100,000, and the shares' statuses count them.
+// Objects has the objects of one moment, without ShareDirectories: there can be 100,000, and the shares' statuses count
+// them.
 type Objects struct {
 	FileServers []v1alpha1.FileServer
 	FileShares  []v1alpha1.FileShare
@@ -34,7 +35,7 @@ type Sample struct {
 	Labels []string
 }
 
-// samples collects them, each set of labels once: two would spoil the whole scrape.
+// samples collects samples, each set of labels once: a duplicate would fail the whole scrape.
 type samples struct {
 	list []Sample
 	seen map[string]bool
@@ -49,7 +50,7 @@ func (s *samples) add(metric *metrics.Metric, value float64, labels ...string) {
 	s.list = append(s.list, Sample{metric, value, labels})
 }
 
-// Samples are what the objects say.
+// Samples returns the metrics of the objects.
 func Samples(objects *Objects) []Sample {
 	s := &samples{seen: map[string]bool{}}
 	for i := range objects.FileServers {
@@ -77,8 +78,9 @@ var statuses = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue: "true", metav1.ConditionFalse: "false", metav1.ConditionUnknown: "unknown",
 }
 
-// object adds what all kinds have. Of a condition's three statuses, "true" always has a series, the others only while
-// they apply: three series for each condition of 4,096 shares would be more than the rest of the operator's metrics.
+// object adds the metrics that all kinds have. Of a condition's three statuses only "true" always has a series; the
+// others have one while they apply. Three series for each condition of 4,096 shares would be more than all other
+// metrics of the operator.
 func (s *samples) object(kind string, o client.Object, conditions []metav1.Condition, observed *int64) {
 	namespace, name := o.GetNamespace(), o.GetName()
 	for _, condition := range conditions {
@@ -126,7 +128,7 @@ const (
 	exportRemoving = "removing"
 )
 
-// shareKey names a share everywhere.
+// shareKey is a share's name in metrics.
 type shareKey struct{ namespace, name string }
 
 func compareShares(a, b shareKey) int {
@@ -203,14 +205,14 @@ func (s *samples) job(o *v1alpha1.MLPerfStorageJob) {
 	}
 }
 
-// optional adds what is known.
+// optional adds a value if it is known.
 func optional[N int32 | int64](s *samples, metric *metrics.Metric, value *N, labels ...string) {
 	if value != nil {
 		s.add(metric, float64(*value), labels...)
 	}
 }
 
-// quantity adds a size that is known.
+// quantity adds a size if it is known.
 func quantity(s *samples, metric *metrics.Metric, size *resource.Quantity, labels ...string) {
 	if size != nil {
 		s.add(metric, float64(size.Value()), labels...)

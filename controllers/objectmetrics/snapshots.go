@@ -18,7 +18,8 @@ const (
 	snapshotRemoving = "removing"
 )
 
-// snapshots counts those of each share. Series for each one, as other objects have them, would be a hundred times as many as there are shares.
+// snapshots counts the snapshots of each share. A series for each snapshot would be a hundred times the number of
+// shares.
 func (s *samples) snapshots(all []v1alpha1.FileShareSnapshot) {
 	states := []string{snapshotReady, snapshotPending, snapshotStalled, snapshotRemoving}
 	counts, newest := map[shareKey]map[string]int{}, map[shareKey]*metav1.Time{}

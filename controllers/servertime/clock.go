@@ -8,17 +8,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Reading is what two clocks say at one moment.
+// Reading has the time of two clocks at one moment.
 type Reading struct {
-	// Server is the API server's time, exact to a second or two. Own is that of the machine that the operator runs on. Server is Own for as long as no
-	// response has shown.
+	// Server is the API server's time, exact to a second or two. Own is the time of the operator's machine. Server is
+	// Own until the first response.
 	Server, Own time.Time
 }
 
 // Ahead is how far the machine's clock is ahead of the API server's; below 0, how far it is behind.
 func (r Reading) Ahead() time.Duration { return r.Own.Sub(r.Server) }
 
-// Earliest is what it is by both clocks at least. What is removed for its age is old enough by this.
+// Earliest is the earlier time of the two clocks. Use it to delete things for their age.
 func (r Reading) Earliest() time.Time {
 	if r.Own.Before(r.Server) {
 		return r.Own
@@ -26,20 +26,21 @@ func (r Reading) Earliest() time.Time {
 	return r.Server
 }
 
-// Clock is the API server's. It reads the Date header of responses (RFC 9110, section 6.6.1), which Go's HTTP server and so every API server sets: no request is
-// made for it, and no right is needed. Between responses it goes on with the machine's monotonic clock, which can't be set. It is safe for concurrent use.
+// Clock is the API server's clock. It reads the Date header of responses (RFC 9110, section 6.6.1), which every API
+// server sets, so it needs no requests and no rights. Between responses it uses the machine's monotonic clock, which
+// can't be set. It is safe for concurrent use.
 type Clock struct {
-	// now is time.Now, unless a test says otherwise. Its differences are monotonic.
+	// now is time.Now except in tests. Its differences are monotonic.
 	now func() time.Time
 
 	mu sync.Mutex
-	// server is the time of the API server's clock when the machine's had own.
+	// server is the API server's time when the machine's time was own.
 	server, own time.Time
 }
 
 var _ clock.PassiveClock = (*Clock)(nil)
 
-// New is a clock that is the machine's until a response has come by Observe.
+// New returns a clock that has the machine's time until Observe has seen a response.
 func New() *Clock {
 	return &Clock{now: clock.RealClock{}.Now}
 }
@@ -47,7 +48,7 @@ func New() *Clock {
 // Now is the API server's time.
 func (c *Clock) Now() time.Time { return c.Read().Server }
 
-// Since is how long ago a moment was by the API server.
+// Since is how long ago a moment was by the API server's clock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // Read looks at both clocks.
@@ -78,8 +79,8 @@ func (c *Clock) Observe(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// learn takes what a response to a request of that moment says. A date has no fractions of seconds, and the response was on its way for a while. What the
-// clock says already is kept if the date allows it, so that it does not jump back and forth.
+// learn takes the date of a response to a request of that moment. A date has no fractions of seconds, and the response
+// took some time. If the date allows the clock's current time, the clock does not change, so that it does not jump.
 func (c *Clock) learn(date string, asked time.Time) {
 	sent, err := http.ParseTime(date)
 	if err != nil {
@@ -100,7 +101,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// Read looks at a clock that may be a Clock. Any other is the only one that there is.
+// Read reads a clock that may be a Clock. For any other clock both times are the same.
 func Read(c clock.PassiveClock) Reading {
 	if both, is := c.(interface{ Read() Reading }); is {
 		return both.Read()

@@ -1,3 +1,3 @@
-// Package servertime tells what time it is by the API server, whose responses say so, however wrong the operator's own clock is or becomes. It decides
-// nothing; it must not import controllers.
+// Package servertime has the time of the API server, taken from its responses, however wrong the operator's own clock
+// is. It decides nothing, and must not import controllers.
 package servertime
