@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +24,7 @@ import (
 	"github.com/howdah/howdah/controllers/filesharesnapshotschedule"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/mlperfstoragejob"
+	"github.com/howdah/howdah/controllers/namespaceprobe"
 	"github.com/howdah/howdah/controllers/objectmetrics"
 	"github.com/howdah/howdah/controllers/provisioner"
 )
@@ -39,6 +41,8 @@ type Options struct {
 	WatchNamespaces []string
 	// ProvisionClaims has claims of StorageClasses with Howdah's provisioner become shares.
 	ProvisionClaims bool
+	// Probe reports whether a namespace server answers; nil means namespaceprobe.Answers.
+	Probe func(context.Context, *corev1.Pod) bool
 	// Metrics is where metrics of the objects are registered; nil: nowhere.
 	Metrics prometheus.Registerer
 }
@@ -136,6 +140,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		}).SetupWithManager(ctx, mgr); err != nil {
 			return fmt.Errorf("controller of claims: %w", err)
 		}
+	}
+	if err := mgr.Add(&namespaceprobe.Prober{
+		Client: mgr.GetClient(), Events: recorder(namespaceprobe.FieldManager), Clock: clock.RealClock{}, Ask: options.Probe,
+	}); err != nil {
+		return fmt.Errorf("probes of namespace servers: %w", err)
 	}
 	if options.Metrics == nil {
 		return nil

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +22,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -98,6 +101,33 @@ func namespaceServersApart(ctx context.Context) error {
 		return fmt.Errorf("all namespace servers are on %v", nodes)
 	}
 	return namespaceServersReady(ctx)
+}
+
+// clientOfAnotherNode finds a client pod whose namespace server is on another node than itself.
+func clientOfAnotherNode(ctx context.Context) (pod, node string, err error) {
+	for _, name := range []string{clientA, clientB} {
+		object := &corev1.Pod{}
+		if err := c.Get(ctx, name, object); err != nil {
+			return "", "", err
+		}
+		for _, server := range namespacePods(ctx) {
+			if server.DeletionTimestamp != nil || server.Spec.NodeName == object.Spec.NodeName {
+				continue
+			}
+			text, err := c.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", c.Namespace, server.Name, v1alpha1.ManagerPort, serverpod.ClientsPath))
+			if err != nil {
+				return "", "", err
+			}
+			var clients serverpod.Clients
+			if err := json.Unmarshal([]byte(text), &clients); err != nil {
+				return "", "", err
+			}
+			if slices.ContainsFunc(clients.Clients, func(client serverpod.Client) bool { return client.Address == object.Status.HostIP }) {
+				return name, server.Spec.NodeName, nil
+			}
+		}
+	}
+	return "", "", errors.New("each client's namespace server is on its own node; delete a namespace server's pod and try again")
 }
 
 func allReady(ctx context.Context) error {
@@ -344,6 +374,35 @@ var _ = Describe("A node that loses its power", Ordered, Label("lost-node"), fun
 			Expect(leaderPod(ctx).Name).NotTo(Equal(leader.Name))
 		})
 	}, SpecTimeout(bound(7*time.Minute)))
+
+	It("keeps a client whose own namespace server was there from further directories for 30 s at the most", func(ctx SpecContext) {
+		Eventually(ctx, allReady).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
+		var pod, node string
+		Eventually(ctx, func(ctx context.Context) (err error) {
+			if err := namespaceServersApart(ctx); err != nil {
+				return err
+			}
+			pod, node, err = clientOfAnotherNode(ctx)
+			return err
+		}).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
+		keepOperatorOff(ctx, node)
+		l := newLoss(ctx, node)
+		shell(ctx, pod, "mkdir -p /share/further && for i in 0 1 2 3 4 5; do mkdir -p /share/further/$i; done")
+		DeferCleanup(func(ctx SpecContext) { switchNode(ctx, nodeOn, node) }, NodeTimeout(bound(2*time.Minute)))
+		began := time.Now()
+		switchNode(ctx, nodeOff, node)
+		// The attributes of the share are not in the client's cache any more by then: it asks its namespace server.
+		shell(ctx, pod, "sleep 3; stat /share/further >/dev/null")
+		expectWithin("off to an answer of another namespace server", time.Since(began), 30*time.Second)
+		for server, directories := range directoriesBelow(ctx, share, "further/") {
+			if server != l.server {
+				shell(ctx, pod, "echo there > /share/%s/file", directories[0])
+			}
+		}
+		expectWithin("off to files in further directories", time.Since(began), 40*time.Second)
+		switchNode(ctx, nodeOn, node)
+		Eventually(ctx, allReady).WithTimeout(bound(4 * time.Minute)).Should(Succeed())
+	}, SpecTimeout(bound(9*time.Minute)))
 
 	It("is known to the DataServer and in metrics within 10 s where the operator is lost with it, and to the rest when it is back", func(ctx SpecContext) {
 		if os.Getenv("HOWDAH_E2E_LOST_OPERATOR") != "yes" {

@@ -10,7 +10,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -58,5 +62,31 @@ var _ = Describe("The connections of namespace servers", func() {
 			To(ContainSubstring("used of training-namespace-0 (100): raise the memory limit in spec.namespaceServers.resources"))
 		Expect(connections()).To(MatchJSON(`{"connections":{"used":90,"limit":200}}`))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonConnectionsNearLimit)
+	})
+})
+
+var _ = Describe("A namespace server that does not answer", func() {
+	It("is evicted while another one answers, and an event of the FileServer says so", func() {
+		namespace := newNamespace()
+		create(builders.FileServer(namespace, "training").Replicas(1).Build())
+		deployment := exists(&appsv1.Deployment{}, namespace, naming.NamespaceServers("training"))
+		answerConnections("127.88.2.1", 100)
+		silent, err := net.Listen("tcp", net.JoinHostPort("127.88.2.2", strconv.Itoa(v1alpha1.ManagerPort))) // Nothing reads what comes in.
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(silent.Close)
+		const first, second = "training-namespace-0", "training-namespace-1"
+		runPod(namespace, first, deployment.Spec.Template, nil, "node-a", "127.88.2.1")
+		runPod(namespace, second, deployment.Spec.Template, nil, "node-b", "127.88.2.2")
+		// The disruption controller does not run here.
+		budget := exists(&policyv1.PodDisruptionBudget{}, namespace, deployment.Name)
+		budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 2}
+		Expect(admin.Status().Update(ctx, budget)).To(Succeed())
+		Eventually(func() bool {
+			pod := &corev1.Pod{}
+			err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: second}, pod)
+			return apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp != nil
+		}, timeout, "100ms").Should(BeTrue(), "no eviction of "+second)
+		Eventually(func() []string { return eventsOf(namespace, "NamespaceServerEvicted") }, timeout).Should(ConsistOf(And(ContainSubstring(second), ContainSubstring("node-b"))))
+		Expect(exists(&corev1.Pod{}, namespace, first).DeletionTimestamp).To(BeNil())
 	})
 })

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,7 @@ import (
 	"github.com/howdah/howdah/controllers"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/metricsaccess"
+	"github.com/howdah/howdah/controllers/namespaceprobe"
 	"github.com/howdah/howdah/controllers/servertime"
 	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/test/builders"
@@ -141,6 +144,10 @@ func startOperator(environment *envtest.Environment) {
 		Clock:  clock,
 
 		ProvisionClaims: true,
+		// Most stories give their pods addresses that are not on this machine.
+		Probe: func(ctx context.Context, pod *corev1.Pod) bool {
+			return !net.ParseIP(pod.Status.PodIP).IsLoopback() || namespaceprobe.Answers(ctx, pod)
+		},
 		Metrics:         runtimemetrics.Registry,
 		NetworkPolicies: &desired.NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 	})).To(Succeed())
