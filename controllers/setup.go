@@ -43,6 +43,8 @@ type Options struct {
 	ProvisionClaims bool
 	// Probe reports whether a namespace server answers; nil means namespaceprobe.Answers.
 	Probe func(context.Context, *corev1.Pod) bool
+	// Failover lets FileServers have their data servers started on other nodes when a node is lost (spec.failover).
+	Failover bool
 	// Metrics is where metrics of the objects are registered; nil: nowhere.
 	Metrics prometheus.Registerer
 }
@@ -102,6 +104,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 
 		NetworkPolicies: options.NetworkPolicies,
 		WatchNamespaces: options.WatchNamespaces,
+		Failover:        options.Failover,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
 	}

@@ -46,6 +46,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DrainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ExternalCeph"):
 		return &apiv1alpha1.ExternalCephApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Failover"):
+		return &apiv1alpha1.FailoverApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FailoverRefusal"):
+		return &apiv1alpha1.FailoverRefusalApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServer"):
 		return &apiv1alpha1.FileServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileServerCapacity"):
@@ -114,6 +118,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDrain"):
 		return &apiv1alpha1.ServerDrainApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerFailover"):
+		return &apiv1alpha1.ServerFailoverApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerResult"):
 		return &apiv1alpha1.ServerResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareDirectories"):

@@ -130,6 +130,9 @@ const (
 	// ReasonServersShareNodes: all data servers serve, but some share a node, because there are fewer eligible nodes
 	// than spec.replicas.
 	ReasonServersShareNodes = "ServersShareNodes"
+	// ReasonFailoverNotAllowed: all data servers serve, but spec.failover asks for what the operator was installed without
+	// (failover.enabled of the chart).
+	ReasonFailoverNotAllowed = "FailoverNotAllowed"
 	// ReasonConnectionsNearLimit: all servers serve, but some data servers or namespace servers use 80 % of their
 	// connections. The message lists them.
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"

@@ -118,6 +118,14 @@ type FileServerServerStatus struct {
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	// +optional
 	Drain ServerDrain `json:"drain,omitempty,omitzero"`
+
+	// lastFailover is the last failover of the server to another node.
+	// +optional
+	LastFailover ServerFailover `json:"lastFailover,omitempty,omitzero"`
+
+	// failoverRefusal is why the server, which does not answer, is not started on another node.
+	// +optional
+	FailoverRefusal FailoverRefusal `json:"failoverRefusal,omitempty,omitzero"`
 }
 
 // DirectoryMoves counts directories that move to other data servers.

@@ -38,6 +38,7 @@ type FileServer struct {
 }
 
 // FileServerSpec is the desired state of a FileServer.
+// +kubebuilder:validation:XValidation:rule="!has(self.failover) || !has(self.failover.fencing) || self.failover.fencing != 'Storage' || has(self.storage.ceph) && (has(self.storage.ceph.rook) || has(self.storage.ceph.external) && has(self.storage.ceph.external.provisioningSecretRef))",message="failover.fencing: Storage needs storage.ceph with accounts that Howdah makes (rook, or external.provisioningSecretRef): only then can Howdah fence a lost data server"
 type FileServerSpec struct {
 	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one
 	// too. A data server that owns directories is never removed. With storage.volumes, reducing replicas is refused
@@ -67,6 +68,10 @@ type FileServerSpec struct {
 	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	// +optional
 	Drain *Drain `json:"drain,omitempty"`
+
+	// failover sets what the operator may do when the node of a data server is lost.
+	// +optional
+	Failover Failover `json:"failover,omitempty,omitzero"`
 
 	// pods has settings for the pods of data servers and namespace servers.
 	// +optional

@@ -29,6 +29,7 @@ func main() {
 		newStewardCommand(),
 		newBenchmarkCommand(),
 		newLoadCommand(),
+		newIdleCommand(),
 	)
 	if err := root.Execute(); err != nil {
 		os.Exit(1)

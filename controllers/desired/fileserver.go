@@ -51,6 +51,8 @@ type FileServerInput struct {
 	DirectoryLimits internalv1.DirectoryLimits
 	// NodeNetworks are the Nodes of access rules.
 	NodeNetworks []netip.Prefix
+	// Fences are the pods whose clients the storage must refuse.
+	Fences []internalv1.PodFence
 	// Clients are the networks that some access rule of the FileServer's shares lets in.
 	Clients []netip.Prefix
 }

@@ -74,6 +74,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		placement = door.Placement
 	}
 	place(pod, selector, placement)
+	offLostNodes(in, pod.Affinity)
 	return pod
 }
 

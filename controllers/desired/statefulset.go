@@ -45,6 +45,7 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		WithTerminationGracePeriodSeconds(int64((serverpod.StopAllowance + serverpod.LeaveAllowance + 10*time.Second) / time.Second)).
 		WithSecurityContext(dataServerUser(in))
 	place(pod, selector, in.FileServer.Spec.Placement)
+	offLostNodes(in, pod.Affinity)
 	for i := range serverpod.WritableDirs {
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).WithSizeLimit(resource.MustParse(serverpod.WritableSizes[i]))))

@@ -31,6 +31,9 @@ func stewardObject(in FileServerInput) *internalv1ac.StewardApplyConfiguration {
 		WithFileServerRef(internalv1ac.FileServerReference().WithName(in.name())).
 		WithFileServerUID(v1alpha1.StorageIdentity(in.FileServer))
 	in.Storage.Steward.Describe(spec)
+	for i := range in.Fences {
+		spec.WithFences(applied[internalv1ac.PodFenceApplyConfiguration](&in.Fences[i]))
+	}
 	return internalv1ac.Steward(in.name(), in.namespace()).WithLabels(labels(naming.SelectSteward(in.name()))).WithSpec(spec)
 }
 
@@ -107,11 +110,7 @@ func stewardPod(in FileServerInput) *corev1ac.PodSpecApplyConfiguration {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
 	}
 	onNodes(pod, in.FileServer.Spec.Placement)
-	if in.FileServer.Spec.Placement != nil {
-		if affinity := towardsNodes(corev1ac.Affinity(), in.FileServer.Spec.Placement); affinity.NodeAffinity != nil {
-			pod.WithAffinity(affinity)
-		}
-	}
+	pod.WithAffinity(offLostNodes(in, towardsNodes(corev1ac.Affinity(), in.FileServer.Spec.Placement)))
 	return pod.WithContainers(container)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -36,6 +37,10 @@ type decision struct {
 	// moves are the directories to move; moved is the number of moves done.
 	moves movePlan
 	moved int64
+	// failover is what to do about lost nodes.
+	failover failover.Plan
+	// deletedLost: the pods of lost data servers were deleted in this pass.
+	deletedLost bool
 	// nodeAddresses is how many addresses the nodes have.
 	nodeAddresses int32
 	// tooManyNetworks is set if the nodes have more addresses than a DataServer can hold.
@@ -52,6 +57,7 @@ func decide(o *observed, images desired.Images) decision {
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix
 	networks, d.tooManyNetworks = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
+	d.failover = failover.Decide(o.failoverInput())
 	d.input = desired.FileServerInput{
 		FileServer:   o.fileServer,
 		Images:       images,
@@ -63,6 +69,7 @@ func decide(o *observed, images desired.Images) decision {
 		NodeNetworks: networks,
 
 		DirectoryLimits: directoryLimits(o.fileServer),
+		Fences:          fencesInAPI(d.failover.Fences),
 	}
 	return d
 }

@@ -37,6 +37,12 @@ type observed struct {
 	// pods are those of the data servers.
 	pods          map[string]corev1.Pod
 	namespacePods []corev1.Pod
+	// stewardPods are those of the steward: one, or two while it moves. lostNodePods keep others off lost nodes.
+	stewardPods, lostNodePods []corev1.Pod
+	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
+	renewed map[string]time.Time
+	// mayFailOver: the operator was installed with failover allowed.
+	mayFailOver bool
 	// refused are the data servers without a pod, with the API server's message if it refuses their pods, else "".
 	refused map[string]string
 	// namespaceRefusal is why pods of namespace servers are refused, stewardRefusal why the steward's is; "" if they are not.
@@ -85,6 +91,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Events", func() error { return o.readRefusals(ctx, r.Live) }},
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
+		{"Leases of nodes", func() error { return o.readLeases(ctx, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, backendapi.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
 				backendapi.Observation{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal})
@@ -175,6 +182,16 @@ func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNa
 	}
 	o.namespacePods = list.Items
 	slices.SortFunc(o.namespacePods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	for _, other := range []struct {
+		selector map[string]string
+		pods     *[]corev1.Pod
+	}{{naming.SelectSteward(o.fileServer.Name), &o.stewardPods}, {naming.SelectLostNodes(o.fileServer.Name), &o.lostNodePods}} {
+		list = corev1.PodList{}
+		if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(other.selector)); err != nil {
+			return err
+		}
+		*other.pods = list.Items
+	}
 	return nil
 }
 

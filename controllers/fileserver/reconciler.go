@@ -77,6 +77,8 @@ type Reconciler struct {
 	NetworkPolicies *desired.NetworkPolicies
 	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
 	WatchNamespaces watched.Namespaces
+	// Failover lets FileServers have lost data servers started on other nodes.
+	Failover bool
 
 	keys             keys
 	namespaceServers *namespaceServers
@@ -107,6 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isReleased(o) && !paused {
 		return ctrl.Result{}, r.release(ctx, o)
 	}
+	o.mayFailOver = r.Failover
 	d := decide(o, r.Images)
 	d.input.NetworkPolicies = r.NetworkPolicies
 	if r.NetworkPolicies != nil {
@@ -119,18 +122,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
 		}
 	}
+	if !paused && o.identityFault() == nil {
+		// Also after an error: what is lost needs nothing of what could not be applied.
+		lost := r.failOver(ctx, o, d.failover)
+		applied, d.deletedLost = errors.Join(applied, lost), lost == nil
+	}
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)
 	if written == nil {
 		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
+		tellFailovers(r.Events, after, fs.Status.Servers, after.Status.Servers)
 	}
 	result, err := apply.Outcome(applied, written)
 	if err == nil && result.IsZero() && o.hasWaiting() {
 		result.RequeueAfter = lostKeysAfter
 	}
 	if err == nil && !paused {
-		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again)
+		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again, d.failover.Again)
 	}
 	return result, err
 }

@@ -29,7 +29,13 @@ type serverReport struct {
 func reportServers(o *observed, d decision) []serverReport {
 	reports := make([]serverReport, 0, d.input.Replicas)
 	for ordinal := range d.input.Replicas {
-		reports = append(reports, reportServer(o, naming.DataServer(o.fileServer.Name, ordinal)))
+		name := naming.DataServer(o.fileServer.Name, ordinal)
+		r := reportServer(o, name)
+		if failover := o.failoverWaits(name, d); failover != "" {
+			r.waits += "; " + failover
+		}
+		r.status.LastFailover, r.status.FailoverRefusal = o.reportFailover(name, d), o.refusalOf(name, d.failover)
+		reports = append(reports, r)
 	}
 	return reports
 }
@@ -83,7 +89,7 @@ func (o *observed) waitsOf(name string) string {
 		if waits := o.podWaitsOf(name, pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
 			return waits
 		}
-		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name))
+		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name), o.mayFailOver && asksForFailover(o.fileServer))
 	}
 	if o.stateOf(name) == fleet.Serving {
 		return ""

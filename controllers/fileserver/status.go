@@ -34,7 +34,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	}
 	parts := []metav1.Condition{
 		o.storage.Condition(d.input.Replicas, d.storage),
-		serversCondition(d, servers),
+		serversCondition(d, servers, asksForFailover(fs) && !o.mayFailOver),
 		namespaceCondition(o),
 		configCondition(servers, o.leftOnClaims()),
 	}
@@ -74,7 +74,7 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	return conditions.Worst(v1alpha1.ConditionReady, findings...)
 }
 
-func serversCondition(d decision, servers []serverReport) metav1.Condition {
+func serversCondition(d decision, servers []serverReport, failoverNotAllowed bool) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
 	homeless, refused := false, false
@@ -105,6 +105,10 @@ func serversCondition(d decision, servers []serverReport) metav1.Condition {
 			return conditions.True(conditionType, v1alpha1.ReasonConnectionsNearLimit, fmt.Sprintf(
 				"%s; more than 80 %% of the connections that there may be are used of %s: raise spec.nfs.maxConnections or the memory in spec.resources",
 				serving, conditions.List(full, maxPaths)))
+		}
+		if failoverNotAllowed {
+			return conditions.True(conditionType, v1alpha1.ReasonFailoverNotAllowed, serving+
+				"; spec.failover.fencing is Storage, but the operator was installed without failover: set failover.enabled=true of the chart")
 		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
 	case refused:

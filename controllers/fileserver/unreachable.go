@@ -11,7 +11,7 @@ import (
 )
 
 // unreachableWaits says since when a data server does not answer, where it ran, and what it waits for.
-func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes []corev1.Node, pinned bool) string {
+func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes []corev1.Node, pinned, failsOver bool) string {
 	text := "does not answer since " + unreachable.SinceTime.UTC().Format(time.RFC3339)
 	if nodeName == "" {
 		return text
@@ -20,6 +20,8 @@ func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes
 	switch {
 	case at >= 0 && nodeReady(&nodes[at]):
 		return fmt.Sprintf("%s; node %s, where it runs, is Ready so far: it waits for ganesha there, or for that node's network", text, nodeName)
+	case failsOver:
+		return fmt.Sprintf("%s; node %s is %s", text, nodeName, nodeState(at))
 	case pinned:
 		return fmt.Sprintf("%s; node %s is %s, and its volumes are on that node: it waits for node %s to come back", text, nodeName, nodeState(at), nodeName)
 	}

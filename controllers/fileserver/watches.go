@@ -204,6 +204,7 @@ func nodeChanged() predicate.Predicate {
 		after, ok2 := e.ObjectNew.(*corev1.Node)
 		return ok && ok2 && (before.Spec.Unschedulable != after.Spec.Unschedulable ||
 			!maps.Equal(before.Labels, after.Labels) || nodeReady(before) != nodeReady(after) ||
+			before.Status.NodeInfo.BootID != after.Status.NodeInfo.BootID ||
 			!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b corev1.Taint) bool {
 				return equality.Semantic.DeepEqual(a, b)
 			}) ||

@@ -21,6 +21,7 @@ const (
 	ComponentBenchmark       = "benchmark"
 	ComponentOperator        = "operator"
 	ComponentSteward         = "steward"
+	ComponentLostNode        = "lost-node"
 )
 
 // tlsDomain ends the names in certificates. They are compared and not looked up.
@@ -253,6 +254,16 @@ func SelectDataServers(fileServer string) map[string]string {
 // SelectNamespaceServers selects the pods of a FileServer's namespace servers.
 func SelectNamespaceServers(fileServer string) map[string]string {
 	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentNamespaceServer}
+}
+
+// SelectLostNodes selects the pods that keep a FileServer's other pods off lost nodes.
+func SelectLostNodes(fileServer string) map[string]string {
+	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentLostNode}
+}
+
+// LostNode is the pod that keeps a FileServer's other pods off a lost node. A node's name can be longer than a pod's host name.
+func LostNode(fileServer, node string) string {
+	return fileServer + "-lost-node-" + shortHash(node)[:8]
 }
 
 // SelectSteward selects the pod of a FileServer's steward.

@@ -37,6 +37,9 @@ const (
 	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"
 
+	// IdleCommand is the command of the pods that keep others off lost nodes.
+	IdleCommand = "idle"
+
 	// StewardCredential has the provisioning account of a steward: an optional Secret.
 	StewardCredential = "/etc/howdah/provisioner" //nolint:gosec // a folder
 

@@ -3,6 +3,7 @@ package steward
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -113,6 +114,9 @@ func (a *api) seen(before, after any) {
 			return
 		}
 	}
+	if _, isSteward := after.(*internalv1.Steward); isSteward {
+		tell(a.asked)
+	}
 	if _, isSnapshot := after.(*internalv1.ShareSnapshot); isSnapshot {
 		tell(a.snapped)
 		return
@@ -218,6 +222,33 @@ func (a *api) reportFenced(ctx context.Context, before *internalv1.DataServer, a
 	after.Status.Fenced = answer
 	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("answering data server %s: %w", before.Name, err)
+	}
+	return nil
+}
+
+// reportPodFences writes the answers to the requests that the Steward has, if they have changed.
+func (a *api) reportPodFences(ctx context.Context, before *internalv1.Steward, answers map[string]internalv1.PodFenceAnswer) error {
+	after := before.DeepCopy()
+	after.Status.Fences = nil
+	for _, uid := range slices.Sorted(maps.Keys(answers)) {
+		after.Status.Fences = append(after.Status.Fences, answers[uid])
+	}
+	return a.patchSteward(ctx, before, after)
+}
+
+// reportClients writes the Ceph clients of data servers if they have changed.
+func (a *api) reportClients(ctx context.Context, before *internalv1.Steward, clients []internalv1.DataServerClients) error {
+	after := before.DeepCopy()
+	after.Status.Clients = clients
+	return a.patchSteward(ctx, before, after)
+}
+
+func (a *api) patchSteward(ctx context.Context, before, after *internalv1.Steward) error {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	if err := a.client.Status().Patch(ctx, after, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of Steward %s: %w", before.Name, err)
 	}
 	return nil
 }

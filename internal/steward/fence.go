@@ -38,6 +38,10 @@ type fencer struct {
 	seen map[string]sighting
 	// answered has the IDs of the last answered requests by data server, because the cache may be older than the last write.
 	answered map[string]string
+	// podFences has the answers to the operator's requests by pod, and tried when each was last tried.
+	podFences map[string]internalv1.PodFenceAnswer
+	tried     map[string]time.Time
+	now       func() time.Time
 }
 
 // sighting has the addresses that watched at a time.
@@ -55,8 +59,8 @@ func (f *fencer) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-f.api.asked:
-			if answered, _ := f.pass(ctx, false); answered {
-				timer.Reset(lookAfter)
+			if answered, next := f.pass(ctx, false); answered {
+				timer.Reset(min(next, lookAfter))
 			}
 		case <-timer.C:
 			_, next := f.pass(ctx, true)
@@ -69,10 +73,17 @@ func (f *fencer) run(ctx context.Context) error {
 // the watchers of one data server, so that a new request waits for one such read at most.
 func (f *fencer) pass(ctx context.Context, idle bool) (answered bool, next time.Duration) {
 	w, err := f.api.read(ctx)
-	if err != nil || w.steward == nil || !idle && !slices.ContainsFunc(w.servers, f.isAsked) {
+	if err != nil || w.steward == nil || !idle && !slices.ContainsFunc(w.servers, f.isAsked) && !f.hasPodFences(w.steward, f.now()) {
 		return false, stayConnected
 	}
 	connection, unconnected := f.connector.connected(ctx, &w.steward.Spec.Ceph)
+	again := stayConnected
+	if f.hasPodFences(w.steward, f.now()) {
+		answered = true
+		if after := f.fencePods(ctx, connection, w, unconnected); after > 0 {
+			again = after
+		}
+	}
 	for _, server := range w.servers {
 		if f.isAsked(server) {
 			answered = true
@@ -81,8 +92,11 @@ func (f *fencer) pass(ctx context.Context, idle bool) (answered bool, next time.
 	}
 	if server := stalest(w.servers, f.seen); idle && unconnected == nil && server != nil {
 		f.look(ctx, connection, w.steward, server)
+		if err := f.api.reportClients(ctx, w.steward, seenClients(w.servers, f.seen, w.steward.Status.Clients)); err != nil {
+			f.log.Debug("can't write the Ceph clients of data servers", "err", err)
+		}
 	}
-	return answered, untilNext(w.servers, f.seen)
+	return answered, min(again, untilNext(w.servers, f.seen))
 }
 
 // untilNext is the time until the watchers of the next data server are read.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/publichttp"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -61,7 +62,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		connectors[i] = &connector{helper: o.Helper, credential: o.Credential, directory: directory}
 	}
 	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{}}
-	fences := &fencer{api: to, connector: connectors[1], log: o.Log, seen: map[string]sighting{}, answered: map[string]string{}}
+	fences := &fencer{
+		api: to, connector: connectors[1], log: o.Log, seen: map[string]sighting{}, answered: map[string]string{},
+		podFences: map[string]internalv1.PodFenceAnswer{}, tried: map[string]time.Time{}, now: time.Now,
+	}
 	snapshots := &snapper{api: to, connector: connectors[2], log: o.Log, now: time.Now}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return to.run(ctx) })

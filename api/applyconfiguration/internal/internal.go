@@ -244,6 +244,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sharesSecretRef
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.SecretReference
+- name: com.github.howdah.howdah.api.v1alpha1.Failover
+  map:
+    fields:
+    - name: fencing
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FailoverFencing
+      default: None
+- name: com.github.howdah.howdah.api.v1alpha1.FailoverFencing
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.FailoverRefusal
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FileServer
   map:
     fields:
@@ -318,6 +336,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: drain
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerDrain
+    - name: failoverRefusal
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FailoverRefusal
+    - name: lastFailover
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ServerFailover
     - name: name
       type:
         scalar: string
@@ -350,6 +374,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: drain
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.Drain
+    - name: failover
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Failover
     - name: keyGeneration
       type:
         scalar: numeric
@@ -935,6 +962,42 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.DrainState
+- name: com.github.howdah.howdah.api.v1alpha1.ServerFailover
+  map:
+    fields:
+    - name: completed
+      type:
+        scalar: numeric
+    - name: count
+      type:
+        scalar: numeric
+    - name: detectedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: durationSeconds
+      type:
+        scalar: numeric
+    - name: fencedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: nodeName
+      type:
+        scalar: string
+    - name: podDeletedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: podUID
+      type:
+        scalar: string
+    - name: servingTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: sinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.howdah.howdah.api.v1alpha1.ServerResult
   map:
     fields:

@@ -24,6 +24,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.ConnectionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServer"):
 		return &internalapiv1alpha1.DataServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DataServerClients"):
+		return &internalapiv1alpha1.DataServerClientsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServerReference"):
 		return &internalapiv1alpha1.DataServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataServerSpec"):
@@ -42,6 +44,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MisplacedDirectory"):
 		return &internalapiv1alpha1.MisplacedDirectoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodFence"):
+		return &internalapiv1alpha1.PodFenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodFenceAnswer"):
+		return &internalapiv1alpha1.PodFenceAnswerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttachment"):
 		return &internalapiv1alpha1.ShareAttachmentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ShareAttachmentSpec"):

@@ -46,6 +46,56 @@ type StewardSpec struct {
 	// ceph is the Ceph file system in which the steward makes directories.
 	// +required
 	Ceph StewardCeph `json:"ceph,omitzero"`
+
+	// fences are pods of data servers whose Ceph clients must be blocked, and stay blocked as long as the entry exists.
+	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=podUID
+	// +optional
+	Fences []PodFence `json:"fences,omitempty"`
+}
+
+// PodFence requests that the Ceph clients of a data server's pod are blocked.
+type PodFence struct {
+	// podUID is the UID of the pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	PodUID string `json:"podUID,omitempty"`
+
+	// dataServerName is the name of the data server, and of the pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	DataServerName string `json:"dataServerName,omitempty"`
+
+	// nodeName is the node of the pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	NodeName string `json:"nodeName,omitempty"`
+
+	// bootID is the boot ID of the node when it was lost. Another one means that the pod has ended. Unset: the node was
+	// deleted.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	BootID string `json:"bootID,omitempty"`
+
+	// sinceTime is when the data server stopped answering.
+	// +optional
+	SinceTime *metav1.Time `json:"sinceTime,omitempty"`
+
+	// requestTime is when the operator requested the fence.
+	// +required
+	RequestTime *metav1.Time `json:"requestTime,omitempty"`
+
+	// message is why the operator requested the fence.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // StewardCeph is where in Ceph the steward makes directories, and how data servers get their keys.
@@ -115,6 +165,70 @@ type StewardStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	SecretRevision string `json:"secretRevision,omitempty"`
+
+	// fences are the answers to spec.fences.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=podUID
+	// +optional
+	Fences []PodFenceAnswer `json:"fences,omitempty"`
+
+	// clients are the Ceph clients of data servers that the steward last saw: those that watch a data server's recovery
+	// records. It is here so that another steward can fence them when Ceph does not list them any more.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=dataServerName
+	// +optional
+	Clients []DataServerClients `json:"clients,omitempty"`
+}
+
+// PodFenceAnswer is the answer to a PodFence.
+type PodFenceAnswer struct {
+	// podUID is that of the request.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	PodUID string `json:"podUID,omitempty"`
+
+	// requestTime is that of the request.
+	// +required
+	RequestTime *metav1.Time `json:"requestTime,omitempty"`
+
+	// addresses are the blocked Ceph clients: address, port and a number that no later client has.
+	// +kubebuilder:validation:MaxItems=8192
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=atomic
+	// +optional
+	Addresses []string `json:"addresses,omitempty"`
+
+	// time is when Ceph last confirmed that all of them are blocked. Unset: it has not.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// fault is why the last attempt failed; unset if it succeeded.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Fault string `json:"fault,omitempty"`
+}
+
+// DataServerClients are the Ceph clients of a data server.
+type DataServerClients struct {
+	// dataServerName is the name of the data server.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	DataServerName string `json:"dataServerName,omitempty"`
+
+	// addresses are in Ceph's format.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=atomic
+	// +required
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // StewardList is a list of Stewards.

@@ -36,6 +36,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonSharedFileSystems:    "Use this only for trials with clients that you trust. See docs/operate/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add or uncordon nodes, relax spec.placement, or lower spec.replicas.",
+	v1alpha1.ReasonFailoverNotAllowed:   "Have the operator installed with failover.enabled=true, or set spec.failover.fencing to None.",
 	v1alpha1.ReasonServersShareNodes:    "Add or uncordon nodes, or relax spec.placement: two data servers on one node share its network and fail together.",
 	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (for namespace servers: spec.namespaceServers.resources), or mount with a smaller nconnect. To see the clients: kubectl howdah clients.",
 	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty and remove those that the message names, or set spec.replicas to the old value.",

@@ -30,6 +30,10 @@ type FileServerServerStatusApplyConfiguration struct {
 	Directories *int32 `json:"directories,omitempty"`
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
+	// lastFailover is the last failover of the server to another node.
+	LastFailover *ServerFailoverApplyConfiguration `json:"lastFailover,omitempty"`
+	// failoverRefusal is why the server, which does not answer, is not started on another node.
+	FailoverRefusal *FailoverRefusalApplyConfiguration `json:"failoverRefusal,omitempty"`
 }
 
 // FileServerServerStatusApplyConfiguration constructs a declarative configuration of the FileServerServerStatus type for use with
@@ -99,5 +103,21 @@ func (b *FileServerServerStatusApplyConfiguration) WithDirectories(value int32) 
 // If called multiple times, the Drain field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithDrain(value *ServerDrainApplyConfiguration) *FileServerServerStatusApplyConfiguration {
 	b.Drain = value
+	return b
+}
+
+// WithLastFailover sets the LastFailover field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastFailover field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithLastFailover(value *ServerFailoverApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.LastFailover = value
+	return b
+}
+
+// WithFailoverRefusal sets the FailoverRefusal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FailoverRefusal field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithFailoverRefusal(value *FailoverRefusalApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.FailoverRefusal = value
 	return b
 }

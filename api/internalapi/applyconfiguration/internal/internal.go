@@ -84,6 +84,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerStatus
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerClients
+  map:
+    fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: dataServerName
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerReference
   map:
     fields:
@@ -251,6 +263,51 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.NewDirectories
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.PodFence
+  map:
+    fields:
+    - name: bootID
+      type:
+        scalar: string
+    - name: dataServerName
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: nodeName
+      type:
+        scalar: string
+    - name: podUID
+      type:
+        scalar: string
+    - name: requestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: sinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.PodFenceAnswer
+  map:
+    fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: fault
+      type:
+        scalar: string
+    - name: podUID
+      type:
+        scalar: string
+    - name: requestTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.ShareAttachment
   map:
     fields:
@@ -706,6 +763,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ceph
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardCeph
+    - name: fences
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.PodFence
+          elementRelationship: associative
+          keys:
+          - podUID
     - name: fileServerRef
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileServerReference
@@ -715,6 +780,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.StewardStatus
   map:
     fields:
+    - name: clients
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerClients
+          elementRelationship: associative
+          keys:
+          - dataServerName
     - name: conditions
       type:
         list:
@@ -723,6 +796,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: fences
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.PodFenceAnswer
+          elementRelationship: associative
+          keys:
+          - podUID
     - name: observedGeneration
       type:
         scalar: numeric

@@ -16,6 +16,9 @@ type StewardSpecApplyConfiguration struct {
 	FileServerUID *string `json:"fileServerUID,omitempty"`
 	// ceph is the Ceph file system in which the steward makes directories.
 	Ceph *StewardCephApplyConfiguration `json:"ceph,omitempty"`
+	// fences are pods of data servers whose Ceph clients must be blocked, and stay blocked as long as the entry exists.
+	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended.
+	Fences []PodFenceApplyConfiguration `json:"fences,omitempty"`
 }
 
 // StewardSpecApplyConfiguration constructs a declarative configuration of the StewardSpec type for use with
@@ -45,5 +48,18 @@ func (b *StewardSpecApplyConfiguration) WithFileServerUID(value string) *Steward
 // If called multiple times, the Ceph field is set to the value of the last call.
 func (b *StewardSpecApplyConfiguration) WithCeph(value *StewardCephApplyConfiguration) *StewardSpecApplyConfiguration {
 	b.Ceph = value
+	return b
+}
+
+// WithFences adds the given value to the Fences field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Fences field.
+func (b *StewardSpecApplyConfiguration) WithFences(values ...*PodFenceApplyConfiguration) *StewardSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFences")
+		}
+		b.Fences = append(b.Fences, *values[i])
+	}
 	return b
 }

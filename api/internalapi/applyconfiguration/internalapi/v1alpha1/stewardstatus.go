@@ -22,6 +22,11 @@ type StewardStatusApplyConfiguration struct {
 	// annotation of their pods, which makes kubelets update the mounted Secret at once. It is not derived from the
 	// content of the Secret.
 	SecretRevision *string `json:"secretRevision,omitempty"`
+	// fences are the answers to spec.fences.
+	Fences []PodFenceAnswerApplyConfiguration `json:"fences,omitempty"`
+	// clients are the Ceph clients of data servers that the steward last saw: those that watch a data server's recovery
+	// records. It is here so that another steward can fence them when Ceph does not list them any more.
+	Clients []DataServerClientsApplyConfiguration `json:"clients,omitempty"`
 }
 
 // StewardStatusApplyConfiguration constructs a declarative configuration of the StewardStatus type for use with
@@ -56,5 +61,31 @@ func (b *StewardStatusApplyConfiguration) WithObservedGeneration(value int64) *S
 // If called multiple times, the SecretRevision field is set to the value of the last call.
 func (b *StewardStatusApplyConfiguration) WithSecretRevision(value string) *StewardStatusApplyConfiguration {
 	b.SecretRevision = &value
+	return b
+}
+
+// WithFences adds the given value to the Fences field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Fences field.
+func (b *StewardStatusApplyConfiguration) WithFences(values ...*PodFenceAnswerApplyConfiguration) *StewardStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFences")
+		}
+		b.Fences = append(b.Fences, *values[i])
+	}
+	return b
+}
+
+// WithClients adds the given value to the Clients field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Clients field.
+func (b *StewardStatusApplyConfiguration) WithClients(values ...*DataServerClientsApplyConfiguration) *StewardStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithClients")
+		}
+		b.Clients = append(b.Clients, *values[i])
+	}
 	return b
 }

@@ -1,0 +1,68 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
+)
+
+// offLostNodes keeps pods off nodes that have one of the FileServer's pods for lost nodes (LostNodePod). It is there before a node
+// is lost, because a change of the template would replace all pods. FileServers without a steward have no failover.
+func offLostNodes(in FileServerInput, affinity *corev1ac.AffinityApplyConfiguration) *corev1ac.AffinityApplyConfiguration {
+	if in.Storage.Steward == nil {
+		return affinity
+	}
+	if affinity.PodAntiAffinity == nil {
+		affinity.WithPodAntiAffinity(corev1ac.PodAntiAffinity())
+	}
+	affinity.PodAntiAffinity.WithRequiredDuringSchedulingIgnoredDuringExecution(corev1ac.PodAffinityTerm().
+		WithTopologyKey(corev1.LabelHostname).
+		WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(naming.SelectLostNodes(in.name()))))
+	return affinity
+}
+
+// LostNodePod is a pod on a lost node that does nothing. The scheduler counts it although its kubelet does not answer, so it keeps
+// the FileServer's other pods off the node, and takes no right to change nodes. It must be there before the lost pod is deleted:
+// the API calls a node Ready for some 40 s after it is lost.
+func LostNodePod(fs *v1alpha1.FileServer, images Images, node string) *corev1.Pod {
+	var secrets []corev1.LocalObjectReference
+	for _, name := range images.PullSecrets {
+		secrets = append(secrets, corev1.LocalObjectReference{Name: name})
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fs.Namespace, Name: naming.LostNode(fs.Name, node), Labels: labels(naming.SelectLostNodes(fs.Name)),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(fs, v1alpha1.GroupVersion.WithKind("FileServer"))},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:                      node,
+			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			ImagePullSecrets:              secrets,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](nonRoot), RunAsGroup: ptr.To[int64](nonRoot),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "idle", Image: images.Howdah, Args: []string{serverpod.IdleCommand},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+				},
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+}

@@ -1,0 +1,224 @@
+package fileserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/failover"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// asksForFailover reports whether the specification asks for failover to other nodes.
+func asksForFailover(fs *v1alpha1.FileServer) bool {
+	return fs.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage
+}
+
+// failoverInput is what the decision about lost nodes needs. Requests and answers are in the Steward, the history is in the status.
+func (o *observed) failoverInput() failover.Input {
+	fs := o.fileServer
+	in := failover.Input{
+		Now:     o.now,
+		Allowed: o.mayFailOver && asksForFailover(fs) && o.steward != nil && !conditions.IsPaused(fs),
+		Nodes:   map[string]failover.Node{},
+	}
+	for i := range o.nodes {
+		node := &o.nodes[i]
+		in.Nodes[node.Name] = failover.Node{Ready: nodeReady(node), BootID: node.Status.NodeInfo.BootID, Renewed: o.renewed[node.Name]}
+	}
+	for name := range o.dataServers {
+		in.Servers = append(in.Servers, o.failoverServer(name))
+	}
+	slices.SortFunc(in.Servers, func(a, b failover.Server) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range o.namespacePods {
+		in.NamespaceServers = append(in.NamespaceServers, failoverPod(&o.namespacePods[i]))
+	}
+	for i := range o.stewardPods {
+		if pod := failoverPod(&o.stewardPods[i]); in.Steward.UID == "" || !pod.Ending {
+			in.Steward = pod
+		}
+	}
+	if o.steward != nil {
+		in.Fences = fencesOf(o.steward)
+	}
+	return in
+}
+
+func (o *observed) failoverServer(name string) failover.Server {
+	dataServer, last := o.dataServers[name], o.lastFailover(name)
+	server := failover.Server{
+		Name: name, Started: dataServer.Status.ObservedGeneration != nil, Serving: o.stateOf(name) == fleet.Serving, Count: last.Count,
+	}
+	if pod := o.podOf(name); pod != nil {
+		server.Pod = failoverPod(pod)
+	}
+	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" && unreachable.SinceTime != nil {
+		server.Since, server.Reporter = unreachable.SinceTime.Time, unreachable.SeenBy
+	}
+	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		server.Reported = ready.LastTransitionTime.Time
+	}
+	if last.DetectedTime != nil {
+		server.Last = last.DetectedTime.Time
+	}
+	return server
+}
+
+func failoverPod(pod *corev1.Pod) failover.Pod {
+	return failover.Pod{Name: pod.Name, UID: string(pod.UID), Node: pod.Spec.NodeName, Ready: podReady(pod), Ending: pod.DeletionTimestamp != nil}
+}
+
+// lastFailover is the last failover of a data server that the status has.
+func (o *observed) lastFailover(server string) v1alpha1.ServerFailover {
+	for i := range o.fileServer.Status.Servers {
+		if o.fileServer.Status.Servers[i].Name == server {
+			return o.fileServer.Status.Servers[i].LastFailover
+		}
+	}
+	return v1alpha1.ServerFailover{}
+}
+
+// fencesOf joins requests with the steward's answers.
+func fencesOf(steward *internalv1.Steward) []failover.Fence {
+	fences := make([]failover.Fence, 0, len(steward.Spec.Fences))
+	for i := range steward.Spec.Fences {
+		request := &steward.Spec.Fences[i]
+		fence := failover.Fence{
+			Server: request.DataServerName, PodUID: request.PodUID, Node: request.NodeName, BootID: request.BootID, Message: request.Message,
+		}
+		if request.SinceTime != nil {
+			fence.Since = request.SinceTime.Time
+		}
+		if request.RequestTime != nil {
+			fence.Requested = request.RequestTime.Time
+		}
+		for j := range steward.Status.Fences {
+			if answer := &steward.Status.Fences[j]; answer.PodUID == request.PodUID && answer.RequestTime.Equal(request.RequestTime) {
+				fence.Fault, fence.Clients = answer.Fault, len(answer.Addresses)
+				if answer.Time != nil {
+					fence.Fenced = answer.Time.Time
+				}
+			}
+		}
+		fences = append(fences, fence)
+	}
+	return fences
+}
+
+// fencesInAPI are the requests as the Steward has them.
+func fencesInAPI(fences []failover.Fence) []internalv1.PodFence {
+	requests := make([]internalv1.PodFence, 0, len(fences))
+	for i := range fences {
+		fence := &fences[i]
+		requests = append(requests, internalv1.PodFence{
+			PodUID: fence.PodUID, DataServerName: fence.Server, NodeName: fence.Node, BootID: fence.BootID,
+			SinceTime: &metav1.Time{Time: fence.Since}, RequestTime: &metav1.Time{Time: fence.Requested}, Message: fence.Message,
+		})
+	}
+	slices.SortFunc(requests, func(a, b internalv1.PodFence) int { return cmp.Compare(a.PodUID, b.PodUID) })
+	return requests
+}
+
+// readLeases reads when kubelets last renewed their Leases, of the nodes with a data server that does not answer, and of lost nodes.
+// It reads past the cache, and nothing while all data servers answer.
+func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
+	nodes := map[string]bool{}
+	if asksForFailover(o.fileServer) {
+		for name := range o.dataServers {
+			if pod := o.podOf(name); pod != nil && pod.Spec.NodeName != "" && o.dataServers[name].Status.Unreachable.SeenBy != "" {
+				nodes[pod.Spec.NodeName] = true
+			}
+		}
+	}
+	if o.steward != nil {
+		for i := range o.steward.Spec.Fences {
+			nodes[o.steward.Spec.Fences[i].NodeName] = true
+		}
+	}
+	o.renewed = map[string]time.Time{}
+	for node := range nodes {
+		var lease coordinationv1.Lease
+		err := live.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, &lease)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("the Lease of node %s: %w", node, err)
+		case lease.Spec.RenewTime != nil:
+			o.renewed[node] = lease.Spec.RenewTime.Time
+		}
+	}
+	return nil
+}
+
+// failOver keeps pods off lost nodes, and deletes what is lost there. The requests to fence are applied with the Steward.
+func (r *Reconciler) failOver(ctx context.Context, o *observed, plan failover.Plan) error {
+	if err := r.keepOffLostNodes(ctx, o, plan.KeepOff); err != nil {
+		return err // Or the next pod may be placed on the lost node.
+	}
+	var faults []error
+	log := ctrl.LoggerFrom(ctx)
+	for _, pod := range plan.Evict {
+		log.Info("deleting a pod on a lost node, so that another one starts elsewhere", "pod", pod.Name, "node", pod.Node)
+		faults = append(faults, r.deletePod(ctx, o, pod))
+	}
+	for _, pod := range plan.Delete {
+		log.Info("deleting the pod of a lost data server, whose clients the storage refuses", "pod", pod.Name, "uid", pod.UID, "node", pod.Node)
+		faults = append(faults, r.deletePod(ctx, o, pod, client.GracePeriodSeconds(0)))
+	}
+	return errors.Join(faults...)
+}
+
+// deletePod deletes one pod, and no later one of its name.
+func (r *Reconciler) deletePod(ctx context.Context, o *observed, pod failover.Pod, options ...client.DeleteOption) error {
+	uid := types.UID(pod.UID)
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.fileServer.Namespace, Name: pod.Name}}
+	err := r.Delete(ctx, object, append(options, client.Preconditions{UID: &uid})...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting pod %s on lost node %s: %w", pod.Name, pod.Node, err)
+}
+
+// keepOffLostNodes makes the pods that keep others off lost nodes, and removes those of nodes that are back.
+func (r *Reconciler) keepOffLostNodes(ctx context.Context, o *observed, nodes []string) error {
+	wanted := map[string]bool{}
+	for _, node := range nodes {
+		name := naming.LostNode(o.fileServer.Name, node)
+		wanted[name] = true
+		exists := slices.ContainsFunc(o.lostNodePods, func(p corev1.Pod) bool { return p.Name == name })
+		isNode := slices.ContainsFunc(o.nodes, func(n corev1.Node) bool { return n.Name == node })
+		if exists || !isNode {
+			continue
+		}
+		if err := r.Create(ctx, desired.LostNodePod(o.fileServer, r.Images, node), client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("keeping pods off lost node %s: %w", node, err)
+		}
+	}
+	for i := range o.lostNodePods {
+		pod := &o.lostNodePods[i]
+		if wanted[pod.Name] || !metav1.IsControlledBy(pod, o.fileServer) {
+			continue
+		}
+		if err := r.deletePod(ctx, o, failoverPod(pod), client.GracePeriodSeconds(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package failover
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// Observe is how long a data server must be silent. By then the namespace server has reported all servers that it does not
+	// reach: it needs 5 to 6 s for each, from about the same moment.
+	Observe = 7 * time.Second
+	// sign is how much newer than the last answer of a data server a renewal of the node's Lease must be to count as a sign of
+	// life. It allows for the clocks of two nodes.
+	sign = 2 * time.Second
+	// AliveWait is how long a data server on a node with signs of life may be silent if its kubelet calls it ready.
+	AliveWait = 30 * time.Second
+	// StuckWait is the same if its kubelet does not, and so restarts it.
+	StuckWait = 2 * time.Minute
+	// recoverWait is how long an unanswered request to fence stays after the data server answers again.
+	recoverWait = 15 * time.Second
+	// returnWait is how long after the fence a kubelet must still work to count as one that has stopped the old pod.
+	returnWait = 2 * time.Minute
+	// stewardWait is how long the steward of a node that shows signs of life has for its answer.
+	stewardWait = 5 * time.Second
+	// progressLimit is how long one failover holds back those of other nodes.
+	progressLimit = 10 * time.Minute
+	// startLimit is how long a data server may take to serve on another node before a refusal is reported.
+	startLimit = time.Minute
+	// coolDown is the least time between two failovers of a data server. It doubles with each, up to maxCoolDown.
+	coolDown    = 5 * time.Minute
+	maxCoolDown = 80 * time.Minute
+	// maxUnhealthyPercent is how many of the nodes may be unhealthy, in percent.
+	maxUnhealthyPercent = 49
+)
+
+// Decide returns what to do.
+func Decide(in Input) Plan {
+	p := &planner{Input: in, plan: Plan{Refused: map[string]Refusal{}}}
+	for _, fence := range in.Fences {
+		p.continueWith(fence)
+	}
+	servers := slices.Clone(in.Servers)
+	slices.SortFunc(servers, func(a, b Server) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })
+	for _, server := range servers {
+		p.consider(server)
+	}
+	for _, fence := range p.plan.Fences {
+		p.plan.KeepOff = append(p.plan.KeepOff, fence.Node)
+	}
+	slices.Sort(p.plan.KeepOff)
+	p.plan.KeepOff = slices.Compact(p.plan.KeepOff)
+	p.moveSteward()
+	return p.plan
+}
+
+type planner struct {
+	Input
+	plan Plan
+}
+
+func (p *planner) again(after time.Duration) {
+	after = max(after, time.Second)
+	if p.plan.Again == 0 || after < p.plan.Again {
+		p.plan.Again = after
+	}
+}
+
+func (p *planner) server(name string) (Server, bool) {
+	at := slices.IndexFunc(p.Servers, func(s Server) bool { return s.Name == name })
+	if at < 0 {
+		return Server{}, false
+	}
+	return p.Servers[at], true
+}
+
+// continueWith keeps a request, drops it, or deletes the pod that is fenced.
+func (p *planner) continueWith(fence Fence) {
+	server, exists := p.server(fence.Server)
+	isOld := exists && server.Pod.UID == fence.PodUID
+	switch {
+	case isOld && !fence.Fenced.IsZero():
+		// Also where the data server answers again, or failover was switched off: a fenced ganesha can't serve.
+		p.plan.Fences = append(p.plan.Fences, fence)
+		p.plan.Delete = append(p.plan.Delete, server.Pod)
+		p.evictNamespaceServers(fence)
+	case isOld:
+		recovered := !server.isUnreachable() && (fence.Fault != "" || p.Now.Sub(fence.Requested) >= recoverWait)
+		if p.Allowed && !recovered {
+			p.plan.Fences = append(p.plan.Fences, fence)
+			p.again(time.Second)
+		}
+	case fence.Fenced.IsZero():
+		// Something else has deleted the pod. The clients that the storage has now may be those of the next one.
+	case !p.hasEnded(fence):
+		p.plan.Fences = append(p.plan.Fences, fence)
+		if p.shows(fence.Node) {
+			p.again(returnWait)
+		}
+	}
+}
+
+// hasEnded reports whether a fenced pod that is deleted in the API has certainly ended on its node.
+func (p *planner) hasEnded(fence Fence) bool {
+	node, exists := p.Nodes[fence.Node]
+	if !exists {
+		return true // An administrator, or the cloud, has removed the machine.
+	}
+	rebooted := node.Ready && node.BootID != fence.BootID
+	return rebooted || node.Ready && node.Renewed.Sub(fence.Fenced) >= returnWait
+}
+
+// shows reports whether a node is Ready in the API.
+func (p *planner) shows(node string) bool { return p.Nodes[node].Ready }
+
+// isAlive reports whether the kubelet of a node works after a time.
+func (p *planner) isAlive(node string, after time.Time) bool {
+	return p.Nodes[node].Renewed.Sub(after) > sign
+}
+
+// evictNamespaceServers moves the namespace servers of a lost node: their clients find another one sooner.
+func (p *planner) evictNamespaceServers(fence Fence) {
+	for _, pod := range p.NamespaceServers {
+		if pod.Node == fence.Node && !pod.Ending && !p.isAlive(fence.Node, fence.Since) && !slices.Contains(p.plan.Evict, pod) {
+			p.plan.Evict = append(p.plan.Evict, pod)
+		}
+	}
+}
+
+// moveSteward moves a steward that can't answer because it is on the lost node.
+func (p *planner) moveSteward() {
+	if p.Steward.UID == "" || p.Steward.Ending {
+		return
+	}
+	for _, fence := range p.plan.Fences {
+		waited := p.Now.Sub(fence.Requested)
+		if fence.Node == p.Steward.Node && fence.Fenced.IsZero() && (!p.isAlive(fence.Node, fence.Since) || waited >= stewardWait) {
+			p.plan.Evict = append(p.plan.Evict, p.Steward)
+			return
+		}
+	}
+}
+
+// consider begins a failover of a data server, or says why not.
+func (p *planner) consider(server Server) {
+	if !p.Allowed || !server.isUnreachable() || !server.Started || p.isRequested(server.Pod.UID) {
+		return
+	}
+	refusal, wait := p.refuse(server)
+	if refusal.Reason != "" {
+		p.plan.Refused[server.Name] = refusal
+		if wait > 0 {
+			p.again(wait)
+		}
+		return
+	}
+	p.plan.Fences = append(p.plan.Fences, Fence{
+		Server: server.Name, PodUID: server.Pod.UID, Node: server.Pod.Node, BootID: p.Nodes[server.Pod.Node].BootID,
+		Since: server.Since, Requested: p.Now, Message: p.why(server),
+	})
+	p.again(time.Second)
+}
+
+func (p *planner) isRequested(podUID string) bool {
+	return slices.ContainsFunc(p.plan.Fences, func(f Fence) bool { return f.PodUID == podUID })
+}
+
+// why is the reason of a failover, for people.
+func (p *planner) why(server Server) string {
+	node, exists := p.Nodes[server.Pod.Node]
+	state := "is Ready in the API, but its kubelet has not reported since"
+	switch {
+	case !exists:
+		state = "does not exist any more"
+	case !node.Ready:
+		state = "is not Ready"
+	case p.isAlive(server.Pod.Node, server.Since):
+		state = "has a working kubelet"
+	case node.Renewed.IsZero():
+		state = "is Ready in the API"
+	}
+	return fmt.Sprintf("namespace server %s has got no answer from %s for %d s; node %s %s",
+		server.Reporter, server.Name, int(p.Now.Sub(server.Since).Seconds()), server.Pod.Node, state)
+}

@@ -1,0 +1,124 @@
+package failover
+
+import "time"
+
+// Input is what is known at one moment.
+type Input struct {
+	Now time.Time
+	// Allowed means that failovers may begin. Those that have begun are finished in every case.
+	Allowed bool
+	// Servers are the data servers of the FileServer.
+	Servers []Server
+	// NamespaceServers are the pods of the namespace servers.
+	NamespaceServers []Pod
+	// Steward is the pod of the steward, which fences; the zero value if there is none.
+	Steward Pod
+	// Nodes are all nodes of the cluster, by name.
+	Nodes map[string]Node
+	// Fences are the requests that exist.
+	Fences []Fence
+}
+
+// Pod is a pod. The zero value is none.
+type Pod struct {
+	Name, UID, Node string
+	// Ready means that the kubelet calls it ready.
+	Ready bool
+	// Ending means that it is being deleted.
+	Ending bool
+}
+
+// Server is a data server.
+type Server struct {
+	Name string
+	Pod  Pod
+	// Started means that it has served before. Serving means that it serves now.
+	Started, Serving bool
+	// Since is when it stopped answering, and Reporter the namespace server that reports so; zero if it answers.
+	Since    time.Time
+	Reporter string
+	// Reported is when its supervisor last reported a change of its own state; zero if it never has.
+	Reported time.Time
+	// Last is when its last failover began, and Count the number of its failovers.
+	Last  time.Time
+	Count int32
+}
+
+func (s Server) isUnreachable() bool { return !s.Since.IsZero() }
+
+// Node is a node of the cluster.
+type Node struct {
+	// Ready is its condition in the API, which is up to 50 s old.
+	Ready  bool
+	BootID string
+	// Renewed is when its kubelet last renewed its Lease, by the node's clock; zero if that is not known.
+	Renewed time.Time
+}
+
+// Fence is a request to fence the storage's clients of a pod.
+type Fence struct {
+	Server, PodUID string
+	// Node is where the pod ran, and BootID the node's at that time; "" if the node did not exist.
+	Node, BootID string
+	// Since is when the data server stopped answering, Requested when the fence was requested, Message why.
+	Since, Requested time.Time
+	Message          string
+	// Fenced is when the storage confirmed it; zero if it has not. Clients is the number of fenced clients, Fault why it failed.
+	Fenced  time.Time
+	Clients int
+	Fault   string
+}
+
+// Plan is what to do.
+type Plan struct {
+	// Fences are the requests that should exist.
+	Fences []Fence
+	// KeepOff are the nodes that must get none of the FileServer's pods, sorted.
+	KeepOff []string
+	// Delete are pods of lost data servers to be deleted at once, without waiting for their kubelet: they are fenced.
+	Delete []Pod
+	// Evict are pods without state on lost nodes to be deleted in the usual way, so that others start elsewhere.
+	Evict []Pod
+	// Refused has the unreachable data servers for which nothing is done, and why.
+	Refused map[string]Refusal
+	// Again is when to decide again; 0: when something changes.
+	Again time.Duration
+}
+
+// Refusal is why no failover begins.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
+
+// Reason is a word for programs.
+type Reason string
+
+// Reasons not to begin a failover.
+const (
+	// Observing means that it was a moment ago that the data server stopped answering.
+	Observing Reason = "Observing"
+	// NodeAlive means that the node shows signs of life. It restarts the data server itself, or the failover begins later.
+	NodeAlive Reason = "NodeAlive"
+	// ReporterOnSameNode means that the only witness runs on the same node, which is not lost then.
+	ReporterOnSameNode Reason = "ReporterOnSameNode"
+	// NoServerReachable means that the witness reaches no data server at all: it may be cut off itself.
+	NoServerReachable Reason = "NoServerReachable"
+	// OneWitness means that there is no other data server, so that the node must also be NotReady.
+	OneWitness Reason = "OneWitness"
+	// TooManyNodesUnhealthy means that half of the nodes or more are unhealthy.
+	TooManyNodesUnhealthy Reason = "TooManyNodesUnhealthy"
+	// AnotherInProgress means that another node's data servers are being started elsewhere.
+	AnotherInProgress Reason = "AnotherInProgress"
+	// CoolingDown means that the last failover of the data server was a short time ago.
+	CoolingDown Reason = "CoolingDown"
+	// Starting means that it is being started on another node, after a failover.
+	Starting Reason = "Starting"
+	// NotScheduled means that the data server has no pod on a node: nothing can be fenced, and nothing is in its way.
+	NotScheduled Reason = "NotScheduled"
+)
+
+// IsWait reports whether the reason is usual for some seconds: a restart, or the pod that follows a failover.
+func (r Reason) IsWait() bool {
+	return r == Observing || r == NodeAlive || r == Starting || r == NotScheduled
+}
