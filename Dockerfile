@@ -49,7 +49,7 @@ COPY internal/ganesha/build /build
 RUN GANESHA_WORK=/work /build/build.sh /out
 
 FROM debian AS cephhelper
-# What speaks to Ceph for the instance manager: internal/ceph/helper/README.md. It is compiled against the libraries that ganesha uses.
+# What speaks to Ceph for the supervisor: internal/ceph/helper/README.md. It is compiled against the libraries that ganesha uses.
 RUN set -eux; \
     apt-get update; \
     apt-get install --yes --no-install-recommends g++ libc6-dev librados-dev libradospp-dev libcephfs-dev nlohmann-json3-dev

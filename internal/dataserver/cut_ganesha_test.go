@@ -66,14 +66,14 @@ func handlesOfRemovedData(t *testing.T) {
 	}
 }
 
-// cutter ends an instance manager, or its ganesha alone, before a change of its volumes.
+// cutter ends a supervisor, or its ganesha alone, before a change of its volumes.
 type cutter struct {
 	mu sync.Mutex
 	// in is how many changes from now; 0: never.
 	in   int
 	pid  func() int
 	what string
-	// dead: the instance manager is to end, too.
+	// dead: the supervisor is to end, too.
 	manager, dead bool
 }
 
@@ -102,7 +102,7 @@ func (c *cutter) isDead() bool {
 	return c.dead
 }
 
-// again boots a data server whose instance manager was killed, with the same API and volumes.
+// again boots a data server whose supervisor was killed, with the same API and volumes.
 func (s *dataServer) again(name string) *dataServer {
 	s.t.Helper()
 	s.await("the end of ganesha", func(dataservertest.Reported) bool { return s.pid() == 0 })
@@ -115,7 +115,7 @@ func (s *dataServer) again(name string) *dataServer {
 	return next
 }
 
-// removalsAreCut: a share is deleted with its data and made again, over and over, and each time the instance manager or ganesha is
+// removalsAreCut: a share is deleted with its data and made again, over and over, and each time the supervisor or ganesha is
 // killed at another step. In the end the share is empty, another one has all that is its own, and no handle of earlier data leads anywhere.
 func removalsAreCut(t *testing.T) {
 	const name = "cut"
@@ -163,7 +163,7 @@ func removalsAreCut(t *testing.T) {
 		change(func(spec *dataservertest.Wanted) {
 			spec.Removals, spec.Exports = nil, append(spec.Exports, dataservertest.ShareSpec("again"))
 		})
-		t.Logf("round %d: killed before: %s (the instance manager: %v)", round, c.what, c.manager)
+		t.Logf("round %d: killed before: %s (the supervisor: %v)", round, c.what, c.manager)
 		reader := s.from("10.99.0.2")
 		_, err = reader.StatHandle(t.Context(), user, handle)
 		mustLeadNowhere(t, "a handle of removed data, in "+content, err)

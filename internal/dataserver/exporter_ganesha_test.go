@@ -33,7 +33,7 @@ func getText(t *testing.T, url string) string {
 	return string(text)
 }
 
-// exporterIsNotReached: ganesha's own exporter is on the loopback interface alone; what it says is given out by the instance manager, without
+// exporterIsNotReached: ganesha's own exporter is on the loopback interface alone; what it says is given out by the supervisor, without
 // what is counted by client address.
 func exporterIsNotReached(t *testing.T) {
 	s := boot(t, "exporter", 1)

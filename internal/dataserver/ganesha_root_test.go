@@ -14,7 +14,7 @@ const (
 
 func TestMain(m *testing.M) { realtest.Main(m) }
 
-// TestGanesha runs the instance manager against the real ganesha (package realtest).
+// TestGanesha runs the supervisor against the real ganesha (package realtest).
 func TestGanesha(t *testing.T) {
 	if realtest.Inside(t) {
 		runScenarios(t)

@@ -42,7 +42,7 @@ const timeout = 2 * time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// dataServer is a running instance manager with the real ganesha.
+// dataServer is a running supervisor with the real ganesha.
 type dataServer struct {
 	t          *testing.T
 	dataServer *internalv1.DataServer
@@ -55,7 +55,7 @@ type dataServer struct {
 	stop   func()
 }
 
-// boot starts an instance manager on the volumes of the directory; the same directory is the same data server.
+// boot starts a supervisor on the volumes of the directory; the same directory is the same data server.
 func boot(t *testing.T, name string, count int32) *dataServer {
 	t.Helper()
 	return bootOn(t, name, count, nil)

@@ -221,7 +221,7 @@ func mustWriteLargest(t *testing.T, s *dataServer, from string) {
 	}
 }
 
-// gateAdmits: a connection of an address that no export lets in ends before a byte of it is read; the instance manager's own is let in before there
+// gateAdmits: a connection of an address that no export lets in ends before a byte of it is read; the supervisor's own is let in before there
 // is any export; who is taken off the last list loses its connections.
 func gateAdmits(t *testing.T) {
 	const unlisted = "10.98.0.1"

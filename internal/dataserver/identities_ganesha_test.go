@@ -133,13 +133,13 @@ func sessionsAreTheirClients(t *testing.T) {
 	status, _ = known.send(user, end)
 	mustBe(t, "DESTROY_CLIENTID by another user", status, nfsv4.NFS4ERR_STALE_CLIENTID)
 
-	// The instance manager's own sessions.
+	// The supervisor's own sessions.
 	for round := range byte(20) {
 		w := nextClient(t, hostileAddress)
-		mustBe(t, "EXCHANGE_ID as the instance manager", w.identify("howdah instance manager of training-0", [8]byte{round}), nfsv4.NFS4_OK)
-		mustBe(t, "CREATE_SESSION as the instance manager", w.createSession(), nfsv4.NFS4_OK)
+		mustBe(t, "EXCHANGE_ID as the supervisor", w.identify("howdah supervisor of training-0", [8]byte{round}), nfsv4.NFS4_OK)
+		mustBe(t, "CREATE_SESSION as the supervisor", w.createSession(), nfsv4.NFS4_OK)
 		if sights, err := s.prober.Look(t.Context(), []string{"/alpha/0"}); err != nil || sights[0].Err != nil {
-			t.Errorf("the instance manager is disturbed: %v, %v", err, sights)
+			t.Errorf("the supervisor is disturbed: %v, %v", err, sights)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func allWaysGiveTheSame(t *testing.T, want []byte) {
 	same("READDIR", entry.Attrs)
 }
 
-// nothingIsServedUnsigned: neither the instance manager nor ganesha itself starts to serve without a key.
+// nothingIsServedUnsigned: neither the supervisor nor ganesha itself starts to serve without a key.
 func nothingIsServedUnsigned(t *testing.T) {
 	keys := keysOf("keyless")
 	for name, text := range map[string]string{"short": "fifteen bytes..", "long": "seventeen bytes.."} {

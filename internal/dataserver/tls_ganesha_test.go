@@ -152,7 +152,7 @@ func trustByProof(t *testing.T) {
 	}
 }
 
-// A namespace server that is newer than the instance manager asks ganesha what it means to ask the manager. It learns soon that there is
+// A namespace server that is newer than the supervisor asks ganesha what it means to ask the manager. It learns soon that there is
 // no answer, and ganesha takes no harm; neither does who asks for what volumes don't offer.
 func askedForDirectories(t *testing.T) {
 	s := boot(t, "directories", 1)
@@ -217,7 +217,7 @@ func comingAndGoing(t *testing.T) {
 		mustWork(t, "leave", c.Close(t.Context()))
 	}
 	direct, err := s.comeFrom(s.options.own.String(), "127.0.0.1:2049")
-	mustWork(t, "connect as the instance manager does", err)
+	mustWork(t, "connect as the supervisor does", err)
 	for who, c := range map[string]*client.Client{"without": direct, "in": s.throughTLS("10.99.0.1", dataservertest.TestAuthority)} {
 		began := time.Now()
 		for i := range 300 {

@@ -11,7 +11,7 @@ import (
 
 const (
 	defaultPort = 2049
-	// DefaultMonitoringPort is beside the one at which the instance manager gives out what the exporter says.
+	// DefaultMonitoringPort is beside the one at which the supervisor gives out what the exporter says.
 	DefaultMonitoringPort = 9586
 	// maxTransfer bounds one READ or WRITE in bytes: what Linux asks for at most. Connections that send longer requests than it
 	// needs end (RECORD_MOST in build/patches/0301-incomplete-requests.patch). Ganesha's own is 64 MiB.
@@ -71,7 +71,7 @@ func (w *writer) core(config Config) {
 		}
 		w.word("Enable_Metrics", "true")
 		w.word("Enable_Dynamic_Metrics", "true")
-		// One thread answers one client after the other: only the instance manager is to be one.
+		// One thread answers one client after the other: only the supervisor is to be one.
 		w.word("Monitoring_Addr", "127.0.0.1")
 		w.number("Monitoring_Port", uint64(cmp.Or(config.MonitoringPort, DefaultMonitoringPort)))
 	})

@@ -1,9 +1,9 @@
 // Package listing is how a namespace server learns which directories a share has without NFS, where every data server has the same:
 // what ganesha lists, its client of Ceph keeps capabilities of, and from then on no data server has the directories that it owns for
-// itself (docs/design/2026-11-22-backends.md). The instance manager answers at the port where namespace servers prove who they are.
+// itself (docs/design/2026-11-22-backends.md). The supervisor answers at the port where namespace servers prove who they are.
 //
 // A request is a record of one fragment (RFC 5531 section 11) that has hello and JSON in it, an answer a line of JSON; one of each for a
-// connection. A record, because what else is spoken at that port are calls in records, and an older instance manager hands this one to
+// connection. A record, because what else is spoken at that port are calls in records, and an older supervisor hands this one to
 // ganesha, too: for it that is a message that is neither a call nor a reply.
 package listing
 

@@ -26,7 +26,7 @@ func answered(t *testing.T, request Request, serve func(net.Conn)) ([]Directory,
 	return Ask(ctx, near, request)
 }
 
-// serving is an instance manager's port.
+// serving is a supervisor's port.
 func serving(list func(Request) ([]Directory, error)) func(net.Conn) {
 	return func(conn net.Conn) {
 		reader := bufio.NewReader(conn)

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // shareLabels tell a share, whose Kubernetes namespace may be another one than its FileServer's, and the volume of the data server.
 var shareLabels = []string{"share_namespace", "share", "volume"}
 
-// Metrics of a data server: of its instance manager, and what ganesha counts.
+// Metrics of a data server: of its supervisor, and what ganesha counts.
 var (
 	DataServerReady = gauge(DataServer, "howdah_data_server_ready",
 		"1 if ganesha serves everything that is asked for.")

@@ -79,7 +79,7 @@ const (
 	// LeaveAllowance is how long a data server still serves after SIGTERM while it reports itself not Ready. Within this time
 	// the kubelet, the API and kube-proxy direct new connections elsewhere.
 	LeaveAllowance = 2500 * time.Millisecond
-	// StopAllowance is how long the instance manager waits for ganesha after SIGTERM
+	// StopAllowance is how long the supervisor waits for ganesha after SIGTERM
 	// before it kills it. The pod's terminationGracePeriodSeconds must be longer.
 	StopAllowance = 20 * time.Second
 	// StartAllowance is how long ganesha may take to answer after its start before the liveness probe fails.

@@ -128,7 +128,7 @@ func livesOf(ctx context.Context, until time.Time) (lives int) {
 	return lives
 }
 
-var _ = Describe("Namespace servers, instance managers, ganeshas and the operator, killed in turn", Label("killed"), Ordered, func() {
+var _ = Describe("Namespace servers, supervisors, ganeshas and the operator, killed in turn", Label("killed"), Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		nodes := &corev1.NodeList{}
 		Expect(c.List(ctx, nodes)).To(Succeed())

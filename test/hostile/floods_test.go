@@ -341,7 +341,7 @@ func readOnlyChanges(_ context.Context, w *world, from string) (string, error) {
 var held []net.Conn
 
 // silentMetrics asks ganesha's own exporter and reads nothing: once one such connection took the metrics from all, and kept ganesha
-// from ending. It is for the instance manager beside it alone, so the attacker's address must not reach it; connections that the
+// from ending. It is for the supervisor beside it alone, so the attacker's address must not reach it; connections that the
 // manager would have made stay silent in its place.
 func silentMetrics(ctx context.Context, _ *world, from string) (string, error) {
 	exporter := strconv.Itoa(ganesha.DefaultMonitoringPort)

@@ -28,7 +28,7 @@ func inCeph(namespace, name string, replicas int32) *v1alpha1.FileServer {
 	return fs
 }
 
-// cephAtFault plays the instance managers of data servers that can't use Ceph, and waits until all of them were heard.
+// cephAtFault plays the supervisors of data servers that can't use Ceph, and waits until all of them were heard.
 func cephAtFault(namespace, fileServer, message string) {
 	GinkgoHelper()
 	Eventually(func() string {
@@ -42,7 +42,7 @@ func cephAtFault(namespace, fileServer, message string) {
 	}, timeout, "100ms").Should(And(ContainSubstring("2 of 2 data servers can't use"), ContainSubstring(message)))
 }
 
-// refuseExports plays the instance managers of data servers that can't export a share, and waits until all of them were heard.
+// refuseExports plays the supervisors of data servers that can't export a share, and waits until all of them were heard.
 func refuseExports(namespace, fileServer, share, reason, message string) {
 	GinkgoHelper()
 	servers := dataServersOf(namespace, fileServer)

@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// localPath is what an instance manager sees of a volume that a provisioner of host directories made.
+// localPath is what a supervisor sees of a volume that a provisioner of host directories made.
 func localPath() string {
 	GinkgoHelper()
 	mounts, err := mountinfo.Parse("40 1 8:1 /opt/local-path-provisioner/pvc-0b4e /volumes/0 rw - ext4 /dev/sda1 rw\n")
@@ -25,7 +25,7 @@ func localPath() string {
 	return mountinfo.Shared(mounts, []mountinfo.Volume{{Path: "/volumes/0", MountID: 40}})[0]
 }
 
-// meetLocalPaths plays the instance managers of data servers whose volumes are host directories: by their DataServers they refuse
+// meetLocalPaths plays the supervisors of data servers whose volumes are host directories: by their DataServers they refuse
 // them, or serve and say it.
 func meetLocalPaths(namespace, fileServer string) {
 	GinkgoHelper()
@@ -63,7 +63,7 @@ func onLocalPaths(namespace, name string, policy v1alpha1.SharedFileSystemPolicy
 	return fs
 }
 
-// expectLocalPaths waits for Ready while the instance managers go on, and until all of them were heard.
+// expectLocalPaths waits for Ready while the supervisors go on, and until all of them were heard.
 func expectLocalPaths(namespace, name string, status metav1.ConditionStatus, reason, all string) string {
 	GinkgoHelper()
 	var got metav1.Condition

@@ -17,7 +17,7 @@ import (
 
 const lostVolume = "6f0c2a9e-3b1d-4c55-9a77-0d6f7f0a1b2c"
 
-// sayOfServer plays the instance manager of a data server that says that of itself.
+// sayOfServer plays the supervisor of a data server that says that of itself.
 func sayOfServer(namespace, name string, found metav1.Condition, change func(*internalv1.DataServerStatus)) {
 	GinkgoHelper()
 	server := exists(&internalv1.DataServer{}, namespace, name)

@@ -143,7 +143,7 @@ func runDataServers(namespace, fileServer string) {
 	loadConfigurations(namespace, fileServer)
 }
 
-// startDataServers is runDataServers without the instance managers.
+// startDataServers is runDataServers without the supervisors.
 func startDataServers(namespace, fileServer string) {
 	GinkgoHelper()
 	set := exists(&appsv1.StatefulSet{}, namespace, naming.DataServers(fileServer))
@@ -192,7 +192,7 @@ func runEverything(namespace, fileServer string) {
 		func() string { return fileServerCondition(namespace, fileServer, v1alpha1.ConditionReady).Message })
 }
 
-// loadConfigurations plays the instance managers of all servers that have a pod.
+// loadConfigurations plays the supervisors of all servers that have a pod.
 func loadConfigurations(namespace, fileServer string) {
 	GinkgoHelper()
 	var list internalv1.DataServerList
@@ -215,7 +215,7 @@ func exportsOf(namespace, server string) map[string]*internalv1.ShareExport {
 	return exports
 }
 
-// serveExports plays the instance manager of a data server: it serves what is asked for, and is done with what is being deleted. It
+// serveExports plays the supervisor of a data server: it serves what is asked for, and is done with what is being deleted. It
 // says beforehand which shares it has.
 func serveExports(namespace, server string) {
 	GinkgoHelper()

@@ -68,7 +68,7 @@ func (w *world) spread(t *testing.T, c *kernelClient, share string) {
 	c.must(t, "cd /mnt/share; for d in a*; do echo kept > $d/file; done; sync; ls")
 }
 
-// ganeshaProcess is the process of a data server's ganesha: the child of its instance manager.
+// ganeshaProcess is the process of a data server's ganesha: the child of its supervisor.
 func (w *world) ganeshaProcess(t *testing.T, owner int) int {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-P", strconv.Itoa(w.owners[owner].Process.Pid)).Output()

@@ -70,7 +70,7 @@ func becomeClient(root, folder string, args []string) error {
 	return become(root, args, []string{"TMPDIR=/dev/shm", "HOME=/root", "PATH=/usr/bin:/usr/sbin"})
 }
 
-// becomeOwner turns this process into the instance manager of a data server, with a pod's rights: a read-only overlay
+// becomeOwner turns this process into the supervisor of a data server, with a pod's rights: a read-only overlay
 // root, the capabilities of serverpod.Capabilities and no new privileges, process 1.
 func becomeOwner(name, lower, folder string) error {
 	path := func(name string) string { return filepath.Join(folder, name) }

@@ -184,7 +184,7 @@ func (w *world) certify(path string, issue func() ([]byte, error)) {
 	}
 }
 
-// startOwner starts a data server's instance manager in its network namespace.
+// startOwner starts a data server's supervisor in its network namespace.
 func (w *world) startOwner(i int) {
 	w.t.Helper()
 	name, folder := naming.DataServer(fileServer, int32(i)), w.ownerFolder(i)

@@ -159,7 +159,7 @@ type shareSeen struct {
 	since time.Time
 }
 
-// play follows the shares, serves or drops exports as instance managers do, and offers volumes, until the context ends.
+// play follows the shares, serves or drops exports as supervisors do, and offers volumes, until the context ends.
 func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sight, error) {
 	seen, work := &sight{shares: map[string]*shareSeen{}}, make(chan *internalv1.ShareExport)
 	for range writers {
@@ -212,7 +212,7 @@ func (w *world) play(ctx context.Context, failed context.CancelCauseFunc) (*sigh
 		}))
 }
 
-// serveExport is what an instance manager reports of an export when ganesha has done what it asks for.
+// serveExport is what a supervisor reports of an export when ganesha has done what it asks for.
 func (w *world) serveExport(ctx context.Context, export *internalv1.ShareExport) error {
 	done := internalv1.ExportServing
 	if export.DeletionTimestamp != nil {

@@ -224,7 +224,7 @@ func (w *world) serveOne(ctx context.Context, i int) error {
 	return nil
 }
 
-// load plays an instance manager.
+// load plays a supervisor.
 func (w *world) load(ctx context.Context, server *internalv1.DataServer) error {
 	before := server.DeepCopy()
 	generation, index, total, used := server.Generation, int32(0), int64(1<<30), int64(1<<20)
@@ -332,7 +332,7 @@ func (w *world) restart(ctx context.Context, name string, selector map[string]st
 	return w.runPod(ctx, name, selector, address)
 }
 
-// restartDataServer restarts a data server: the instance manager says goodbye, and hello when ganesha serves.
+// restartDataServer restarts a data server: the supervisor says goodbye, and hello when ganesha serves.
 func (w *world) restartDataServer(ctx context.Context, i int) error {
 	name := naming.DataServer(fileServerName(i), 0)
 	server := &internalv1.DataServer{}
@@ -354,7 +354,7 @@ func (w *world) restartDataServer(ctx context.Context, i int) error {
 	return w.load(ctx, server)
 }
 
-// restartNamespaceServer restarts a namespace server. Instance managers would take on what the operator made of it, which is nothing.
+// restartNamespaceServer restarts a namespace server. Supervisors would take on what the operator made of it, which is nothing.
 func (w *world) restartNamespaceServer(ctx context.Context, i int) error {
 	fileServer := fileServerName(i)
 	name := fmt.Sprintf("%s-0", naming.NamespaceServers(fileServer))

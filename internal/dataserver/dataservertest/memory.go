@@ -95,7 +95,7 @@ type Wanted struct {
 	Removals []string
 }
 
-// Reported is what the instance manager has reported.
+// Reported is what the supervisor has reported.
 type Reported struct {
 	internalv1.DataServerStatus
 	Exports []servedExport

@@ -62,7 +62,7 @@ type model struct {
 	wrong   []string
 	cutting func(p *modelProcess, what string) mishap
 	calls   int
-	// out are instance managers that stay away until then.
+	// out are supervisors that stay away until then.
 	out map[string]time.Time
 	// laggy: now and then a watch lags far behind.
 	laggy bool
@@ -315,7 +315,7 @@ func (m *model) collectGarbage(stop chan struct{}) {
 	}
 }
 
-// startManager starts an instance manager with its ganesha.
+// startManager starts a supervisor with its ganesha.
 func (m *model) startManager(name string) *modelProcess {
 	p, ctx := m.newProcess(name, func() *modelProcess { return m.startManager(name) })
 	run := filepath.Join(m.root, name, "run")

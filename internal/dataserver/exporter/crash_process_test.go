@@ -33,7 +33,7 @@ const (
 	killedAfter  mishap = "killed after it"
 	// The process is asked to end, and does its last things.
 	stopped mishap = "stopped"
-	// ganeshaKilled: of an instance manager, ganesha alone ends.
+	// ganeshaKilled: of a supervisor, ganesha alone ends.
 	ganeshaKilled mishap = "ganesha killed"
 )
 
@@ -44,7 +44,7 @@ var (
 	errDead       = errors.New("this process is dead")
 )
 
-// modelProcess is an operator, a namespace server or an instance manager.
+// modelProcess is an operator, a namespace server or a supervisor.
 type modelProcess struct {
 	model *model
 	name  string
@@ -52,7 +52,7 @@ type modelProcess struct {
 	again func() *modelProcess
 	// cache is what it knows of the API if it reads from a cache: the operator.
 	cache *modelCache
-	// ganesha is that of an instance manager.
+	// ganesha is that of a supervisor.
 	ganesha *modelGanesha
 	// inner is what runs in it.
 	inner   any
@@ -197,7 +197,7 @@ func (p *modelProcess) step(ctx context.Context, what string, call func() error)
 	return err
 }
 
-// before is where an instance manager can be killed before it changes a volume. It takes no time.
+// before is where a supervisor can be killed before it changes a volume. It takes no time.
 func (p *modelProcess) before(change string) {
 	if strings.HasPrefix(change, "delete ") && p.model.oneIn(2) {
 		time.Sleep(p.model.between(0, 2*time.Minute)) // There is much to delete.
@@ -253,7 +253,7 @@ func (h *modelLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// source is the instance manager's part of the API without its informers, which the model stands in for.
+// source is the supervisor's part of the API without its informers, which the model stands in for.
 func (p *modelProcess) source(ctx context.Context, name string) *kubeapi.Source {
 	source := kubeapi.NewDetachedSource(&modelClient{p: p})
 	p.follow(ctx, func(e modelEvent) {

@@ -51,7 +51,7 @@ func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
 	return &nfsProber{
 		address: ganeshaAddress.String(),
 		dial:    func(ctx context.Context, _ string) (net.Conn, error) { return DialGanesha(ctx, own) },
-		owner:   "howdah instance manager of " + dataServer,
+		owner:   "howdah supervisor of " + dataServer,
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	envUser = "HOWDAH_GANESHA_USER"
 )
 
-// Server is a ganesha without an instance manager, as the instance manager starts it.
+// Server is a ganesha without a supervisor, as the supervisor starts it.
 type Server struct {
 	t       testing.TB
 	command *exec.Cmd

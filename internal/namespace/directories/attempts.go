@@ -13,26 +13,26 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// A change whose answer never came may have been made. The client is asked to try again (NFS4ERR_DELAY), and when it does, what
-// it finds is its own doing: not another's directory in the way, and not a directory that another client removed. So
-// a namespace server remembers for a while what it could not settle. What the client does not come back for the Leader settles.
+// If a change gets no answer, it may or may not have been made. The client must try again (NFS4ERR_DELAY). When
+// it does, what it finds may be its own change, and not another client's. So a namespace server remembers unfinished
+// changes for some time. The Leader finishes those that the client does not repeat.
 
 const (
-	// attemptsFor is longer than the Leader takes: then there is nothing left to settle.
+	// attemptsFor is longer than the Leader takes to finish a change.
 	attemptsFor = 2 * abandonedAfter
-	// maxAttempts bounds the memory. The Leader finishes what is forgotten, and the client may get the answer that its
-	// directory exists already, or not any more.
+	// maxAttempts bounds the memory. The Leader finishes a forgotten change, and the client may get NFS4ERR_EXIST or
+	// NFS4ERR_NOENT for its own change.
 	maxAttempts = 4096
 )
 
-// attempts are changes that were begun and not settled. The zero value is ready.
+// attempts has unfinished changes. The zero value is ready.
 type attempts struct {
 	mu    sync.Mutex
 	begun map[string]attempt
 }
 
 type attempt struct {
-	// mark tells the attempt's object from others': its annotation or its UID.
+	// mark identifies the attempt's object: its annotation or its UID.
 	mark string
 	at   time.Time
 }
@@ -54,7 +54,7 @@ func (a *attempts) put(key, mark string, now time.Time) {
 	}
 }
 
-// take gives an attempt to the one caller that goes on with it; "": there is none.
+// take returns an attempt to the one caller that continues it; "" if there is none.
 func (a *attempts) take(key string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +63,7 @@ func (a *attempts) take(key string) string {
 	return mark
 }
 
-// has tells whether an attempt waits to be gone on with.
+// has reports whether there is an attempt to continue.
 func (a *attempts) has(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,8 +71,8 @@ func (a *attempts) has(key string) bool {
 	return ok
 }
 
-// claimKey names the attempt to get a name. Another's request for the same name that asks for the same may go on with it: one
-// of them gets the answer that it was done, as if it had been the first.
+// claimKey is the key of an attempt to create a name. An equal request of another client may continue it; one of the
+// two gets the answer of the first.
 func claimKey(share, rel string, spec *internalv1.ShareDirectorySpec) string {
 	if spec.RenamedFrom != "" {
 		return renameKey(share, spec.RenamedFrom, rel)
@@ -90,8 +90,8 @@ func removeKey(o *internalv1.ShareDirectory) string { return "remove\x00" + stri
 // newMark is what an attempt writes into its object.
 func newMark() string { return string(uuid.NewUUID()) }
 
-// refusedByAPI tells whether the API answered that it did not, and will not, do what it was asked for. Any other error says
-// nothing about whether it was done.
+// refusedByAPI reports whether the API refused a request for good. After any other error it is unknown whether the
+// request was carried out.
 func refusedByAPI(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)

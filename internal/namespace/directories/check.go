@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// checkEvery is how often the Leader compares ShareDirectories with what is on the data servers, at the most. A look lists directories
-	// and asks for none by itself, and it is made at a pace of its own: many directories make the rounds longer, and not the load higher.
+	// checkEvery is the minimum time between two comparisons of ShareDirectories with the data servers' directories. A
+	// check lists directories at a limited rate: many directories make the rounds longer, not the load higher.
 	checkEvery = 30 * time.Second
 	// checkPause is the pause between two data servers. No client waits for a check.
 	checkPause = 100 * time.Millisecond
-	// checkPausePerDirectory and checkPauseShared are added for each directory that was listed: 1,000 in a second, and 200 where one server
-	// of metadata answers for all data servers.
+	// checkPausePerDirectory and checkPauseShared are added for each listed directory: 1,000 a second, or 200 on shared
+	// storage, where one metadata server answers for all data servers.
 	checkPausePerDirectory = time.Millisecond
 	checkPauseShared       = 5 * time.Millisecond
 )
 
-// checkSteadily compares ShareDirectories with the data servers' directories, one data server after the other, until the context
-// ends. What is on them and has no ShareDirectory gets one. A directory that is not there any more (an older snapshot of the volume, a power
-// failure, changes on the data server) is called Missing, until it is found again or the user gives it up.
+// checkSteadily compares ShareDirectories with the data servers' directories, one data server after the other, until
+// the context ends. A directory without a ShareDirectory gets one. A directory that no longer exists (an older snapshot
+// of the volume, a power failure, changes on the data server) becomes Missing, until it is found again or the user
+// gives it up.
 func (k *Leader) checkSteadily(ctx context.Context) {
 	ticker := k.Clock.NewTicker(checkEvery)
 	defer ticker.Stop()
@@ -39,7 +40,7 @@ func (k *Leader) checkAll(ctx context.Context) {
 	for _, share := range k.Tree.Shares() {
 		for _, server := range k.Tree.Servers() {
 			if server.Address == "" || !server.Serves[share.Name] || k.Reachable != nil && !k.Reachable(server.Name) {
-				continue // it is looked at when it serves the share
+				continue // it is checked when it serves the share
 			}
 			owned, all := k.owned(share, server.Name), k.Tree.Directories(share.Name)
 			if server.SharedStorage && owned == 0 && all > 0 {
@@ -56,10 +57,10 @@ func (k *Leader) checkAll(ctx context.Context) {
 	}
 }
 
-// pauseAfter is the pause after a look at a data server that owns some of all directories of a share.
+// pauseAfter is the pause after the check of a data server that owns some of a share's directories.
 func pauseAfter(shared bool, owned, all int) time.Duration {
 	if shared {
-		return checkPause + time.Duration(all)*checkPauseShared // One look lists them all.
+		return checkPause + time.Duration(all)*checkPauseShared // One check lists them all.
 	}
 	return checkPause + time.Duration(owned)*checkPausePerDirectory
 }

@@ -16,7 +16,7 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// complete finishes or undoes what a ShareDirectory says was begun.
+// complete finishes or undoes the change that a ShareDirectory records.
 func (k *Leader) complete(ctx context.Context, t task) error {
 	r, ok := k.Tree.Directory(t.share, t.path)
 	if !ok || !r.Unfinished() {
@@ -24,7 +24,7 @@ func (k *Leader) complete(ctx context.Context, t task) error {
 	}
 	share, ok := k.Tree.Share(t.share)
 	if !ok {
-		return nil // ShareChanged comes when it is shown
+		return nil // ShareChanged is called when it is shown
 	}
 	k.mu.Lock()
 	wait := k.wait(t, r)
@@ -38,7 +38,7 @@ func (k *Leader) complete(ctx context.Context, t task) error {
 	if r.Server != "" {
 		server, ok := k.Tree.Server(r.Server)
 		if !ok || server.Address == "" || !server.Serves[r.Share] {
-			return nil // ServerChanged comes when it serves the share
+			return nil // ServerChanged is called when it serves the share
 		}
 	}
 	directory, err := k.get(ctx, t.share, t.path)
@@ -74,14 +74,14 @@ func (k *Leader) complete(ctx context.Context, t task) error {
 	return err
 }
 
-// completeCreating makes a directory that was declared, or whose maker is gone. One that is
-// there already is what was asked for.
+// completeCreating makes a directory that is declared, or whose maker is gone. If it exists already, nothing more is
+// needed.
 func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	switch {
 	case r.Server == "":
 	case r.Path == tree.RootPath:
-		// The root of a Single share is the export's root: it must answer.
+		// The root of a Single share is the export's root, which must answer.
 		if _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, direct
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-// completeCopies sets owner, group and mode of a directory of the namespace on the data servers. Those that do not serve the
-// share follow when they do.
+// completeCopies sets owner, group and mode of a directory above the depth on the data servers. A data server that does
+// not serve the share gets them when it does.
 func (k *Leader) completeCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	all, err := k.updateCopies(ctx, share, directory)
 	if err != nil || !all {
@@ -112,16 +112,15 @@ func (k *Leader) completeCopies(ctx context.Context, share *tree.Share, director
 	return k.patchStatus(ctx, directory, patch)
 }
 
-// completeRemoving drops the ShareDirectory of a directory that is gone, and takes back a removal that
-// is not done.
+// completeRemoving deletes the ShareDirectory of a removed directory, and undoes a removal that did not happen.
 func (k *Leader) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	if r.Server == "" && k.renamedTo(r) {
-		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter) // it goes with the end of that, or is Ready again
+		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter) // it is deleted at the end of that, or becomes Ready again
 		return nil
 	}
 	if r.Server == "" {
-		// It exists with its ShareDirectory: nothing was removed yet but copies that are made again when they are needed.
+		// It exists with its ShareDirectory. Only copies were removed, which are made again when they are needed.
 		return k.setState(ctx, directory, internalv1.DirectoryReady)
 	}
 	gone, err := k.isGone(ctx, r)
@@ -143,8 +142,8 @@ func (k *Leader) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
 	return !exists, err
 }
 
-// removeWhenEmpty does what spec.removal asks for. It needs no state of its own: removing an empty directory is one step
-// on its owner, and whoever finds the object without the directory drops it. One that holds data is tried again later.
+// removeWhenEmpty carries out spec.removal. It needs no state: an empty directory is removed in one step on its owner,
+// and an object without its directory is deleted later. A directory that holds data is tried again later.
 func (k *Leader) removeWhenEmpty(ctx context.Context, t task, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	removed, err := k.removeEmpty(ctx, share, tree.NewDirectory(directory))
 	switch {
@@ -167,7 +166,7 @@ func (k *Leader) removeWhenEmpty(ctx context.Context, t task, share *tree.Share,
 	return nil
 }
 
-// removeEmpty removes a directory where it is, unless there is something in it.
+// removeEmpty removes a directory on its owner if it is empty.
 func (k *Leader) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	switch {
 	case r.Server == "":
@@ -189,7 +188,7 @@ func (k *Leader) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Dir
 	return false, fmt.Errorf("remove %s on data server %s: %w", r.Path, r.Server, err)
 }
 
-// completeRenaming: the owner has the directory under one of its two names.
+// completeRenaming finishes a rename: the owner has the directory under one of its two names.
 func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
 	renamed := false
@@ -204,7 +203,8 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 		}
 		renamed = newThere && !oldThere
 	} else {
-		// In the namespace only: it is renamed when the old ShareDirectory is gone. Once part of what is below it was moved, the rest is.
+		// It exists in the namespace only: it is renamed when the old ShareDirectory is deleted. If some directories
+		// below it were moved, the rest must follow.
 		old, err := k.get(ctx, r.Share, r.RenamedFrom)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -219,7 +219,7 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 	}
 	switch {
 	case !renamed && k.movesWithAbove(r):
-		// Who moves the directory above it goes on with this one, and may be at it now. It is looked at again after that.
+		// The move of the directory above it includes this one, and may be doing so now. Check again later.
 		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter)
 		return nil
 	case !renamed:
@@ -237,14 +237,14 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }
 
-// renamedTo tells whether a directory is being renamed: its successor is there.
+// renamedTo reports whether a directory is being renamed: there is a ShareDirectory for the new name.
 func (k *Leader) renamedTo(r *tree.Directory) bool {
 	return slices.ContainsFunc(k.Tree.Unfinished(), func(other *tree.Directory) bool {
 		return other.Share == r.Share && other.State == internalv1.DirectoryRenaming && other.RenamedFrom == r.Path
 	})
 }
 
-// movesWithAbove tells whether a directory gets its name because one above it does.
+// movesWithAbove reports whether a directory is renamed because one above it is.
 func (k *Leader) movesWithAbove(r *tree.Directory) bool {
 	for at := strings.LastIndexByte(r.Path, '/'); at > 0; at = strings.LastIndexByte(r.Path[:at], '/') {
 		above, ok := k.Tree.Directory(r.Share, r.Path[:at])
@@ -255,7 +255,7 @@ func (k *Leader) movesWithAbove(r *tree.Directory) bool {
 	return false
 }
 
-// exists tells whether an owner has a path of a share.
+// exists reports whether an owner has a path of a share.
 func (k *Leader) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
 	address, err := k.address(server)
 	if err != nil {

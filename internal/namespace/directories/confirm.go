@@ -11,12 +11,11 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
-// confirmWithin is how long the watch may take to tell of this server's own writes.
+// confirmWithin is how long the watch may take to deliver this server's own writes.
 const confirmWithin = 30 * time.Second
 
-// unconfirmed are ShareDirectories that this server shows because it wrote them, and that the watch has not shown
-// of yet. If one is deleted while the watch is interrupted, the watch never will: after
-// confirmWithin it is looked up.
+// unconfirmed has ShareDirectories that this server wrote and shows, and that the watch has not delivered yet. If one
+// is deleted while the watch is interrupted, the watch never delivers it. So it is read after confirmWithin.
 type unconfirmed struct {
 	mu          sync.Mutex
 	directories map[types.UID]shown
@@ -27,7 +26,7 @@ type shown struct {
 	since       time.Time
 }
 
-// show puts a ShareDirectory that this server made into the tree, ahead of the watch.
+// show puts a ShareDirectory that this server wrote into the tree before the watch delivers it.
 func (s *Service) show(o *internalv1.ShareDirectory) {
 	u := &s.unconfirmed
 	u.mu.Lock()
@@ -36,22 +35,22 @@ func (s *Service) show(o *internalv1.ShareDirectory) {
 	}
 	u.directories[o.UID] = shown{o.Spec.FileShareRef.Name, o.Spec.Path, s.Clock.Now()}
 	u.mu.Unlock()
-	// The watch may have been faster than the API's answer: it fills the tree first, and confirms then.
+	// The watch may be faster than the API's answer. It fills the tree first and then confirms.
 	if r, ok := s.Tree.Directory(o.Spec.FileShareRef.Name, o.Spec.Path); ok && r.UID == string(o.UID) {
 		s.Confirm(o)
 	}
 	s.Tree.SetDirectory(o)
 }
 
-// Confirm is to be called with every ShareDirectory that the watch tells of, deleted ones included. From
-// then on the watch is sure to tell of its deletion.
+// Confirm must be called with every ShareDirectory that the watch delivers, deleted ones included. From then on the
+// watch will deliver its deletion.
 func (s *Service) Confirm(o *internalv1.ShareDirectory) {
 	s.unconfirmed.mu.Lock()
 	defer s.unconfirmed.mu.Unlock()
 	delete(s.unconfirmed.directories, o.UID)
 }
 
-// CheckUnconfirmed looks after ShareDirectories that the watch does not tell of, until the context ends.
+// CheckUnconfirmed reads ShareDirectories that the watch does not deliver, until the context ends.
 func (s *Service) CheckUnconfirmed(ctx context.Context) {
 	ticker := s.Clock.NewTicker(confirmWithin)
 	defer ticker.Stop()
@@ -80,7 +79,7 @@ func (s *Service) checkUnconfirmed(ctx context.Context) {
 		o, err := s.get(bounded, r.share, r.path)
 		cancel()
 		if err != nil && !apierrors.IsNotFound(err) {
-			continue // the API can't be asked now; the next round does
+			continue // the API does not answer; the next round tries again
 		}
 		if err != nil || o.UID != uid {
 			s.Tree.DeleteDirectory(r.share, r.path, string(uid))

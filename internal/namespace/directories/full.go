@@ -6,10 +6,11 @@ import (
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
-// logFullEvery is how often the log says that a share has no room for directories. NFS has no reason with "Disk quota exceeded".
+// logFullEvery is how often it is logged that a share may have no more directories. NFS sends no reason with "Disk
+// quota exceeded".
 const logFullEvery = time.Minute
 
-// full tells whether a share has as many directories as it may have, and writes now and then which limit that is.
+// full reports whether a share has reached a limit of directories, and logs the limit now and then.
 func (s *Service) full(share *tree.Share) bool {
 	full := s.Tree.Full(share)
 	if full == tree.FullNot {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// abandonedAfter is how long a change may take that a namespace server makes for a client.
-	// It is longer than Config.Timeout should be; after it the Leader finishes or undoes the change.
+	// abandonedAfter is how long a namespace server's change for a client may take. It must be longer than
+	// Config.Timeout. After this time the Leader finishes or undoes the change.
 	abandonedAfter = 15 * time.Second
 	// leaderWorkers is how many ShareDirectories and volumes are worked on at a time.
 	leaderWorkers = 8
 	retryFirst    = 100 * time.Millisecond
 	retryMost     = 10 * time.Second
-	// scanTimeout bounds one scan of a volume. Another try goes on where one was stopped: what
-	// has a ShareDirectory is skipped.
+	// scanTimeout bounds one scan of a volume. The next try continues: directories with a ShareDirectory are skipped.
 	scanTimeout = 5 * time.Minute
-	// lostPause is the time from the loss of a ShareDirectory to the look at the data server, which may find more of them.
+	// lostPause is the time from the loss of a ShareDirectory to the scan of the data server, so that one scan finds
+	// several losses.
 	lostPause = 2 * time.Second
-	// misplacedPause is how long after directories were found that clients don't see it is looked whether they are still there.
+	// misplacedPause is the time until misplaced directories are checked again.
 	misplacedPause = time.Minute
-	// retryRemoval is how long after a refusal a removal that the operator wants is tried again. It is slow because
-	// no client waits: whoever empties the directory can also rmdir it.
+	// retryRemoval is the pause after a refused removal that the operator requested. It is long because no client
+	// waits: a user who empties the directory can also remove it.
 	retryRemoval = 10 * time.Minute
 )
 
@@ -41,15 +41,15 @@ type task struct {
 	server string
 }
 
-// Leader finishes what others began: it makes declared directories, finishes or undoes changes
-// whose namespace server is gone, and writes ShareDirectories for directories that have none. One of a FileServer's
-// namespace servers, the elected one, runs it. It reacts to events, and sends nothing while there are none.
+// Leader makes declared directories, finishes or undoes changes whose namespace server is gone, and writes
+// ShareDirectories for directories that have none. The elected namespace server of a FileServer runs it. It reacts to
+// events.
 type Leader struct {
 	*Service
 
-	// lists has an element for each list of a whole share that is in memory.
+	// lists has an element for each list of a whole share in memory.
 	lists chan struct{}
-	// running is held by Run: a leader that lost the election may still be ending when it is elected again.
+	// running is held by Run: a former leader may still be stopping when it is elected again.
 	running sync.Mutex
 
 	mu sync.Mutex
@@ -131,7 +131,7 @@ func (k *Leader) next(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return true
 }
 
-// DirectoryChanged is to be called after the tree has a new state of a ShareDirectory.
+// DirectoryChanged must be called after the tree has a new state of a ShareDirectory.
 func (k *Leader) DirectoryChanged(share, path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,18 +154,18 @@ func (k *Leader) DirectoryChanged(share, path string) {
 	k.queue.Add(t)
 }
 
-// wait is how long a ShareDirectory is left to the namespace server that works on it. k.mu is held.
+// wait is how long the Leader leaves a ShareDirectory to the namespace server that works on it. k.mu is held.
 func (k *Leader) wait(t task, r *tree.Directory) time.Duration {
 	switch {
 	case r.State == internalv1.DirectoryReady && r.RemovalRefused:
 		return retryRemoval - k.Clock.Since(k.unfinished[t].since)
 	case r.State == internalv1.DirectoryReady && r.RemoveWhenEmpty, r.State == internalv1.DirectoryCreating && r.MadeBy == "", r.State == internalv1.DirectoryMissing:
-		return 0 // no client is at it
+		return 0 // no client waits for it
 	}
 	return abandonedAfter - k.Clock.Since(k.unfinished[t].since)
 }
 
-// againLater has the removal of a directory that holds data tried again.
+// againLater schedules another try to remove a directory that holds data.
 func (k *Leader) againLater(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -176,7 +176,7 @@ func (k *Leader) againLater(t task) {
 	k.queue.AddAfter(t, retryRemoval)
 }
 
-// againAfter has a ShareDirectory looked at again.
+// againAfter schedules another pass over a ShareDirectory.
 func (k *Leader) againAfter(t task, wait time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -185,7 +185,7 @@ func (k *Leader) againAfter(t task, wait time.Duration) {
 	}
 }
 
-// ServerChanged is to be called after the tree has a new state of a data server.
+// ServerChanged must be called after the tree has a new state of a data server.
 func (k *Leader) ServerChanged(name string) {
 	server, ok := k.Tree.Server(name)
 	if !ok {
@@ -197,7 +197,7 @@ func (k *Leader) ServerChanged(name string) {
 	k.resume(func(r *tree.Directory) bool { return (r.Server == name || !r.CopiesCurrent) && server.Serves[r.Share] })
 }
 
-// ShareChanged is to be called after the tree has a new state of a share.
+// ShareChanged must be called after the tree has a new state of a share.
 func (k *Leader) ShareChanged(name string) {
 	share, ok := k.Tree.Share(name)
 	if !ok {
@@ -224,13 +224,13 @@ func (k *Leader) resume(matches func(*tree.Directory) bool) {
 	}
 }
 
-// scanStamp is what a scan for directories of a share depends on: another share, more room in it or in the FileServer, or ShareDirectories that
-// were lost, is another scan.
+// scanStamp is what a scan for directories of a share depends on. It changes with the share, its limits, the
+// FileServer's limits, and the loss of ShareDirectories.
 func scanStamp(share *tree.Share, room internalv1.DirectoryLimits) string {
 	return fmt.Sprintf("%s %d %d %d %d", share.UID, share.MaxDirectories, share.InventoryGeneration, room.Total, room.PerNamespace)
 }
 
-// lookFor has a server's volumes scanned for directories of a share that it has begun to serve.
+// lookFor schedules a scan of a server's volumes for a share that it now serves.
 func (k *Leader) lookFor(share *tree.Share, server *tree.Server) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -240,7 +240,7 @@ func (k *Leader) lookFor(share *tree.Share, server *tree.Server) {
 	t := task{share: share.Name, server: server.Name}
 	switch {
 	case !server.Serves[share.Name] || server.Address == "":
-		// When it serves the share again its volumes may be others.
+		// When it serves the share again, it may have other volumes.
 		delete(k.scanned, t)
 	case k.scanned[t] != scanStamp(share, k.Tree.Limits()):
 		k.scanned[t] = scanStamp(share, k.Tree.Limits())
@@ -248,8 +248,8 @@ func (k *Leader) lookFor(share *tree.Share, server *tree.Server) {
 	}
 }
 
-// DirectoryLost is to be called when the ShareDirectory of a directory went without a removal or a rename: if the directory is
-// there it gets another.
+// DirectoryLost must be called when a ShareDirectory was deleted without a removal or a rename. If the directory exists
+// it gets another one.
 func (k *Leader) DirectoryLost(r *tree.Directory) {
 	k.rememberLost(r)
 	k.mu.Lock()
@@ -257,7 +257,7 @@ func (k *Leader) DirectoryLost(r *tree.Directory) {
 	if k.queue == nil {
 		return
 	}
-	// Whoever deletes one may delete many. One look at the server finds them all.
+	// Often many are deleted at once. One scan of the server finds them all.
 	for _, server := range k.Tree.Servers() {
 		if r.Server == server.Name || r.Server == "" {
 			k.queue.AddAfter(task{share: r.Share, server: server.Name}, lostPause)
@@ -265,7 +265,7 @@ func (k *Leader) DirectoryLost(r *tree.Directory) {
 	}
 }
 
-// lookAgain has a server scanned once more some time later.
+// lookAgain schedules another scan of a server.
 func (k *Leader) lookAgain(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

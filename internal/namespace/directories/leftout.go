@@ -13,17 +13,17 @@ import (
 const (
 	// maxPath is how many characters of a path a ShareDirectory holds (its schema).
 	maxPath = 1024
-	// maxLeftOut is how many directories an inventory names that are left out, and maxLeftOutPath how much of the path of each.
+	// maxLeftOut is how many skipped directories an inventory names, and maxLeftOutPath how many bytes of each path.
 	maxLeftOut, maxLeftOutPath = 4, 200
 )
 
-// errUnrecordable: there can be no ShareDirectory of a directory, however often it is tried.
+// errUnrecordable means that a directory can never have a ShareDirectory.
 type errUnrecordable struct{ cause error }
 
 func (e *errUnrecordable) Error() string { return e.cause.Error() }
 func (e *errUnrecordable) Unwrap() error { return e.cause }
 
-// whyUnrecordable tells why there can be no ShareDirectory of a path, "" if there can.
+// whyUnrecordable returns why a path can't have a ShareDirectory; "" if it can.
 func whyUnrecordable(path string) string {
 	if !utf8.ValidString(path) {
 		return "its name is not UTF-8"
@@ -34,23 +34,23 @@ func whyUnrecordable(path string) string {
 	return ""
 }
 
-// leaveOut notes a directory that clients don't see because nothing can stand for it. The inventory goes on with the others.
+// leaveOut records a directory that clients don't see because it can't have a ShareDirectory. The inventory continues.
 func (s *scanResult) leaveOut(volume int32, path, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skippedCount++
 	quoted := strconv.Quote(path)
 	if len(quoted) > maxLeftOutPath {
-		// A quoted text is valid ASCII or UTF-8; what is cut in the midst of a character is dropped.
+		// A quoted text is valid UTF-8; a character that is cut in the middle is dropped.
 		quoted = string([]rune(quoted[:maxLeftOutPath-utf8.UTFMax])) + "…\""
 	}
-	// The first in order, so that another scan tells the same.
+	// Keep the first in order, so that another scan reports the same.
 	s.skipped = append(s.skipped, fmt.Sprintf("volume %d: %s (%s)", volume, quoted, why))
 	slices.Sort(s.skipped)
 	s.skipped = s.skipped[:min(len(s.skipped), maxLeftOut)]
 }
 
-// unlessUnrecordable notes a directory that can have no ShareDirectory, and is the error otherwise.
+// unlessUnrecordable records a directory that can't have a ShareDirectory and returns nil; it returns any other error.
 func (s *scanResult) unlessUnrecordable(slot tree.Slot, path string, err error) error {
 	var fault *errUnrecordable
 	if !errors.As(err, &fault) {

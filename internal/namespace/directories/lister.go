@@ -13,24 +13,25 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// listsAtATime is how many lists of a whole share are in memory at a time: each has some ten MiB at the most.
+// listsAtATime is how many lists of whole shares are in memory at a time. Each has at most some ten MiB.
 const listsAtATime = 2
 
-// lister looks at a data server's directories.
+// lister lists a data server's directories.
 type lister struct {
-	// entries gives what is in a directory of a share on the data server's volume one by one until yield returns false: on shared
-	// storage directories only. rel is "" for the root. What is not there has nothing in it.
+	// entries calls yield for each entry of a directory on the data server's volume until yield returns false; on
+	// shared storage, for directories only. rel is "" for the root. A missing directory has no entries.
 	entries func(ctx context.Context, volume int32, rel string, yield func(nfs.DirEntry) bool) error
-	// partial: there are more directories than it knows.
+	// partial: the list does not have all directories.
 	partial bool
-	// release is to be called when it is not needed any more.
+	// release must be called at the end.
 	release func()
 }
 
-// listerOf looks through a data server's NFS service. Where all have the same storage that would leave its client there with capabilities of
-// all that it has seen, and then no other has its own directories to itself, and changes in them take two to three times as long: there
-// the data server is asked to look past it, at once for the whole share. Each look asks again: a list of a moment ago does not have what was made
-// since, and a look that does not find it is not repeated for minutes (a lost ShareDirectory would not be back).
+// listerOf lists through a data server's NFS service. On shared storage that would leave the data server's Ceph client
+// with capabilities for everything it has listed. Then no other data server has its directories exclusively, and
+// changes in them take two to three times as long. So there the data server lists the whole share without its NFS
+// service (package listing). Each check requests a new list: an old one lacks new directories, and a lost
+// ShareDirectory would not come back for minutes.
 func (k *Leader) listerOf(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
 	if server.SharedStorage && k.List != nil {
 		list, err := k.listWhole(ctx, share, server)
@@ -41,7 +42,7 @@ func (k *Leader) listerOf(ctx context.Context, share *tree.Share, server *tree.S
 	entries := func(ctx context.Context, volume int32, rel string, yield func(nfs.DirEntry) bool) error {
 		err := k.Owners.Entries(ctx, server.Address, tree.ExportPath(share.Name, volume, rel), root, yield)
 		if nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-			return nil // The export's root is not meant: that it is hidden is another error.
+			return nil // Not the export's root: a hidden root is another error.
 		}
 		if err != nil {
 			return fmt.Errorf("list %q of share %s on data server %s: %w", rel, share.Name, server.Name, err)
@@ -51,7 +52,7 @@ func (k *Leader) listerOf(ctx context.Context, share *tree.Share, server *tree.S
 	return &lister{entries: entries, release: func() {}}, nil
 }
 
-// listWhole has all directories of a share in memory, of which there are a bounded number.
+// listWhole reads all directories of a share into memory. Their number is bounded.
 func (k *Leader) listWhole(ctx context.Context, share *tree.Share, server *tree.Server) (*lister, error) {
 	select {
 	case k.lists <- struct{}{}:

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lostFor is how long a namespace server remembers where a directory was whose ShareDirectory was lost. The leader has written
-	// another one long before, if the data server answers.
+	// lostFor is how long a namespace server remembers the owner of a directory whose ShareDirectory was lost. If the
+	// data server answers, the leader writes another one much earlier.
 	lostFor = 10 * time.Minute
 	// maxLost bounds the memory for them.
 	maxLost = 1 << 14
@@ -23,8 +23,8 @@ type lostDirectory struct {
 	since time.Time
 }
 
-// rememberLost notes where a directory was whose ShareDirectory went without a removal: a client that makes one of
-// this name must not get it anywhere else.
+// rememberLost records the owner of a directory whose ShareDirectory was deleted without a removal: a new directory of
+// this name must not get another owner.
 func (s *Service) rememberLost(r *tree.Directory) {
 	if r.Server == "" {
 		return
@@ -40,7 +40,7 @@ func (s *Service) rememberLost(r *tree.Directory) {
 	}
 }
 
-// ownerOfLost is where a directory was before its ShareDirectory was lost. s.mu is held.
+// ownerOfLost is the owner of a directory before its ShareDirectory was lost. s.mu is held.
 func (s *Service) ownerOfLost(share, path string) (placement.Owner, bool) {
 	known, ok := s.lost[lostPath{share, path}]
 	if !ok || s.Clock.Since(known.since) >= lostFor {

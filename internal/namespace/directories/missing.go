@@ -18,10 +18,11 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// A directory that was on its owner and is not is Missing: it stays in the namespace, clients that enter it wait, its share is not Ready, and it
-// is neither made again nor forgotten before the user says so. An empty directory in its place would look as if the data had never been.
+// A directory that was on its owner and is gone becomes Missing. It stays in the namespace, clients that enter it wait,
+// and its share is not Ready. It is neither made again nor forgotten until the user decides: an empty directory in its
+// place would hide the loss.
 
-// loss is one look at a volume that missed directories. All of them have its ID, by which the user gives them up.
+// loss is one check of a volume that missed directories. All of them get its ID, which the user needs to give them up.
 type loss struct {
 	id    string
 	since metav1.Time
@@ -33,7 +34,7 @@ func (k *Leader) newLoss() loss {
 	return loss{hex.EncodeToString(random[:]), metav1.NewTime(k.Clock.Now())}
 }
 
-// checkVolume looks for directories that should be on a volume and are not, and for missing ones that are there again.
+// checkVolume finds directories that are missing on a volume, and missing ones that are there again.
 func (k *Leader) checkVolume(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister) error {
 	expected := slices.DeleteFunc(k.Tree.DirectoriesOn(share.Name, slot), func(r *tree.Directory) bool {
 		// It is being changed, or it is not shown.
@@ -66,7 +67,7 @@ func (k *Leader) checkVolume(ctx context.Context, share *tree.Share, slot tree.S
 	return err
 }
 
-// count counts what was written. It is no error that another change was faster: its event follows, or the next look.
+// count counts writes. A conflict is no error: an event or the next check follows.
 func (k *Leader) count(done *atomic.Int64, err error) error {
 	if err == nil {
 		done.Add(1)
@@ -77,8 +78,8 @@ func (k *Leader) count(done *atomic.Int64, err error) error {
 	return err
 }
 
-// absent are those of the expected directories that their volume does not list. In memory are those that should be there, and not what is
-// listed.
+// absent returns the expected directories that their volume does not list. Only the expected ones are in memory, not
+// the list.
 func (k *Leader) absent(ctx context.Context, share *tree.Share, expected []*tree.Directory, list *lister) (map[*tree.Directory]bool, error) {
 	absent, wanted := map[*tree.Directory]bool{}, map[string]map[string]*tree.Directory{}
 	for _, r := range expected {
@@ -114,7 +115,7 @@ func (k *Leader) absent(ctx context.Context, share *tree.Share, expected []*tree
 	return absent, nil
 }
 
-// isRoot tells whether the owner's root of a Single share is the share's.
+// isRoot reports whether the root on the owner is the root of this Single share.
 func (k *Leader) isRoot(ctx context.Context, share *tree.Share, r *tree.Directory) (bool, error) {
 	if now := k.rootNow(r); now != "" && r.RootID != "" && now != r.RootID {
 		return false, nil
@@ -122,7 +123,7 @@ func (k *Leader) isRoot(ctx context.Context, share *tree.Share, r *tree.Director
 	return k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
 }
 
-// rootNow is the identity that the owner's root of a Single share has; "" if it is not known.
+// rootNow is the identity of a Single share's root on its owner; "" if it is not known.
 func (k *Leader) rootNow(r *tree.Directory) string {
 	if r.Path != tree.RootPath {
 		return ""
@@ -131,7 +132,7 @@ func (k *Leader) rootNow(r *tree.Directory) string {
 	return export.RootID(r.Volume)
 }
 
-// markMissing calls a directory Missing, if it is not being changed and is still not there.
+// markMissing sets a directory to Missing if it is not being changed and is still missing.
 func (k *Leader) markMissing(ctx context.Context, share *tree.Share, r *tree.Directory, lost loss) error {
 	o, err := k.unchanged(ctx, r)
 	if err != nil {
@@ -148,7 +149,7 @@ func (k *Leader) markMissing(ctx context.Context, share *tree.Share, r *tree.Dir
 	return k.setState(ctx, o, internalv1.DirectoryMissing)
 }
 
-// markFound calls a directory Ready that is there.
+// markFound sets a directory that exists to Ready.
 func (k *Leader) markFound(ctx context.Context, share *tree.Share, r *tree.Directory) error {
 	o, err := k.unchanged(ctx, r)
 	if err != nil {
@@ -163,10 +164,10 @@ func (k *Leader) markFound(ctx context.Context, share *tree.Share, r *tree.Direc
 	return k.setState(ctx, o, internalv1.DirectoryReady)
 }
 
-// errChanged: what was to be written is not so any more.
+// errChanged means that the object has changed since the decision.
 var errChanged = apierrors.NewConflict(internalv1.GroupVersion.WithResource("sharedirectories").GroupResource(), "", nil)
 
-// unchanged reads a ShareDirectory, and gives errChanged if it is another than it was.
+// unchanged reads a ShareDirectory, and returns errChanged if it has changed.
 func (k *Leader) unchanged(ctx context.Context, r *tree.Directory) (*internalv1.ShareDirectory, error) {
 	o, err := k.get(ctx, r.Share, r.Path)
 	if err != nil {
@@ -178,11 +179,12 @@ func (k *Leader) unchanged(ctx context.Context, r *tree.Directory) (*internalv1.
 	return o, nil
 }
 
-// completeMissing has a directory looked for that was not yet, and does what the user says of one that is given up.
+// completeMissing schedules the check of a directory that was not checked yet, and makes or removes one that is given
+// up.
 func (k *Leader) completeMissing(ctx context.Context, share *tree.Share, o *internalv1.ShareDirectory) error {
 	switch r := tree.NewDirectory(o); {
 	case r.LossID == "":
-		// All of the volume at once, so that what is missing has one loss.
+		// Check the whole volume at once, so that all missing directories have one loss.
 		k.scanSoon(task{share: r.Share, server: r.Server})
 		return nil
 	case !slices.Contains(share.AcceptedLosses, r.LossID):
@@ -196,7 +198,7 @@ func (k *Leader) completeMissing(ctx context.Context, share *tree.Share, o *inte
 	}
 }
 
-// scanSoon has a server scanned.
+// scanSoon schedules the scan of a server.
 func (k *Leader) scanSoon(t task) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// settleFor is how long a mkdir waits for another's mkdir of the same name, so that the directory can be
-	// looked up when the client gets the answer that it exists.
+	// settleFor is how long a mkdir waits for another mkdir of the same name, so that the client can look up the
+	// directory when it gets NFS4ERR_EXIST.
 	settleFor = 5 * time.Second
 	// settlePause is the time between looks.
 	settlePause = 25 * time.Millisecond
 	// finishTries is how often the last write of a mkdir is tried; then the Leader does it.
 	finishTries = 5
 	finishPause = 200 * time.Millisecond
-	// ownerTries is how often an owner that does not answer is asked, before the client is asked to try again.
+	// ownerTries is how often an owner is asked that does not answer; then the client must try again.
 	ownerTries = 3
 	ownerPause = 300 * time.Millisecond
 )
 
-// Mkdir implements operations.Mutator. At the share's depth the directory gets an owner by
-// placement; above it exists as a ShareDirectory only.
+// Mkdir implements operations.Mutator. At the share's depth the directory gets an owner by placement. Above the depth
+// it is only a ShareDirectory.
 func (s *Service) Mkdir(ctx context.Context, req operations.MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -60,7 +60,7 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
 	}
 	if s.full(share) {
-		// The limit is about what the API has to carry, so it is not exact: as many as are being made now may come above it.
+		// The limit protects the API and is not exact: directories that are being made now can exceed it.
 		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
 	}
 	if tree.Depth(rel) < share.Depth {
@@ -78,7 +78,7 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	return entry, nfsv4.NFS4_OK
 }
 
-// leaving tells whether a directory of the namespace is being removed or renamed: nothing is to come into it now.
+// leaving reports whether a directory above the depth is being removed or renamed, so that nothing may be made in it.
 func (s *Service) leaving(share *tree.Share, rel string) bool {
 	r, ok := s.Tree.Directory(share.Name, rel)
 	return ok && r.State == internalv1.DirectoryRemoving
@@ -99,7 +99,8 @@ func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectory
 	return spec
 }
 
-// mkdirOnOwner makes a distributed directory: ShareDirectory, directory, ShareDirectory ready.
+// mkdirOnOwner makes a distributed directory: it creates the ShareDirectory, makes the directory, and sets the
+// ShareDirectory to Ready.
 func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec internalv1.ShareDirectorySpec) nfsv4.Nfsstat4 {
 	share := req.Parent.Share
 	owner, release, err := s.place(share.Name, rel)
@@ -118,7 +119,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return status
 	}
 	release()
-	if resumed { // it may have been placed elsewhere then
+	if resumed { // it may have another owner then
 		owner = placement.Owner{Server: directory.Spec.DataServerRef.Name, Volume: ptr.Deref(directory.Spec.Volume, 0)}
 		if address, err = s.address(owner.Server); err != nil {
 			s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
@@ -132,11 +133,11 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	})
 	switch {
 	case err != nil && !answered(err):
-		// It is not known whether it was made. The client comes back for it, or the leader looks.
+		// It is not known whether it was made. The client repeats the request, or the leader checks.
 		s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
 		return s.status("mkdir "+rel, err)
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST):
-		// It was there without a ShareDirectory: it is taken over as it is, and the client gets NFS4ERR_EXIST.
+		// It existed without a ShareDirectory: adopt it as it is. The client gets NFS4ERR_EXIST.
 		s.adopt(ctx, address, path, directory)
 		if err := s.finish(ctx, directory); err != nil {
 			return s.status("adopt "+rel, err)
@@ -156,8 +157,8 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	return nfsv4.NFS4_OK
 }
 
-// place chooses the owner of a new directory of a share. What is chosen counts until released,
-// so that directories that are made at the same time are spread.
+// place chooses the owner of a new directory. The choice counts until it is released, so that directories that are made
+// at the same time are spread.
 func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,14 +200,14 @@ func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
 	}, nil
 }
 
-// claim creates the ShareDirectory, which is the lock on the path. If it exists the status is
-// NFS4ERR_EXIST, given when the other directory can be looked up.
+// claim creates the ShareDirectory, which is the lock on the path. If it exists, claim returns NFS4ERR_EXIST when the
+// other directory can be looked up.
 func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	directory, _, status := s.claimOrResume(ctx, share, rel, spec)
 	return directory, status
 }
 
-// claimOrResume is claim. resumed: the ShareDirectory is that of an earlier attempt at the same, which was not settled.
+// claimOrResume is claim. resumed: the ShareDirectory is that of an earlier, unfinished attempt.
 func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (o *internalv1.ShareDirectory, resumed bool, status nfsv4.Nfsstat4) {
 	until := s.Clock.Now().Add(settleFor)
 	key := claimKey(share.Name, rel, &spec)
@@ -238,7 +239,7 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 				return other, resumed, nfsv4.NFS4_OK
 			case err == nil && (other.State() == internalv1.DirectoryReady || s.Clock.Now().After(until)):
 				return nil, false, nfsv4.NFS4ERR_EXIST
-			case err == nil, apierrors.IsNotFound(err): // removed since: it's ours to make, unless time is over
+			case err == nil, apierrors.IsNotFound(err): // removed meanwhile: make it, unless the time is over
 				pause = settlePause
 			}
 		} else if refusedByAPI(err) {
@@ -254,8 +255,8 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 	}
 }
 
-// untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an
-// earlier one has made it: no other server could, as this one has the ShareDirectory. resumed: there were earlier tries.
+// untilAnswered repeats a mkdir whose answer was lost. If a later try finds the directory, an earlier one has made it,
+// because only this server has the ShareDirectory. resumed: there were earlier tries.
 func (s *Service) untilAnswered(ctx context.Context, resumed bool, mkdir func() error) error {
 	err := ownDoing(mkdir())
 	if resumed && nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
@@ -281,15 +282,14 @@ func ownDoing(err error) error {
 	return err
 }
 
-// answered tells whether an error is what an owner answered.
+// answered reports whether an error is an answer of an owner.
 func answered(err error) bool {
 	var status *nfs.StatusError
 	return errors.As(err, &status)
 }
 
-// makeWithParents makes a directory on its owner. Directories above the share's depth exist
-// there only where something is below them: they are made when the first is, by root, with
-// the owner and mode that they have in the namespace.
+// makeWithParents makes a directory on its owner. Directories above the share's depth exist there only if something is
+// below them. They are made with the first one, by root, with their owner and mode in the namespace.
 func (s *Service) makeWithParents(ctx context.Context, address string, share *tree.Share, volume int32, rel string, creds nfs.Credentials, opts nfs.MkdirOptions) error {
 	path := tree.ExportPath(share.Name, volume, rel)
 	err := s.Owners.Mkdir(ctx, address, path, creds, opts)
@@ -313,7 +313,7 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
 		return fmt.Errorf("make %s above the directory: %w", rel, err)
 	}
-	// A client that changed them meanwhile found nothing to change on this data server yet.
+	// A client may have changed them before they existed on this data server.
 	if now, ok := s.Tree.Directory(share.Name, rel); ok && err == nil && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
 		path := tree.ExportPath(share.Name, volume, rel)
 		err := s.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &now.Owner, Group: &now.Group, Mode: &now.Mode})
@@ -341,7 +341,7 @@ func (s *Service) adopt(ctx context.Context, address, path string, directory *in
 	*directory = *next
 }
 
-// finish makes a ShareDirectory Ready. The directory exists, so it is tried a few times.
+// finish sets a ShareDirectory to Ready. It tries a few times, because the directory exists.
 func (s *Service) finish(ctx context.Context, directory *internalv1.ShareDirectory) error {
 	var err error
 	for range finishTries {

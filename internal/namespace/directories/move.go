@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// moveTimeout bounds the move of a directory with all that is below it. The client waits for as long; what is not
-	// done by then the leader does.
+	// moveTimeout bounds the move of a directory with everything below it. The client waits that long. The leader does
+	// the rest.
 	moveTimeout = 10 * time.Minute
 	// moveParallel is how many directories of one directory are moved at a time.
 	moveParallel = 8
-	// movePause is the time between tries for what is being changed by others.
+	// movePause is the time between tries while others change a directory.
 	movePause = 200 * time.Millisecond
 )
 
-// moveTree renames a directory of the namespace with the directories below it. Paths are in all their ShareDirectories and on all their
-// owners, so each is renamed by itself, from the bottom up, while both names exist; the ShareDirectory of the new name, made first,
-// tells the leader what was begun. From then on the only way is forward: part of the directories may have moved.
+// moveTree renames a directory above the depth with the directories below it. Their ShareDirectories and owners have
+// whole paths, so each directory is renamed on its own, from the bottom up, while both names exist. The ShareDirectory
+// of the new name is made first, so that the leader knows about the rename. After that there is no way back, because
+// some directories may have moved.
 func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (status nfsv4.Nfsstat4, begun bool) {
 	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
 		if server, ok := s.Tree.Server(r.Server); r.Server != "" && (!ok || !server.Serves[r.Share] || s.Reachable != nil && !s.Reachable(r.Server)) {
@@ -36,13 +37,14 @@ func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (
 			return nfsv4.NFS4ERR_DELAY, false
 		}
 	}
-	// The change's own limit is about one directory.
+	// The usual timeout is for one directory.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	return s.move(ctx, entry.Share, entry.Rel, rel, root)
 }
 
-// move renames a directory with all below it. It goes on where an earlier try was stopped. begun: what it needs may be locked.
+// move renames a directory with everything below it, and continues an earlier try. begun: its directories may be
+// locked.
 func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, creds nfs.Credentials) (status nfsv4.Nfsstat4, begun bool) {
 	what := "move " + from + " of share " + share.Name
 	old, err := s.get(ctx, share.Name, from)
@@ -58,7 +60,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	case err != nil && !apierrors.IsNotFound(err):
 		return s.status(what, err), false
 	case ours && !sameDirectory(old, next):
-		// It was begun for another directory, which had the name.
+		// It was started for another directory of that name.
 		if err := s.undo(ctx, next); err != nil {
 			return s.status(what, err), false
 		}
@@ -67,7 +69,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed right now
 	}
 	if old.Spec.DataServerRef.Name != "" {
-		// The Leader leaves it alone for longer than that.
+		// The Leader waits longer than that.
 		bounded, cancel := context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
 		ctx = bounded
@@ -118,14 +120,14 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	return nfsv4.NFS4_OK, true
 }
 
-// sameDirectory tells whether a ShareDirectory is the successor of another under another path.
+// sameDirectory reports whether a ShareDirectory is another one's successor under a new path.
 func sameDirectory(old, next *internalv1.ShareDirectory) bool {
 	known := next.Spec.Identity == "" || next.Spec.Identity == renamedSpec(old).Identity
 	return known && old.Spec.DataServerRef == next.Spec.DataServerRef &&
 		ptr.Deref(old.Spec.Volume, 0) == ptr.Deref(next.Spec.Volume, 0)
 }
 
-// lockForRename keeps others from the old name: it is Removing, and what becomes of it shows in what is on its owner.
+// lockForRename locks the old name: its state is Removing, and the directories on the owner show the result.
 func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirectory) error {
 	if old.State() == internalv1.DirectoryReady {
 		return s.setState(ctx, old, internalv1.DirectoryRemoving)
@@ -133,14 +135,14 @@ func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirect
 	return s.hold(ctx, old)
 }
 
-// unlock is for what was not renamed.
+// unlock unlocks a directory that was not renamed.
 func (s *Service) unlock(ctx context.Context, old *internalv1.ShareDirectory) {
 	if err := s.setState(ctx, old, internalv1.DirectoryReady); err != nil {
 		s.Log.Warn("a directory that was not renamed is left to the leader", "share", old.Spec.FileShareRef.Name, "path", old.Spec.Path, "error", err)
 	}
 }
 
-// moved is the status of a move whose source is gone: another server has moved it, or is at the last step.
+// moved is the status of a move whose source is gone: another server has moved it, or is about to finish.
 func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
 	next, err := s.get(ctx, share.Name, to)
 	switch {
@@ -151,7 +153,7 @@ func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string)
 	case next.Spec.RenamedFrom != from:
 		return nfsv4.NFS4ERR_NOENT
 	case next.State() == internalv1.DirectoryRenaming && next.Spec.DataServerRef.Name != "":
-		return nfsv4.NFS4ERR_DELAY // renamed, or removed before it was: the leader looks
+		return nfsv4.NFS4ERR_DELAY // renamed, or removed before: the leader checks
 	case next.State() == internalv1.DirectoryRenaming:
 		if err := s.finish(ctx, next); err != nil {
 			return s.status("move "+from+" of share "+share.Name, err)
@@ -160,7 +162,8 @@ func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string)
 	return nfsv4.NFS4_OK
 }
 
-// moveKids moves all directories of a directory, also those that others make in it meanwhile, and then takes it from its owners.
+// moveKids moves all directories in a directory, including those that are made meanwhile, and then removes the
+// directory from its owners.
 func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
 	for {
 		kids := s.Tree.DirectoriesIn(share.Name, from)
@@ -186,7 +189,7 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 					stay.Add(1)
 					return nil
 				case nfsv4.NFS4_OK, nfsv4.NFS4ERR_DELAY, nfsv4.NFS4ERR_NOENT:
-					return nil // the next round looks again
+					return nil // the next round checks again
 				}
 				return fmt.Errorf("move %s: %s", kid.Path, nfs.StatusName(status))
 			})
@@ -195,7 +198,7 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 			s.Log.Warn("a directory can't be moved with the one above it, and is tried again", "share", share.Name, "error", err)
 		}
 		if int(stay.Load()) == len(kids) {
-			// They were made under the old name after others of their names had moved. They stay, as if made after the rename.
+			// They were made under the old name after others with their names had moved. They stay.
 			s.Log.Warn("directories that were made in a directory while it was renamed stay under its old name", "share", share.Name, "path", from)
 			return nfsv4.NFS4_OK
 		}

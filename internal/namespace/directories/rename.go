@@ -13,10 +13,11 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Rename implements operations.Mutator. A distributed directory stays on its owner: its ShareDirectory is locked (Removing), a
-// new one takes the new path (Renaming, with the old path), the owner renames, the old ShareDirectory goes, the new one becomes
-// Ready. In this order a crash at any point shows in what the owner has, and each of the two is completed by itself: what
-// is under its path becomes Ready, what is not goes.
+// Rename implements operations.Mutator. A distributed directory stays on its owner. The steps are: lock the
+// ShareDirectory (Removing); create one for the new path (Renaming, with the old path); rename on the owner; delete the
+// old ShareDirectory; set the new one to Ready. In this order, after a crash at any point the owner's directories show
+// the state, and each ShareDirectory is completed on its own: if its path exists it becomes Ready, otherwise it is
+// deleted.
 func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -61,14 +62,14 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		status, begun = s.moveTree(ctx, &entry, rel)
 	}
 	if status == nfsv4.NFS4ERR_DELAY && (begun || resumes) {
-		// It is not known whether it was renamed. The client comes back for it, or the leader looks.
+		// It is not known whether it was renamed. The client repeats the request, or the leader checks.
 		s.attempts.put(key, newMark(), s.Clock.Now())
 	}
 	return status
 }
 
-// inTheWay is what a RENAME answers when what has the name can't be removed: that it is not empty is NFS4ERR_EXIST
-// (RFC 8881 section 18.26.3).
+// inTheWay is the answer to a RENAME whose target can't be removed. If it is not empty, that is NFS4ERR_EXIST (RFC 8881
+// section 18.26.3).
 func inTheWay(status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
 	if status == nfsv4.NFS4ERR_NOTEMPTY {
 		return nfsv4.NFS4ERR_EXIST
@@ -86,8 +87,8 @@ func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 	return spec
 }
 
-// endRename drops the old ShareDirectory and makes the new one ready. was is the directory under its old name: what is in it did not
-// change, so it keeps its time.
+// endRename deletes the old ShareDirectory and sets the new one to Ready. was is the directory under its old name. Its
+// content did not change, so it keeps its modification time.
 func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDirectory, was *tree.Entry) error {
 	s.emptying(ctx, was)
 	next.Status.ModifiedTime = tree.FormatTime(was.Modified)
@@ -97,7 +98,7 @@ func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDire
 		return err
 	}
 	if err := s.finish(ctx, next); err != nil {
-		// From here on there is one way only: whoever looks sees that it was renamed.
+		// From here on there is no way back: clients can see the new name.
 		s.Log.Warn("the end of a rename is left to the leader", "share", next.Spec.FileShareRef.Name, "path", next.Spec.Path, "error", err)
 	}
 	return nil

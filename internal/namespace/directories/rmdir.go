@@ -11,8 +11,9 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Rmdir implements operations.Mutator: ShareDirectory Removing, directory removed on the owner with
-// the caller's credentials, ShareDirectory gone; or Ready again if the owner refuses.
+// Rmdir implements operations.Mutator. It sets the ShareDirectory to Removing, removes the directory on the owner with
+// the caller's credentials, and deletes the ShareDirectory. If the owner refuses, the ShareDirectory becomes Ready
+// again.
 func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -36,7 +37,7 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	}
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if !answered(err) {
-			// It is not known whether it is gone. The client comes back for it, or the leader looks.
+			// It is not known whether it was removed. The client repeats the request, or the leader checks.
 			s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
 		} else {
 			if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
@@ -53,7 +54,7 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	return nfsv4.NFS4_OK
 }
 
-// lock writes the state that a change begins with. If another change is under way the client is put off.
+// lock writes the first state of a change. If another change is in progress, the client must try again.
 func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.DirectoryState) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	directory, err := s.get(ctx, entry.Share.Name, entry.Directory.Path)
 	switch {
@@ -65,7 +66,7 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 	case directory.State() == state && s.attempts.take(removeKey(directory)) != "":
 		return directory, nfsv4.NFS4_OK
 	case directory.State() == internalv1.DirectoryMissing && state == internalv1.DirectoryRemoving:
-		// Whoever may remove it gives it up: its owner has it not, and says so again.
+		// A client that may remove it gives it up. The owner confirms that it does not have it.
 	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
@@ -78,13 +79,13 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 	return directory, nfsv4.NFS4_OK
 }
 
-// rmdirPlain removes a directory that exists in the namespace only. What the owners have
-// of it for directories that once were below goes, too.
+// rmdirPlain removes a directory above the depth. Its copies on the owners, from earlier directories below it, are
+// removed too.
 func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfsstat4 {
 	if entry.Entries > 0 {
 		return nfsv4.NFS4ERR_NOTEMPTY
 	}
-	if entry.Directory == nil { // implied by what is below it: it goes with that
+	if entry.Directory == nil { // implied by directories below it, and removed with them
 		return nfsv4.NFS4ERR_DELAY
 	}
 	directory, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
@@ -105,7 +106,8 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	return nfsv4.NFS4_OK
 }
 
-// emptied removes a directory above the share's depth from all owners. It is NFS4ERR_NOTEMPTY if something is below.
+// emptied removes a directory above the share's depth from all owners. It returns NFS4ERR_NOTEMPTY if something is
+// below.
 func (s *Service) emptied(ctx context.Context, share *tree.Share, rel string) nfsv4.Nfsstat4 {
 	if s.Tree.Below(share.Name, rel) {
 		return nfsv4.NFS4ERR_NOTEMPTY

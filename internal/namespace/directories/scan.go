@@ -28,29 +28,29 @@ import (
 // adoptParallel is how many ShareDirectories of one volume are written at a time.
 const adoptParallel = 8
 
-// mostOwn is more than Howdah has in the root of a share.
+// mostOwn is more than the number of Howdah's own entries in a share's root.
 const mostOwn = 1000
 
 // scanResult is what a scan found.
 type scanResult struct {
-	// shared: every data server has the same directories, so what another one owns is here, too, and in its place.
+	// shared: all data servers have the same directories, so a directory of another owner is not misplaced here.
 	shared                  bool
 	found, adopted, refused atomic.Int64
 
 	mu sync.Mutex
-	// misplaced are some of the directories that their ShareDirectories have elsewhere, misplacedCount how many there are.
+	// misplaced has some directories whose ShareDirectories name another owner; misplacedCount is their number.
 	misplaced      []internalv1.MisplacedDirectory
 	misplacedCount int32
-	// skipped are some of the directories that can have no ShareDirectory, with why; skippedCount is how many there are.
+	// skipped has some directories that can't have a ShareDirectory, with the reason; skippedCount is their number.
 	skipped      []string
 	skippedCount int32
-	// occupied are the volumes where the root of a share of layout Single is not empty.
+	// occupied has the volumes where the root of a Single share is not empty.
 	occupied []int32
 }
 
-// scan lists a share's directories on a data server down to the share's depth, writes ShareDirectories for those
-// that have none, and says what it found: this is how lost ShareDirectories come back, and how the operator knows
-// that a directory is nowhere before it gives it an owner.
+// scan lists a share's directories on a data server down to the share's depth, writes ShareDirectories for those that
+// have none, and reports what it found. So lost ShareDirectories come back, and the operator knows that a directory
+// exists nowhere before it gives it an owner.
 func (k *Leader) scan(ctx context.Context, t task) error {
 	share, ok := k.Tree.Share(t.share)
 	if !ok {
@@ -60,7 +60,7 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 	if !ok || server.Address == "" || !server.Serves[t.share] {
 		return nil // it is scanned when it serves the share again
 	}
-	// The export is read first: what is found then belongs to this one, or is not used.
+	// Read the export first: the result belongs to this export, or is not used.
 	export, ok := k.Tree.Export(server.Name, share.Name)
 	if !ok {
 		return nil
@@ -122,8 +122,8 @@ func (k *Leader) scanVolume(ctx context.Context, share *tree.Share, slot tree.Sl
 	return err
 }
 
-// isOccupied tells whether there is anything but Howdah's own in a volume's root, which may have millions of files: it looks at the
-// first. With more of Howdah's own than there ever is, something is there.
+// isOccupied reports whether a volume's root has entries that are not Howdah's. The root may have millions of files, so
+// it reads only the first mostOwn entries.
 func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool, err error) {
 	own := 0
 	err = list.entries(ctx, volume, "", func(e nfs.DirEntry) bool {
@@ -134,7 +134,7 @@ func isOccupied(ctx context.Context, list *lister, volume int32) (occupied bool,
 	return occupied, err
 }
 
-// reportInventory writes what was found into the export's status, unless it is there already.
+// reportInventory writes the result into the export's status if it changed.
 func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server string, export tree.Export, result *scanResult) error {
 	found := internalv1.ShareInventory{
 		FileShareUID: share.UID, Generation: share.InventoryGeneration, OccupiedVolumes: result.occupied, Misplaced: result.misplaced, Skipped: result.skipped,
@@ -148,7 +148,8 @@ func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server 
 	if equality.Semantic.DeepEqual(found, export.Inventory) {
 		return nil
 	}
-	// Only this field: the rest of the status is the data server's own to write. The UID keeps it from another object of the name.
+	// Write this field only: the data server writes the rest of the status. The UID protects a newer object of this
+	// name.
 	var patch inventoryPatch
 	patch.Metadata.UID = export.UID
 	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount, found.Skipped, found.SkippedCount}
@@ -164,7 +165,7 @@ func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server 
 	return nil
 }
 
-// inventoryPatch replaces an inventory by a merge patch: what is not there any more has to be null in it.
+// inventoryPatch is a merge patch that replaces an inventory: removed fields must be null in it.
 type inventoryPatch struct {
 	Metadata struct {
 		UID types.UID `json:"uid"`
@@ -183,7 +184,8 @@ type inventoryInPatch struct {
 	SkippedCount    *int32                          `json:"skippedCount"`
 }
 
-// reportRoot gives an export's root what clients gave the share's: the volume may be new.
+// reportRoot sets the attributes of an export's root to those that clients set on the share's root: the volume may be
+// new.
 func (k *Leader) reportRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
 	e, ok := k.Tree.At(share.Path)
 	if !ok || e.Owner == share.Owner && e.Group == share.Group && e.Mode == share.Mode {
@@ -196,9 +198,9 @@ func (k *Leader) reportRoot(ctx context.Context, share *tree.Share, slot tree.Sl
 	return nil
 }
 
-// scanBelow scans a directory above the depth. above writes its ShareDirectory: it exists for those below, and is there before them, so that
-// its handle is the same from the beginning. An empty one on an owner says nothing. What is found is worked on as it comes, so that of each
-// directory above the depth one page is in memory.
+// scanBelow scans a directory above the depth. above writes its ShareDirectory before those below it, so that its
+// handle never changes. An empty directory above the depth needs none. Entries are processed as they arrive, so only
+// one page of each directory is in memory.
 func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, result *scanResult) error {
 	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
@@ -226,12 +228,12 @@ func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 	if adopted := group.Wait(); adopted != nil {
 		return adopted // The others may have ended for this one.
 	}
-	// A list that ended early is no whole one.
+	// The list is not complete.
 	return errors.Join(below, err, ctx.Err())
 }
 
-// once is sync.OnceValue with a channel for its lock: who waits for a call to the API in fake time (testing/synctest) must not
-// wait for a mutex, with which time stands still.
+// once is sync.OnceValue with a channel as lock: in the fake time of testing/synctest, time stands still while a
+// goroutine waits for a mutex.
 func once(do func() error) func() error {
 	lock := make(chan struct{}, 1)
 	var done bool
@@ -264,7 +266,8 @@ func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		return err
 	}
 	if result != nil && result.shared {
-		// Any data server can have it: what was there before Howdah is spread, too. Where none can be chosen this one has it.
+		// Any data server can own it, so directories from before Howdah are spread too. If none can be chosen, this one
+		// owns it.
 		if owner, release, err := k.place(share.Name, path); err == nil {
 			defer release()
 			slot = tree.Slot{Server: owner.Server, Volume: owner.Volume}
@@ -291,7 +294,7 @@ func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 		return nil
 	}
 	result.adopted.Add(1)
-	// It may have been removed, ShareDirectory and all, since it was listed.
+	// It may have been removed with its ShareDirectory since it was listed.
 	there, err := k.exists(ctx, slot.Server, slot.Volume, share.Name, path)
 	if err != nil {
 		return err // the leader finishes it: it is Creating
@@ -303,11 +306,11 @@ func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Sl
 	return k.drop(ctx, directory)
 }
 
-// seeOther looks at a ShareDirectory that was made since the tree was asked: it may name another owner.
+// seeOther reads a ShareDirectory that was made after the tree was read: it may name another owner.
 func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot, path string, result *scanResult) error {
 	other, err := k.get(ctx, share.Name, path)
 	if err != nil {
-		return err // gone again, or not to be read: the scan is repeated
+		return err // deleted again, or unreadable: the scan is repeated
 	}
 	if r := tree.NewDirectory(other); result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
 		result.misplace(slot.Volume, path)
@@ -315,7 +318,7 @@ func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot
 	return nil
 }
 
-// misplace notes a directory that is owned by another data server or volume.
+// misplace records a directory that another data server or volume owns.
 func (s *scanResult) misplace(volume int32, path string) {
 	const most = 8
 	if s.shared {

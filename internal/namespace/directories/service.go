@@ -22,16 +22,16 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// Owners reaches the data servers' NFS service, by address. Errors are *nfs.StatusError for what the server
-// answered about what is in the export, so that NFS4ERR_NOENT proves that it is not there; any other means that
-// the server could not be asked, or does not show the export.
+// Owners calls the data servers' NFS service, by address. An error is a *nfs.StatusError if the server answered about
+// something inside the export, so NFS4ERR_NOENT proves that it does not exist. Any other error means that the server
+// did not answer, or does not show the export.
 type Owners interface {
 	Mkdir(ctx context.Context, address, path string, creds nfs.Credentials, opts nfs.MkdirOptions) error
 	Rmdir(ctx context.Context, address, path string, creds nfs.Credentials) error
 	Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error
 	SetAttributes(ctx context.Context, address, path string, creds nfs.Credentials, settings nfs.Settings) error
 	Stat(ctx context.Context, address, path string, creds nfs.Credentials) (nfs.Attributes, error)
-	// Entries gives the entries of a directory one by one until yield returns false: a directory has any number of them.
+	// Entries calls yield for each entry of a directory until yield returns false.
 	Entries(ctx context.Context, address, path string, creds nfs.Credentials, yield func(nfs.DirEntry) bool) error
 }
 
@@ -46,14 +46,14 @@ type Config struct {
 	Replica string
 	Clock   clock.WithTicker
 	Log     *slog.Logger
-	// Concurrent is the greatest number of changes at a time; more are put off (NFS4ERR_DELAY).
+	// Concurrent is the maximum number of changes at a time; clients must repeat others (NFS4ERR_DELAY).
 	Concurrent int
-	// Reachable tells whether a data server answers; new directories go to those that do. nil: all do.
+	// Reachable reports whether a data server answers; only these get new directories. nil: all answer.
 	Reachable func(server string) bool
-	// List tells the directories of a share, down to a depth, on storage that all data servers share; listing.ErrNotOffered, or nil: they are
-	// asked for by NFS.
+	// List lists the directories of a share down to a depth, on shared storage. If it is nil or returns
+	// listing.ErrNotOffered, they are listed through NFS.
 	List func(ctx context.Context, address, share string, depth int32) ([]listing.Directory, error)
-	// Timeout bounds one change. It goes on when the client that asked is gone.
+	// Timeout bounds one change. A change continues if its client disconnects.
 	Timeout time.Duration
 	// Observe gets how long each mkdir took; may be nil.
 	Observe func(status nfsv4.Nfsstat4, took time.Duration)
@@ -67,10 +67,10 @@ type Service struct {
 	mu sync.Mutex
 	// inflight are placements that the tree's counts do not have yet, by share.
 	inflight map[string]map[tree.Slot]int
-	// lost are directories whose ShareDirectories went without a removal.
+	// lost has directories whose ShareDirectories were deleted without a removal.
 	lost map[lostPath]lostDirectory
 
-	// loggedFull is when it was written last that a share has no room for directories.
+	// loggedFull is when a reached limit of a share was last logged.
 	loggedFull time.Time
 
 	unconfirmed unconfirmed
@@ -87,20 +87,20 @@ func NewService(config Config) *Service {
 	}
 }
 
-// root are the credentials that directories are made ready with; the exports let namespace
-// servers do everything (Squash None).
+// root has the credentials with which directories are prepared. Exports let namespace servers do everything (Squash
+// None).
 var root = nfs.Credentials{}
 
 func credentials(c tree.Credentials) nfs.Credentials {
 	return nfs.Credentials{UID: c.UID, GID: c.GID, GIDs: c.Groups}
 }
 
-// queueFor is how long a change waits for others to end before the client is put off. A
-// short wait here is better than one there: Linux doubles its pause each time.
+// queueFor is how long a change waits for others before its client gets NFS4ERR_DELAY. A short wait here is better,
+// because Linux doubles its pause each time.
 const queueFor = 3 * time.Second
 
-// begin bounds a change: false means that there are too many, or the service ends. The
-// context outlives the client's connection, so that what was begun is finished.
+// begin starts a change. false: there are too many changes, or the service stops. The context outlives the client's
+// connection, so that the change is finished.
 func (s *Service) begin(ctx context.Context) (context.Context, func(), bool) {
 	select {
 	case s.running <- struct{}{}:
@@ -119,7 +119,7 @@ func (s *Service) begin(ctx context.Context) (context.Context, func(), bool) {
 	return ctx, func() { cancel(); <-s.running }, true
 }
 
-// address is where a data server is reached now.
+// address is the current address of a data server.
 func (s *Service) address(server string) (string, error) {
 	if srv, ok := s.Tree.Server(server); ok && srv.Address != "" {
 		return srv.Address, nil
@@ -127,8 +127,8 @@ func (s *Service) address(server string) (string, error) {
 	return "", fmt.Errorf("data server %s has no address yet: wait for its DataServer", server)
 }
 
-// status maps an error to what the client gets: what an owner answered is passed on where it says something about
-// the request; all else is trouble that passes, and the client is to try again.
+// status maps an error to the client's status. An owner's answer about the request is passed on. Everything else is
+// temporary, and the client must try again.
 func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	var answered *nfs.StatusError
 	if errors.As(err, &answered) {
@@ -146,7 +146,7 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4ERR_DELAY
 }
 
-// newDirectory is a new ShareDirectory. The mark tells it from others of the name.
+// newDirectory is a new ShareDirectory. The mark distinguishes it from others with its name.
 func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
 	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
 	labels := naming.ShareLabels(s.KubeNamespace, s.FileServer, share.Name)
@@ -164,7 +164,7 @@ func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec interna
 	}
 }
 
-// get reads a ShareDirectory from the API, past all caches, and shows what it says in the tree.
+// get reads a ShareDirectory from the API, past all caches, and puts it into the tree.
 func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
 	o := &internalv1.ShareDirectory{}
 	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share, rel)}
@@ -175,8 +175,8 @@ func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.Share
 	return o, nil
 }
 
-// setState writes a directory's state, and shows it in the tree. A ShareDirectory that another server
-// changed meanwhile is not written: the error is a conflict.
+// setState writes a directory's state, and puts it into the tree. If another server changed the ShareDirectory, the
+// error is a conflict.
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
 	next.Status.State = state
@@ -191,8 +191,8 @@ func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, st
 	return nil
 }
 
-// drop deletes a ShareDirectory, and takes it out of the tree. It is no error if it is gone already. What it stood for is
-// settled, so it is tried a few times.
+// drop deletes a ShareDirectory, and removes it from the tree. It is no error if it does not exist. It tries a few
+// times, because the change is already done.
 func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error {
 	var err error
 	for range finishTries {
@@ -208,7 +208,7 @@ func (s *Service) drop(ctx context.Context, o *internalv1.ShareDirectory) error 
 	return nil
 }
 
-// undo is drop of what was not changed since it was read: the error is a conflict.
+// undo is drop for an object that did not change since it was read; otherwise the error is a conflict.
 func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error {
 	err := s.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,7 +218,8 @@ func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error 
 	return nil
 }
 
-// hold keeps the Leader from undoing a rename that this server goes on with: it leaves alone for some time what has changed.
+// hold keeps the Leader from undoing a rename that this server continues: the Leader waits after each change of an
+// object.
 func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error {
 	next := o.DeepCopy()
 	if next.Annotations == nil {

@@ -19,9 +19,10 @@ import (
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
-// SetAttributes implements operations.Mutator. Owner, group and mode of a directory of the namespace are in its ShareDirectory's
-// spec, times in its status. Data servers that have directories below it keep a copy of the directory, by whose permission they
-// judge: they get the same. The ShareDirectory is written first, so that the leader can update those that can't be reached now.
+// SetAttributes implements operations.Mutator. Owner, group and mode of a directory above the depth are in its
+// ShareDirectory's spec, times in its status. Data servers with directories below it have a copy of the directory,
+// whose permissions they check; they get the same attributes. The ShareDirectory is written first, so that the leader
+// can update data servers that can't be reached now.
 func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
@@ -39,7 +40,7 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
-	// What the caller may was judged by what the entry was.
+	// The caller's permissions were checked with the entry's earlier attributes.
 	now, ok = s.Tree.Get(entry.ID)
 	switch {
 	case !ok:
@@ -60,7 +61,7 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	return nfsv4.NFS4_OK
 }
 
-// directoryOf is the ShareDirectory of a directory of the namespace. What has none yet gets one.
+// directoryOf is the ShareDirectory of a directory above the depth. It is created if there is none.
 func (s *Service) directoryOf(ctx context.Context, entry *tree.Entry) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	rel := entry.Rel
 	if rel == "" {
@@ -81,7 +82,7 @@ func (s *Service) directoryOf(ctx context.Context, entry *tree.Entry) (*internal
 			return nil, nfsv4.NFS4ERR_DELAY
 		}
 		if rel != tree.RootPath {
-			// With its ShareDirectory the directory has another handle: the client looks it up again.
+			// The ShareDirectory changes the directory's handle, so the client must look it up again.
 			return nil, nfsv4.NFS4ERR_DELAY
 		}
 		return directory, nfsv4.NFS4_OK
@@ -95,15 +96,15 @@ func (s *Service) directoryOf(ctx context.Context, entry *tree.Entry) (*internal
 	return directory, nfsv4.NFS4_OK
 }
 
-// shareAttributes are what a share's spec says of its root.
+// shareAttributes are the attributes of the root in a share's spec.
 func shareAttributes(share *tree.Share) internalv1.ShareAttributes {
 	return internalv1.ShareAttributes{
 		UID: ptr.To(int64(share.Owner)), GID: ptr.To(int64(share.Group)), Mode: tree.FormatMode(share.Mode),
 	}
 }
 
-// setPermissions writes owner, group and mode, and updates the data servers. It gives the generation of the ShareDirectory that all
-// of them know; nil: not all could be reached.
+// setPermissions writes owner, group and mode, and updates the data servers. It returns the generation of the
+// ShareDirectory that all of them have; nil if some could not be reached.
 func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings) (*int64, error) {
 	next := directory.DeepCopy()
 	next.Spec.UID, next.Spec.GID = ptr.To(int64(ptr.Deref(settings.Owner, entry.Owner))), ptr.To(int64(ptr.Deref(settings.Group, entry.Group)))
@@ -129,8 +130,8 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directo
 // updateParallel is how many data servers are updated at a time.
 const updateParallel = 8
 
-// updateCopies gives the copies of a directory of the namespace its owner, group and mode. false: some data servers do
-// not serve the share now, and follow when they do.
+// updateCopies sets owner, group and mode of a directory's copies on data servers. false: some do not serve the share
+// now, and get them later.
 func (s *Service) updateCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) (all bool, err error) {
 	r := tree.NewDirectory(directory)
 	settings := nfs.Settings{Owner: &r.Owner, Group: &r.Group, Mode: &r.Mode}
@@ -149,7 +150,7 @@ func (s *Service) updateCopies(ctx context.Context, share *tree.Share, directory
 		for volume := range server.Volumes {
 			group.Go(func() error {
 				err := s.Owners.SetAttributes(ctx, server.Address, tree.ExportPath(share.Name, volume, r.Path), root, settings)
-				if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) { // it has nothing below it there
+				if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) { // there is nothing below it there
 					return fmt.Errorf("set owner and mode on data server %s of %s: %w", server.Name, r.Path, err)
 				}
 				return nil
@@ -173,7 +174,7 @@ type statusPatch struct {
 	} `json:"status"`
 }
 
-// setTimes writes times that are set, and that the directory changed now. Its changes never go back in time, whatever the clocks say.
+// setTimes writes times that a client sets, and the time of the change. That time never goes back, even if clocks do.
 func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64) error {
 	now := s.Clock.Now()
 	if entry.Changed.After(now) {
@@ -211,12 +212,13 @@ func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDi
 	return nil
 }
 
-// emptying notes in a directory that something is removed from it: the directory that was made last in it may be the one that goes,
-// and no time goes back. It is written before the removal, at most once a second unless a time would go back.
+// emptying records in a directory that something is removed from it. Otherwise its modification time could go back, if
+// the newest directory in it is removed. It is written before the removal, at most once a second unless a time would go
+// back.
 func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 	dir, ok := s.Tree.Parent(gone.ID)
 	if !ok || dir.Share == nil || dir.Directory == nil && dir.Rel != "" {
-		return // nothing is known of it, or it goes with the last that is in it
+		return // it has no ShareDirectory, or is removed with its last entry
 	}
 	written := dir.Directory != nil && !dir.Directory.Modified.Before(s.Clock.Now().Truncate(time.Second))
 	older := gone.Directory != nil && gone.Directory.Created.Before(dir.Modified)
@@ -237,15 +239,15 @@ func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 	}
 }
 
-// emptyingOf is emptying for what a ShareDirectory stands for.
+// emptyingOf is emptying for the directory of a ShareDirectory.
 func (s *Service) emptyingOf(ctx context.Context, share *tree.Share, r *tree.Directory) {
 	if gone, ok := s.Tree.At(share.Path + "/" + r.Path); ok {
 		s.emptying(ctx, &gone)
 	}
 }
 
-// setOnOwner passes attributes of a distributed directory on to its owner, with the caller's credentials. The ShareDirectory
-// is brought up to date for the maker, who sees what it says until it enters the directory.
+// setOnOwner sets attributes of a distributed directory on its owner, with the caller's credentials. The ShareDirectory
+// is updated too, because the client that made the directory sees its attributes until it enters the directory.
 func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4 {
 	if entry.Target.Address == "" {
 		return nfsv4.NFS4ERR_DELAY
