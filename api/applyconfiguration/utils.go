@@ -118,6 +118,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDrain"):
 		return &apiv1alpha1.ServerDrainApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerEnd"):
+		return &apiv1alpha1.ServerEndApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerFailover"):
 		return &apiv1alpha1.ServerFailoverApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerResult"):

@@ -115,6 +115,11 @@ type FileServerServerStatus struct {
 	// +optional
 	Directories *int32 `json:"directories,omitempty"`
 
+	// lastEnd is the last time that the server stopped serving because something was killed or a pod was replaced, at
+	// most a minute late.
+	// +optional
+	LastEnd ServerEnd `json:"lastEnd,omitempty,omitzero"`
+
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	// +optional
 	Drain ServerDrain `json:"drain,omitempty,omitzero"`

@@ -45,13 +45,15 @@ type decision struct {
 	nodeAddresses int32
 	// tooManyNetworks is set if the nodes have more addresses than a DataServer can hold.
 	tooManyNetworks *metav1.Condition
+	// ends is what to do about ends of data servers, by name.
+	ends map[string]endDecision
 }
 
 func decide(o *observed, images desired.Images) decision {
 	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
-	d.moves = planMoves(o)
+	d.moves, d.ends = planMoves(o), o.decideEnds()
 	d.draining = o.drainCondition(replicas, d.moves.homeless)
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))

@@ -131,6 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)
 	if written == nil {
+		o.recordEnds(r.Events, d.ends)
 		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
 		tellFailovers(r.Events, after, fs.Status.Servers, after.Status.Servers)
 	}
@@ -139,7 +140,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result.RequeueAfter = lostKeysAfter
 	}
 	if err == nil && !paused {
-		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again, d.failover.Again)
+		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
+			d.failover.Again, endsAgain(d.ends))
 	}
 	return result, err
 }

@@ -118,6 +118,11 @@ func (s *samples) dataServer(o *internalv1.DataServer) {
 	if o.Status.NodeName != "" {
 		s.add(metrics.DataServerInfo, 1, o.Namespace, fileServer, o.Name, o.Status.NodeName)
 	}
+	ends := int64(0)
+	if o.Status.LastEnd != nil {
+		ends = ptr.Deref(o.Status.LastEnd.Count, 0)
+	}
+	s.add(metrics.DataServerEnds, float64(ends), o.Namespace, fileServer, o.Name)
 	s.add(metrics.DataServerUnreachable, truth(o.Status.Unreachable.SeenBy != ""), o.Namespace, fileServer, o.Name)
 }
 

@@ -96,7 +96,7 @@ var server = dashboard{
 			graph("Memory of ganesha", bytes, "", query{`ganesha_process_resident_memory_bytes{` + dataServers + `}`, "{{data_server}}"}),
 			graph("CPU of ganesha", count, "Cores.", query{`rate(ganesha_process_cpu_seconds_total{` + dataServers + `}[$__rate_interval])`, "{{data_server}}"}),
 			graph("Requests in execution, locks", count, "", query{`howdah_data_server_requests{` + dataServers + `}`, "requests {{data_server}}"}, query{`howdah_data_server_locks{` + dataServers + `}`, "locks {{state}} {{data_server}}"}),
-			graph("Starts and reloads of ganesha", count, "", query{`howdah_data_server_ganesha_starts_total{` + dataServers + `}`, "starts {{data_server}}"}, query{`howdah_data_server_reload_duration_seconds_count{` + dataServers + `}`, "reloads {{data_server}}"}, query{`howdah_data_server_reload_failures_total{` + dataServers + `}`, "reloads that failed {{data_server}}"}),
+			graph("Starts and reloads of ganesha", count, "", query{`howdah_data_server_ganesha_starts_total{` + dataServers + `}`, "starts {{data_server}}"}, query{`howdah_file_server_data_server_ends_total{` + dataServers + `}`, "ends that were not asked for {{data_server}}"}, query{`howdah_data_server_reload_duration_seconds_count{` + dataServers + `}`, "reloads {{data_server}}"}, query{`howdah_data_server_reload_failures_total{` + dataServers + `}`, "reloads that failed {{data_server}}"}),
 		}},
 	},
 }

@@ -287,6 +287,7 @@ func runScenarios(t *testing.T) {
 		{"namespace servers are not waited for in grace", ownClientsAreForgotten},
 		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
+		{"the ends of ganesha are reported", endsAreReported},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"a client that is late is kept", lateClientsAreKept},

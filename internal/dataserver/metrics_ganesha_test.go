@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/metrics"
 	"github.com/howdah/howdah/internal/nfs4/client"
@@ -125,4 +128,45 @@ func graceIsReported(t *testing.T) {
 	s.scraped("howdah_data_server_ganesha_starts_total" + identity + " 2")
 	s.scraped("howdah_data_server_in_grace" + identity + " 1")
 	s.scraped("howdah_data_server_in_grace" + identity + " 0")
+}
+
+// endsAreReported: each end of ganesha is in the status with its reason, and with the time until it served again.
+func endsAreReported(t *testing.T) {
+	s := boot(t, "ends", 1)
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.settle()
+	if status, _ := s.status.Get(); status.LastEnd != nil {
+		t.Errorf("at first: %+v", status.LastEnd)
+	}
+	for count, signal := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGKILL} {
+		began, before := time.Now(), s.supervisor.State().Starts
+		mustWork(t, "kill ganesha", syscall.Kill(s.pid(), signal))
+		s.await("the end in the status", func(dataservertest.Reported) bool {
+			status, _ := s.status.Get()
+			return status.LastEnd != nil && ptr.Deref(status.LastEnd.Count, 0) == int64(count+1) && status.LastEnd.ServedAfterMilliseconds != nil
+		})
+		status, _ := s.status.Get()
+		end, took := status.LastEnd, time.Since(began)
+		served := time.Duration(*end.ServedAfterMilliseconds) * time.Millisecond
+		if end.Cause != v1alpha1.EndGanesha || end.Message != "ganesha was killed by signal "+unix.SignalName(signal) || served <= 0 || served > took ||
+			end.EndTime.Time.Before(began.Add(-time.Second)) {
+			t.Errorf("%s, within %s: %+v", signal, took, end)
+		}
+		t.Logf("FIGURE served again after %s: %s", unix.SignalName(signal), served)
+		if starts := s.supervisor.State().Starts; starts != before+1 {
+			t.Errorf("%d starts after %d", starts, before)
+		}
+		s.scraped(`howdah_data_server_ganesha_ends_total{data_server="training-0",file_server="training",namespace="default",signal="` + unix.SignalName(signal) + `"} 1`)
+	}
+	// A restart that the supervisor asks for is none.
+	s.supervisor.Restart()
+	s.await("the restart", func(dataservertest.Reported) bool {
+		return s.supervisor.State().Starts == 4 && s.probes.Fit(t.Context()) == nil
+	})
+	s.settle()
+	if status, _ := s.status.Get(); ptr.Deref(status.LastEnd.Count, 0) != 2 {
+		t.Errorf("after a restart that was asked for: %+v", status.LastEnd)
+	}
 }

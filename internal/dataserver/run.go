@@ -185,7 +185,7 @@ func newProcess(options Options, with parts) (*process, error) {
 		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: filepath.Join(options.RunDir, "ganesha.pid"),
 		RoundsFile: options.roundsFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
 		BeforeStart: func(ctx context.Context) { p.exporter.BeforeStart(ctx, hostname) },
-		Changed:     func() { p.exporter.Wake() },
+		Changed:     func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
 	})
 	p.exporter = exporter.New(exporter.Config{
 		NodeName: options.NodeName, PodIP: options.PodIP, ConfigFile: options.configFile(), Keys: keys,

@@ -17,6 +17,8 @@ var (
 		"Shares that something is wrong with.")
 	DataServerStarts = counter(DataServer, "howdah_data_server_ganesha_starts_total",
 		"Starts of ganesha since the container started.")
+	DataServerGaneshaEnds = counter(DataServer, "howdah_data_server_ganesha_ends_total",
+		"Ends of ganesha that its supervisor did not ask for since the container started, by the signal that killed it, or exit.", "signal")
 	DataServerInGrace = gauge(DataServer, "howdah_data_server_in_grace",
 		"1 while ganesha waits for clients to reclaim what they had before it was started; new opens wait.")
 	DataServerReloadDuration = histogram(DataServer, "howdah_data_server_reload_duration_seconds",

@@ -35,6 +35,8 @@ var (
 		"1; the node that a data server runs on. Another node after a failover.", LabelNamespace, LabelFileServer, LabelDataServer, "node")
 	DataServerUnreachable = gauge(Operator, "howdah_file_server_data_server_unreachable",
 		"1 while the namespace servers get no answer from a data server.", LabelNamespace, LabelFileServer, LabelDataServer)
+	DataServerEnds = counter(Operator, "howdah_file_server_data_server_ends_total",
+		"How often a data server ended since it was made, without having been stopped in order: its ganesha, its container or its pod.", LabelNamespace, LabelFileServer, LabelDataServer)
 
 	FileShareInfo = gauge(Operator, "howdah_file_share_info",
 		"1; the FileServer of a FileShare, and the Kubernetes namespace of that FileServer.", LabelNamespace, "share", "server_namespace", LabelFileServer)

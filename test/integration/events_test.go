@@ -1,12 +1,15 @@
 package integration
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -55,5 +58,38 @@ var _ = Describe("One mistake", func() {
 		}
 		Eventually(eventsAbout(namespace, "FileShare", "s"), timeout).Should(ConsistOf(v1alpha1.ReasonInvalidDirectories, v1alpha1.ReasonReady))
 		Consistently(eventsAbout(namespace, "FileShare", "s"), "2s").Should(HaveLen(2))
+	})
+})
+
+var _ = Describe("A data server whose ganesha is killed", func() {
+	It("has an event with the reason and the time until it served, at most one each minute", func() {
+		namespace := newNamespace()
+		create(builders.FileServer(namespace, "fs").Replicas(1).Build())
+		runEverything(namespace, "fs")
+		end := func(count, served int64) {
+			GinkgoHelper()
+			server := exists(&internalv1.DataServer{}, namespace, "fs-0")
+			before, now := server.DeepCopy(), metav1.NewTime(time.Now().Truncate(time.Second))
+			server.Status.LastEnd = &v1alpha1.ServerEnd{
+				EndTime: &now, Cause: v1alpha1.EndGanesha, Message: "ganesha was killed by signal SIGSEGV", Count: &count, ServedAfterMilliseconds: &served,
+			}
+			Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
+		}
+		end(1, 612)
+		for kind, name := range map[string]string{"FileServer": "fs", "DataServer": "fs-0"} {
+			Eventually(eventsAbout(namespace, kind, name), timeout).Should(ContainElement(string(v1alpha1.EndGanesha)), kind)
+		}
+		Expect(exists(&v1alpha1.FileServer{}, namespace, "fs").Status.Servers[0].LastEnd.Count).To(HaveValue(BeEquivalentTo(1)))
+		var list eventsv1.EventList
+		Expect(admin.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
+		for _, event := range list.Items {
+			if event.Reason == string(v1alpha1.EndGanesha) {
+				Expect(event.Note).To(Equal("fs-0: ganesha was killed by signal SIGSEGV; served again after 0.6 s"))
+			}
+		}
+		By("killing it again at once")
+		end(2, 700)
+		end(3, 800)
+		Consistently(eventsAbout(namespace, "DataServer", "fs-0"), "2s").Should(HaveLen(1))
 	})
 })

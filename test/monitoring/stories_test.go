@@ -144,8 +144,8 @@ var stories = map[string]story{
 	"HowdahVolumeFillingUp": {fires: full(0.9), at: "20m", labels: ofVolume, silent: full(0.97)},
 	"HowdahVolumeFull":      {fires: full(0.97), at: "10m", labels: ofVolume, silent: full(0.9)},
 	"HowdahGaneshaRestarts": {
-		fires: []series{{"howdah_data_server_ganesha_starts_total{" + inDataServer + "}", "1x10 2x5 3x5 5x160"}}, at: "25m", labels: ofDataServer,
-		silent: []series{{"howdah_data_server_ganesha_starts_total{" + inDataServer + "}", "1x10 2x170"}},
+		fires: []series{{"howdah_file_server_data_server_ends_total{" + inDataServer + "}", "7x10 8x5 9x165"}}, at: "25m", labels: ofDataServer,
+		silent: []series{{"howdah_file_server_data_server_ends_total{" + inDataServer + "}", "7x10 8x90 9x80"}},
 	},
 	"HowdahGraceTooLong": {
 		fires: []series{is("howdah_data_server_in_grace", inDataServer, 1)}, at: "15m", labels: ofDataServer,

@@ -213,6 +213,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.DrainState
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.EndCause
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Engine
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Execution
@@ -339,6 +341,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failoverRefusal
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FailoverRefusal
+    - name: lastEnd
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ServerEnd
     - name: lastFailover
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerFailover
@@ -962,6 +967,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.DrainState
+- name: com.github.howdah.howdah.api.v1alpha1.ServerEnd
+  map:
+    fields:
+    - name: cause
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.EndCause
+    - name: count
+      type:
+        scalar: numeric
+    - name: endTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: servedAfterMilliseconds
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.ServerFailover
   map:
     fields:

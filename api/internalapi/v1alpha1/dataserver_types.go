@@ -226,6 +226,11 @@ type DataServerStatus struct {
 	// +optional
 	PodIP string `json:"podIP,omitempty"`
 
+	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
+	// was replaced.
+	// +optional
+	LastEnd *v1alpha1.ServerEnd `json:"lastEnd,omitempty"`
+
 	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
 	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
 	// minute.

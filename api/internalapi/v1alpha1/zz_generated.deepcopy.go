@@ -191,6 +191,11 @@ func (in *DataServerStatus) DeepCopyInto(out *DataServerStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.LastEnd != nil {
+		in, out := &in.LastEnd, &out.LastEnd
+		*out = new(apiv1alpha1.ServerEnd)
+		(*in).DeepCopyInto(*out)
+	}
 	in.Unreachable.DeepCopyInto(&out.Unreachable)
 	if in.VolumeIDs != nil {
 		in, out := &in.VolumeIDs, &out.VolumeIDs

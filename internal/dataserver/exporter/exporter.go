@@ -137,6 +137,7 @@ type Exporter struct {
 	group       sync.WaitGroup
 	// refused is true if the last pass refused the storage; it has a fault for every export then.
 	refused bool
+	ends    ends
 }
 
 // New makes an exporter. It does nothing before run.
@@ -172,6 +173,7 @@ func (m *Exporter) Run(ctx context.Context) error {
 			return nil
 		case next := <-m.Desired:
 			m.dataServer, m.exports = next.Server, next.Exports
+			m.ends.begin(m.dataServer.Status, m.PodIP, m.now())
 			if nodes, err := clusterNodes(m.dataServer, m.Nodes.Gateways); err == nil { // The pass reports what can't be read.
 				m.Nodes.Set(nodes.networks)
 			}
@@ -342,6 +344,8 @@ func (m *Exporter) reportHealth(ctx context.Context, health backend.Health) erro
 }
 
 func (m *Exporter) write(ctx context.Context, seen kubeapi.Observation) error {
+	m.ends.observe(m.Ganesha.State(), seen.Ready, m.now())
+	seen.LastEnd = m.ends.last
 	return m.Reporter.Report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
 		return kubeapi.StatusFrom(earlier, seen, metav1.NewTime(m.now().Truncate(time.Second)))
 	})

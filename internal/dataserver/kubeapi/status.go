@@ -42,6 +42,8 @@ type Observation struct {
 	VolumeIDs map[int32]string
 	// Connections is the number of the clients' connections, MaxConnections its limit; 0 if it is not known.
 	Connections, MaxConnections int32
+	// LastEnd is the last end of the data server, nil if there was none.
+	LastEnd *v1alpha1.ServerEnd
 }
 
 // ExportObservation is what the exporter knows of an export at the end of a pass that checked all of them.
@@ -125,6 +127,9 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 	}
 	if seen.Held != nil {
 		status.Shares = seen.Held
+	}
+	if seen.LastEnd != nil {
+		status.LastEnd = seen.LastEnd
 	}
 	status.VolumeIDs = ReportVolumeIDs(status.VolumeIDs, seen.VolumeIDs)
 	if seen.Usage != nil {

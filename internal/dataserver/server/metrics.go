@@ -19,6 +19,7 @@ type Metrics struct {
 	own      prometheus.Registerer
 
 	ready, generation, shares, failing prometheus.Gauge
+	ends                               *prometheus.CounterVec
 	reloads                            prometheus.Histogram
 	ReloadFailures                     prometheus.Counter
 	tlsConnections                     prometheus.Gauge
@@ -41,6 +42,7 @@ func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 		generation:     metrics.DataServerGeneration.NewGauge(),
 		shares:         metrics.DataServerShares.NewGauge(),
 		failing:        metrics.DataServerSharesFailing.NewGauge(),
+		ends:           metrics.DataServerGaneshaEnds.CounterVec(),
 		reloads:        metrics.DataServerReloadDuration.NewHistogram(),
 		ReloadFailures: metrics.DataServerReloadFailures.NewCounter(),
 		tlsConnections: metrics.DataServerTLSConnections.NewGauge(),
@@ -48,8 +50,12 @@ func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 		size:           metrics.VolumeSize.GaugeVec(),
 		used:           metrics.VolumeUsed.GaugeVec(),
 	}
-	m.own.MustRegister(m.ready, m.generation, m.shares, m.failing, m.reloads, m.ReloadFailures, m.tlsConnections, m.tlsRefused, m.size, m.used)
+	m.own.MustRegister(m.ready, m.generation, m.shares, m.failing, m.ends, m.reloads, m.ReloadFailures, m.tlsConnections, m.tlsRefused, m.size, m.used)
 	metrics.RegisterProcess(m.own, true)
+	// Prometheus sees a first end only if there was a 0 before it.
+	for _, signal := range []string{"SIGABRT", "SIGKILL", "SIGSEGV", "exit"} {
+		m.ends.WithLabelValues(signal)
+	}
 	return m
 }
 
@@ -58,6 +64,9 @@ func (m *Metrics) Register(ganesha *ganeshaCollector) {
 	m.own.MustRegister(ganesha)
 	m.own.MustRegister(ganesha.process())
 }
+
+// GaneshaEnded counts an end of ganesha that was not asked for, by its signal, or "exit".
+func (m *Metrics) GaneshaEnded(signal string) { m.ends.WithLabelValues(signal).Inc() }
 
 // Reloaded counts a reload that succeeded.
 func (m *Metrics) Reloaded(took time.Duration) { m.reloads.Observe(took.Seconds()) }

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/howdah/howdah/internal/child"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -50,7 +48,9 @@ type Config struct {
 	BeforeStart func(ctx context.Context)
 	// Changed is called whenever the state changes. It must not block.
 	Changed func()
-	Log     *slog.Logger
+	// Ended is called for each end that was not asked for, with the signal's name or "exit". It must not block. Unset: nothing is called.
+	Ended func(signal string)
+	Log   *slog.Logger
 }
 
 // Supervisor keeps ganesha running.
@@ -91,6 +91,20 @@ type State struct {
 	Since time.Time
 	// LastExit is how it last ended, after "ganesha": "was killed by signal SIGSEGV"; "" if it never did.
 	LastExit string
+	// Ends counts the ends that this process did not ask for, LastEnd is the last of them.
+	Ends    int
+	LastEnd End
+	// asked is the start that this process has ended, by Kill or Restart.
+	asked int
+}
+
+// End is an end of ganesha that the supervisor did not ask for.
+type End struct {
+	At time.Time
+	// How continues a sentence about ganesha: "was killed by signal SIGSEGV".
+	How string
+	// Start is the number of the start that ended.
+	Start int
 }
 
 // ConnectionsAllowed is how many connections this ganesha takes; 0 if it was not started. It reads the option at its start only.
@@ -203,7 +217,10 @@ func (s *Supervisor) once(ctx context.Context) error {
 		return err
 	}
 	s.update(func(state *State) {
-		*state = State{Starts: state.Starts + 1, PID: command.Process.Pid, Config: string(config), Since: time.Now(), LastExit: state.LastExit}
+		*state = State{
+			Starts: state.Starts + 1, PID: command.Process.Pid, Config: string(config), Since: time.Now(),
+			LastExit: state.LastExit, Ends: state.Ends, LastEnd: state.LastEnd,
+		}
 	})
 	s.Log.Info("started ganesha", "pid", command.Process.Pid, "epoch", epoch)
 	forwarded := make(chan struct{})
@@ -216,6 +233,13 @@ func (s *Supervisor) once(ctx context.Context) error {
 	_ = output.Close()
 	s.update(func(state *State) {
 		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
+		if ctx.Err() == nil && state.asked != state.Starts {
+			state.Ends++
+			state.LastEnd = End{At: state.Since, How: state.LastExit, Start: state.Starts}
+			if s.Ended != nil {
+				s.Ended(signalName(err))
+			}
+		}
 	})
 	s.notify(lineEnded)
 	return errors.New(describeExit(err))
@@ -346,16 +370,26 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 	}
 }
 
+// ask notes that the end of the present process is asked for, and returns its ID.
+func (s *Supervisor) ask() (pid int) {
+	s.note(func(state *State) {
+		if pid = state.PID; pid != 0 {
+			state.asked = state.Starts
+		}
+	})
+	return pid
+}
+
 // Kill ends a ganesha that does not react; Run starts it again.
 func (s *Supervisor) Kill() {
-	if pid := s.State().PID; pid != 0 {
+	if pid := s.ask(); pid != 0 {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // Fails only if it has just ended.
 	}
 }
 
 // Restart stops ganesha gracefully, or kills it after StopAllowance; Run starts it again.
 func (s *Supervisor) Restart() {
-	pid := s.State().PID
+	pid := s.ask()
 	if pid == 0 {
 		return
 	}
@@ -375,19 +409,4 @@ func randomEpoch() (string, error) {
 	}
 	// 0 would mean "not given".
 	return strconv.FormatUint(uint64(max(binary.NativeEndian.Uint32(bytes[:]), 1)), 10), nil
-}
-
-// describeExit is how a process ended, after its name: "was killed by signal SIGSEGV".
-func describeExit(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "ended by itself with exit status 0"
-	case !errors.As(err, &exit):
-		return "failed: " + err.Error()
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return "was killed by signal " + unix.SignalName(status.Signal())
-	}
-	return "ended with " + exit.String()
 }

@@ -62,8 +62,14 @@ func TestAReloadInWhichGaneshaEndsIsNotWaitedFor(t *testing.T) {
 	if took := time.Since(began); err == nil || took > reloadWait/2 {
 		t.Errorf("after %s: %v", took, err)
 	}
+	if state := s.State(); state.Ends != 1 || state.LastEnd.Start != 1 || state.LastEnd.How != "was killed by signal SIGHUP" || time.Since(state.LastEnd.At) > timeout {
+		t.Errorf("an end that was not asked for: %+v", state)
+	}
 	cancel()
 	<-ended
+	if state := s.State(); state.Ends != 1 {
+		t.Errorf("the end that the context asked for: %+v", state)
+	}
 }
 
 func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
@@ -83,6 +89,8 @@ func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
 		},
 		port: &portHolder{},
 	}
+	killedBy := make(chan string, 10)
+	s.Ended = func(signal string) { killedBy <- signal }
 	s.Restart() // Nothing runs.
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -103,6 +111,18 @@ func TestARestartEndsGaneshaGracefullyAndStartsItAgain(t *testing.T) {
 	isUp(2)
 	if text, err := os.ReadFile(ends); err != nil || string(text) != "end\n" {
 		t.Errorf("it did not end by itself: %q, %v", text, err)
+	}
+	s.Kill()
+	isUp(3)
+	if state := s.State(); state.Ends != 0 || len(killedBy) != 0 {
+		t.Errorf("ends that were asked for are reported: %+v, %d", state, len(killedBy))
+	}
+	if err := syscall.Kill(s.State().PID, syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	isUp(4)
+	if state := s.State(); state.Ends != 1 || state.LastEnd.Start != 3 || <-killedBy != "SIGSEGV" {
+		t.Errorf("an end that was not asked for: %+v", state)
 	}
 	cancel()
 	<-ended

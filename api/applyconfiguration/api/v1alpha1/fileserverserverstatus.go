@@ -28,6 +28,9 @@ type FileServerServerStatusApplyConfiguration struct {
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`
+	// lastEnd is the last time that the server stopped serving because something was killed or a pod was replaced, at
+	// most a minute late.
+	LastEnd *ServerEndApplyConfiguration `json:"lastEnd,omitempty"`
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
 	// lastFailover is the last failover of the server to another node.
@@ -95,6 +98,14 @@ func (b *FileServerServerStatusApplyConfiguration) WithConnections(value *FileSe
 // If called multiple times, the Directories field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithDirectories(value int32) *FileServerServerStatusApplyConfiguration {
 	b.Directories = &value
+	return b
+}
+
+// WithLastEnd sets the LastEnd field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastEnd field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithLastEnd(value *ServerEndApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.LastEnd = value
 	return b
 }
 

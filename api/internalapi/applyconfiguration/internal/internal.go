@@ -170,6 +170,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fenced
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceAnswer
+    - name: lastEnd
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ServerEnd
     - name: lastExportNumber
       type:
         scalar: numeric
@@ -872,6 +875,26 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.howdah.howdah.api.v1alpha1.Squash
 - name: com.github.howdah.howdah.api.v1alpha1.AccessType
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.EndCause
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ServerEnd
+  map:
+    fields:
+    - name: cause
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.EndCause
+    - name: count
+      type:
+        scalar: numeric
+    - name: endTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: servedAfterMilliseconds
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.SharedFileSystemPolicy
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.SourcePorts

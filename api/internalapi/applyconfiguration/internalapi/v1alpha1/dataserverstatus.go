@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -22,6 +23,9 @@ type DataServerStatusApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// podIP is the address of the server's current pod.
 	PodIP *string `json:"podIP,omitempty"`
+	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
+	// was replaced.
+	LastEnd *apiv1alpha1.ServerEnd `json:"lastEnd,omitempty"`
 	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
 	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
 	// minute.
@@ -88,6 +92,14 @@ func (b *DataServerStatusApplyConfiguration) WithNodeName(value string) *DataSer
 // If called multiple times, the PodIP field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithPodIP(value string) *DataServerStatusApplyConfiguration {
 	b.PodIP = &value
+	return b
+}
+
+// WithLastEnd sets the LastEnd field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastEnd field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithLastEnd(value apiv1alpha1.ServerEnd) *DataServerStatusApplyConfiguration {
+	b.LastEnd = &value
 	return b
 }
 

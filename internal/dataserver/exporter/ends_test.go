@@ -1,0 +1,90 @@
+package exporter
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
+)
+
+var endsNow = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// leftBy is the status that an earlier process left: its pod's address, the reason of Ready, and when that last changed.
+func leftBy(podIP, reason string, ago time.Duration, count int64) internalv1.DataServerStatus {
+	at := metav1.NewTime(endsNow.Add(-ago))
+	status := internalv1.DataServerStatus{PodIP: podIP, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason, LastTransitionTime: at}}}
+	if count > 0 {
+		status.LastEnd = &v1alpha1.ServerEnd{EndTime: &at, Cause: v1alpha1.EndGanesha, Message: "ganesha was killed by signal SIGKILL", Count: &count}
+	}
+	return status
+}
+
+func TestAProcessFindsOutHowTheOneBeforeItEnded(t *testing.T) {
+	unreachable := leftBy("10.0.0.1", v1alpha1.ReasonReady, time.Hour, 0)
+	unreachable.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(endsNow.Add(-7 * time.Second))), SeenBy: "training-namespace-x"}
+	for name, test := range map[string]struct {
+		status internalv1.DataServerStatus
+		cause  v1alpha1.EndCause
+		count  int64
+		ago    time.Duration
+		served int64
+	}{
+		"the first process":                   {status: internalv1.DataServerStatus{}},
+		"the pod was stopped in order":        {leftBy("10.0.0.1", internalv1.ReasonStopping, 4*time.Second, 2), v1alpha1.EndPodStopped, 2, 4 * time.Second, 6000},
+		"the pod went away":                   {leftBy("10.0.0.1", v1alpha1.ReasonReady, time.Hour, 2), v1alpha1.EndPodLost, 3, 0, 2000},
+		"the pod did not answer before":       {unreachable, v1alpha1.EndPodLost, 1, 7 * time.Second, 9000},
+		"the supervisor was killed":           {leftBy("10.0.0.2", v1alpha1.ReasonReady, time.Hour, 0), v1alpha1.EndContainer, 1, 0, 2000},
+		"the kubelet restarted the container": {leftBy("10.0.0.2", internalv1.ReasonStopping, 3*time.Second, 0), v1alpha1.EndContainer, 1, 3 * time.Second, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e ends
+			e.begin(test.status, "10.0.0.2", endsNow)
+			e.begin(leftBy("10.9.9.9", v1alpha1.ReasonReady, 0, 9), "10.0.0.2", endsNow)
+			if test.cause == "" {
+				if e.last != nil {
+					t.Errorf("got %+v", e.last)
+				}
+				return
+			}
+			e.observe(supervisor.State{}, true, endsNow.Add(time.Second))
+			if e.last == nil || e.last.Cause != test.cause || *e.last.Count != test.count || !e.last.EndTime.Time.Equal(endsNow.Add(-test.ago)) || e.last.ServedAfterMilliseconds != nil {
+				t.Fatalf("got %+v", e.last)
+			}
+			e.observe(supervisor.State{Starts: 1}, true, endsNow.Add(2*time.Second))
+			e.observe(supervisor.State{Starts: 1}, true, endsNow.Add(9*time.Second))
+			if got := ptr.Deref(e.last.ServedAfterMilliseconds, -1); got != test.served {
+				t.Errorf("served after %d ms, want %d", got, test.served)
+			}
+		})
+	}
+}
+
+func TestEndsOfGaneshaAreCountedWithThoseOfEarlierProcesses(t *testing.T) {
+	var e ends
+	e.begin(leftBy("10.0.0.2", v1alpha1.ReasonReady, time.Hour, 4), "10.0.0.2", endsNow)
+	e.observe(supervisor.State{Starts: 1}, true, endsNow.Add(time.Second))
+	killed := supervisor.State{Starts: 1, Ends: 1, LastEnd: supervisor.End{At: endsNow.Add(time.Minute), How: "was killed by signal SIGSEGV", Start: 1}}
+	e.observe(killed, true, endsNow.Add(time.Minute)) // Ready is of the start before.
+	if e.last.ServedAfterMilliseconds != nil || *e.last.Count != 6 || e.last.Message != "ganesha was killed by signal SIGSEGV" || e.last.Cause != v1alpha1.EndGanesha {
+		t.Fatalf("got %+v", e.last)
+	}
+	reported := e.last
+	killed.Starts = 2
+	e.observe(killed, false, endsNow.Add(time.Minute+300*time.Millisecond))
+	e.observe(killed, true, endsNow.Add(time.Minute+600*time.Millisecond))
+	if ptr.Deref(e.last.ServedAfterMilliseconds, -1) != 600 || reported.ServedAfterMilliseconds != nil {
+		t.Errorf("got %+v, and what was reported before is %+v", e.last, reported)
+	}
+	// Two ends between two looks.
+	killed.Ends, killed.LastEnd = 3, supervisor.End{At: endsNow.Add(time.Hour), How: "failed: " + strings.Repeat("x", 1000), Start: 3}
+	e.observe(killed, false, endsNow.Add(time.Hour))
+	if *e.last.Count != 8 || len(e.last.Message) > maxEndMessage {
+		t.Errorf("got %+v", e.last)
+	}
+}
