@@ -109,6 +109,19 @@ func (s *samples) fileServer(o *v1alpha1.FileServer) {
 	optional(s, metrics.DirectoriesMoved, o.Status.Moves.Done, o.Namespace, o.Name)
 	for _, server := range o.Status.Servers {
 		optional(s, metrics.FileServerDirectories, server.Directories, o.Namespace, o.Name, server.Name)
+		s.failover(o, &server)
+	}
+}
+
+func (s *samples) failover(o *v1alpha1.FileServer, server *v1alpha1.FileServerServerStatus) {
+	last := &server.LastFailover
+	if o.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage || last.Count > 0 {
+		s.add(metrics.Failovers, float64(last.Count), o.Namespace, o.Name, server.Name, "begun")
+		s.add(metrics.Failovers, float64(last.Completed), o.Namespace, o.Name, server.Name, "completed")
+	}
+	optional(s, metrics.LastFailover, last.DurationSeconds, o.Namespace, o.Name, server.Name)
+	if reason := server.FailoverRefusal.Reason; reason != "" {
+		s.add(metrics.FailoverRefused, 1, o.Namespace, o.Name, server.Name, reason)
 	}
 }
 

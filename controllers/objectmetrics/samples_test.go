@@ -40,13 +40,18 @@ func condition(kind string, status metav1.ConditionStatus) metav1.Condition {
 func world() []client.Object {
 	server := builders.FileServer("storage", "training").Build()
 	server.Generation = 4
+	server.Spec.Failover.Fencing = v1alpha1.FailoverFencingStorage
 	server.Status = v1alpha1.FileServerStatus{
 		Conditions:         []metav1.Condition{condition("Ready", metav1.ConditionFalse), condition("Stalled", metav1.ConditionTrue)},
 		ObservedGeneration: ptr.To(int64(3)), Replicas: ptr.To(int32(2)), ReadyReplicas: ptr.To(int32(1)),
 		Capacity: v1alpha1.FileServerCapacity{TotalBytes: ptr.To(int64(2000)), UsedBytes: ptr.To(int64(500))},
 		Moves:    v1alpha1.DirectoryMoves{Pending: ptr.To(int32(2)), Done: ptr.To(int64(40))},
 		Servers: []v1alpha1.FileServerServerStatus{
-			{Name: "training-0", Directories: ptr.To(int32(7))}, {Name: "training-1"},
+			{
+				Name: "training-0", Directories: ptr.To(int32(7)),
+				LastFailover: v1alpha1.ServerFailover{Count: 3, Completed: 2, DurationSeconds: ptr.To(int32(19))},
+			},
+			{Name: "training-1", FailoverRefusal: v1alpha1.FailoverRefusal{Reason: "TooManyNodesUnhealthy"}},
 		},
 	}
 	own := builders.FileShare("storage", "own", "training").Build()

@@ -84,7 +84,6 @@ func (p *planner) continueWith(fence Fence) {
 		// Also where the data server answers again, or failover was switched off: a fenced ganesha can't serve.
 		p.plan.Fences = append(p.plan.Fences, fence)
 		p.plan.Delete = append(p.plan.Delete, server.Pod)
-		p.evictNamespaceServers(fence)
 	case isOld:
 		recovered := !server.isUnreachable() && (fence.Fault != "" || p.Now.Sub(fence.Requested) >= recoverWait)
 		if p.Allowed && !recovered {
@@ -117,15 +116,6 @@ func (p *planner) shows(node string) bool { return p.Nodes[node].Ready }
 // isAlive reports whether the kubelet of a node works after a time.
 func (p *planner) isAlive(node string, after time.Time) bool {
 	return p.Nodes[node].Renewed.Sub(after) > sign
-}
-
-// evictNamespaceServers moves the namespace servers of a lost node: their clients find another one sooner.
-func (p *planner) evictNamespaceServers(fence Fence) {
-	for _, pod := range p.NamespaceServers {
-		if pod.Node == fence.Node && !pod.Ending && !p.isAlive(fence.Node, fence.Since) && !slices.Contains(p.plan.Evict, pod) {
-			p.plan.Evict = append(p.plan.Evict, pod)
-		}
-	}
 }
 
 // moveSteward moves a steward that can't answer because it is on the lost node.

@@ -191,7 +191,7 @@ func TestNothingBeginsWhereItIsNotAllowed(t *testing.T) {
 }
 
 func TestThePodIsDeletedOnceTheStorageHasFencedIt(t *testing.T) {
-	in := lost(world(10*time.Second), 1) // A namespace server is on its node.
+	in := lost(world(10*time.Second), 1)
 	fence := fenceOf(in, 1)
 	in.Fences = []Fence{fence}
 	if plan := Decide(in); len(plan.Delete) != 0 || len(plan.Fences) != 1 || plan.Again == 0 {
@@ -209,9 +209,6 @@ func TestThePodIsDeletedOnceTheStorageHasFencedIt(t *testing.T) {
 		plan := Decide(in)
 		if len(plan.Delete) != 1 || plan.Delete[0].UID != "uid-training-1" || len(plan.Fences) != 1 {
 			t.Fatalf("after the answer: %+v", plan)
-		}
-		if len(plan.Evict) != 1 || plan.Evict[0].Name != "ns-b" {
-			t.Errorf("the namespace server on the lost node stays: %+v", plan.Evict)
 		}
 	}
 	in.Servers[1].Pod.UID, in.Servers[1].Pod.Node = "uid-new", "n2"

@@ -77,7 +77,8 @@ type Plan struct {
 	KeepOff []string
 	// Delete are pods of lost data servers to be deleted at once, without waiting for their kubelet: they are fenced.
 	Delete []Pod
-	// Evict are pods without state on lost nodes to be deleted in the usual way, so that others start elsewhere.
+	// Evict are pods without state on lost nodes to be deleted in the usual way, so that others start elsewhere: the steward. Namespace
+	// servers that do not answer are evicted by controllers/namespaceprobe.
 	Evict []Pod
 	// Refused has the unreachable data servers for which nothing is done, and why.
 	Refused map[string]Refusal

@@ -37,6 +37,13 @@ var (
 		"1 while the namespace servers get no answer from a data server.", LabelNamespace, LabelFileServer, LabelDataServer)
 	DataServerEnds = counter(Operator, "howdah_file_server_data_server_ends_total",
 		"How often a data server ended since it was made, without having been stopped in order: its ganesha, its container or its pod.", LabelNamespace, LabelFileServer, LabelDataServer)
+	Failovers = counter(Operator, "howdah_file_server_failovers_total",
+		"Failovers of a data server to another node since the FileServer was created, by outcome: begun, and completed (it served again). Only FileServers with failover.",
+		LabelNamespace, LabelFileServer, LabelDataServer, "outcome")
+	LastFailover = gauge(Operator, "howdah_file_server_last_failover_seconds",
+		"How long the directories of a data server were not served in its last failover, from its last answer to its next.", LabelNamespace, LabelFileServer, LabelDataServer)
+	FailoverRefused = gauge(Operator, "howdah_file_server_failover_refused",
+		"1 while a data server does not answer and is not started on another node, by reason.", LabelNamespace, LabelFileServer, LabelDataServer, "reason")
 
 	FileShareInfo = gauge(Operator, "howdah_file_share_info",
 		"1; the FileServer of a FileShare, and the Kubernetes namespace of that FileServer.", LabelNamespace, "share", "server_namespace", LabelFileServer)

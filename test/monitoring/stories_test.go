@@ -136,6 +136,14 @@ var stories = map[string]story{
 		fires: []series{reachable(0)}, at: "3m", labels: ofDataServer,
 		silent: []series{reachable(1), is("howdah_file_server_data_server_unreachable", inDataServer, 0)},
 	},
+	"HowdahFailoverRefused": {
+		fires: []series{is("howdah_file_server_failover_refused", inDataServer+`,reason="TooManyNodesUnhealthy"`, 1)}, at: "3m", labels: ofDataServer,
+		silent: []series{is("howdah_file_server_failovers_total", inDataServer+`,outcome="begun"`, 1)},
+	},
+	"HowdahFailoverRepeats": {
+		fires: []series{{"howdah_file_server_failovers_total{" + inDataServer + `,outcome="begun"}`, "0x10 1x20 2x200"}}, at: "60m", labels: ofFileServer,
+		silent: []series{{"howdah_file_server_failovers_total{" + inDataServer + `,outcome="begun"}`, "0x10 1x220"}},
+	},
 	"HowdahDataServerConnectionsNearLimit": {
 		fires: connections("data_server", inDataServer, 3700), at: "15m", labels: ofDataServer,
 		// A ganesha that starts has no limit yet.
