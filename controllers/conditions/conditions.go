@@ -25,7 +25,7 @@ func False(conditionType, reason, message string) metav1.Condition {
 	return condition(conditionType, metav1.ConditionFalse, reason, message)
 }
 
-// Unknown returns a condition of which nothing is known yet.
+// Unknown returns a condition whose status is not known yet.
 func Unknown(conditionType, reason, message string) metav1.Condition {
 	return condition(conditionType, metav1.ConditionUnknown, reason, message)
 }
@@ -46,8 +46,7 @@ func Set(into *[]metav1.Condition, generation int64, now time.Time, found ...met
 	return changed
 }
 
-// SetWithReady is Set of the conditions and SetSummary of Ready, which sums up the given
-// ones in their order (see Summarize).
+// SetWithReady sets the conditions, and the condition Ready as their summary, in the given order (see Summarize).
 func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, found ...metav1.Condition) bool {
 	changed := Set(into, generation, now, found...)
 	types := make([]string, 0, len(found))
@@ -57,8 +56,8 @@ func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, fou
 	return SetSummary(into, generation, now, Summarize(v1alpha1.ConditionReady, found, types...)) || changed
 }
 
-// Worst is one condition of the given type out of several findings: those that need the user go before others that are
-// False, these before Unknown and Unknown before True; of equals the first in order counts. No findings give Unknown, Pending.
+// Worst reduces several findings to one condition of the given type. The order is: findings that need the user, other
+// False ones, Unknown, True; among equals the first one counts. Without findings the result is Unknown, Pending.
 func Worst(conditionType string, findings ...metav1.Condition) metav1.Condition {
 	if len(findings) == 0 {
 		return Unknown(conditionType, v1alpha1.ReasonPending, "not looked at yet")
@@ -73,8 +72,9 @@ func Worst(conditionType string, findings ...metav1.Condition) metav1.Condition 
 }
 
 // Summarize is the condition of the given type that sums up the conditions of the listed types, the most important
-// first. A type that is missing counts as Unknown. If all hold the result is True, with reason Ready or the first caveat
-// there is; otherwise it is the worst. It does not repeat what the others say, or every step of one would change all.
+// first. A type that is missing counts as Unknown. If all hold the result is True, with reason Ready or the first
+// caveat; otherwise it is the worst. It does not repeat messages of True conditions, so that their changes do not
+// change the summary.
 func Summarize(conditionType string, conditions []metav1.Condition, types ...string) metav1.Condition {
 	var findings, caveats []metav1.Condition
 	for _, t := range types {
@@ -97,12 +97,12 @@ func Summarize(conditionType string, conditions []metav1.Condition, types ...str
 	return True(conditionType, v1alpha1.ReasonReady, "everything that was asked for is there")
 }
 
-// IsTrue tells whether the condition of the given type is there and holds.
+// IsTrue reports whether the condition of the given type exists and is True.
 func IsTrue(conditions []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
-// IsFalse tells whether a condition is known and false.
+// IsFalse reports whether the condition of the given type exists and is False.
 func IsFalse(conditions []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionFalse(conditions, conditionType)
 }

@@ -1,5 +1,4 @@
-// Package conditions decides how findings become the conditions of a status:
-// which of several findings counts, what a summary says, and when a transition
-// time moves. It reads no clock and no cluster; the time is given to it. It must
+// Package conditions decides how findings become the conditions of a status: which of several findings counts, the
+// summary, and when the transition time changes. It reads no clock and no cluster; the caller passes the time. It must
 // not import a client, a context or a logger.
 package conditions

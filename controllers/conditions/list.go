@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// List joins items for a message: at most limit of them, and how many more there are.
-// The caller sorts, so that equal findings give equal messages.
+// List joins at most limit items for a message, and adds the number of the others. The caller sorts the items, so that
+// equal findings give equal messages.
 func List(items []string, limit int) string {
 	if len(items) <= limit {
 		return strings.Join(items, ", ")

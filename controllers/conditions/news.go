@@ -17,9 +17,9 @@ type News struct {
 	Reason, Message string
 }
 
-// NewsBetween is what happened between two states of an object's conditions that people should hear of, one for each
-// fact: something needs them, or stopped, or everything is there (again). A message that changes is progress and no
-// news, and a summary is none where it repeats what one of its parts says.
+// NewsBetween returns the changes between two states of an object's conditions that deserve an event, one for each
+// fact: something needs the user, stopped working, or works (again). A changed message alone is progress, not news. A
+// summary that repeats one of its parts makes no event.
 func NewsBetween(before, after []metav1.Condition) []News {
 	var news []News
 	for _, c := range after {
@@ -38,7 +38,7 @@ func newsOf(before, after []metav1.Condition, c metav1.Condition) string {
 	}
 	switch {
 	case c.Type == v1alpha1.ConditionReconciling || c.Type == v1alpha1.ConditionStalled || c.Type == v1alpha1.ConditionPaused:
-		return "" // they say what the summary says, or what the user asked for
+		return "" // they repeat the summary, or a request of the user
 	case old != nil && was == c.Status && old.Reason == c.Reason:
 		return ""
 	case isSummary(c.Type) && c.Reason != v1alpha1.ReasonReady && repeatsPart(after, c):
@@ -62,7 +62,7 @@ func isSummary(conditionType string) bool {
 	return conditionType == v1alpha1.ConditionReady || conditionType == v1alpha1.JobSucceeded
 }
 
-// repeatsPart tells whether another condition has the summary's reason: it makes the event.
+// repeatsPart reports whether another condition has the summary's reason. That one makes the event.
 func repeatsPart(all []metav1.Condition, summary metav1.Condition) bool {
 	return slices.ContainsFunc(all, func(c metav1.Condition) bool {
 		return c.Type != summary.Type && c.Reason == summary.Reason &&

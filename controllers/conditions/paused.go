@@ -8,12 +8,12 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// IsPaused tells whether the operator may change nothing of an object.
+// IsPaused reports whether the user has paused the object, so that the operator changes nothing.
 func IsPaused(object metav1.Object) bool {
 	return object.GetAnnotations()[v1alpha1.PausedAnnotation] == v1alpha1.PausedTrue
 }
 
-// SetPaused keeps the condition Paused, which is there only while it is true.
+// SetPaused sets the condition Paused while the object is paused, and removes it otherwise.
 func SetPaused(into *[]metav1.Condition, object metav1.Object, now time.Time) bool {
 	message := "nothing of this object is changed until its annotation " + v1alpha1.PausedAnnotation + " is removed"
 	if object.GetDeletionTimestamp() != nil {

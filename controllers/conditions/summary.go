@@ -22,7 +22,7 @@ func SetSummary(into *[]metav1.Condition, generation int64, now time.Time, summa
 	return setWhile(into, generation, now, !holds && !stalled && summary.Reason != v1alpha1.ReasonSuspended, v1alpha1.ConditionReconciling, summary) || changed
 }
 
-// setWhile keeps a condition that is there only while it is true.
+// setWhile sets a condition while it is true, and removes it otherwise.
 func setWhile(into *[]metav1.Condition, generation int64, now time.Time, is bool, conditionType string, summary metav1.Condition) bool {
 	if !is {
 		return meta.RemoveStatusCondition(into, conditionType)
@@ -30,8 +30,8 @@ func setWhile(into *[]metav1.Condition, generation int64, now time.Time, is bool
 	return Set(into, generation, now, True(conditionType, summary.Reason, summary.Message))
 }
 
-// readiness is the status of Ready. What is made for the first time, or changed, is Unknown and not False: a first
-// minute of waiting is no failure. False is for what needs the user, and for what served and does not now.
+// readiness is the status of Ready. While something is made or changed it is Unknown, because waiting is no failure. It
+// is False if the user must act, or if something that was served no longer is.
 func readiness(before *metav1.Condition, generation int64, now metav1.Condition) metav1.ConditionStatus {
 	switch {
 	case now.Status == metav1.ConditionTrue:

@@ -1,6 +1,5 @@
-// Package mlperfstoragejob takes MLPerfStorageJobs through their steps. A pass
-// observes everything (observe.go), derives the state from it (benchmark.StateOf),
-// does the one step that the state asks for (step_*.go), and reports once (status.go). The state is never read back
-// from our own status: a pass after a restart of the operator goes on where the objects are.
-// It must not import another kind's controller.
+// Package mlperfstoragejob reconciles MLPerfStorageJobs. A pass observes everything (observe.go), derives the state
+// (benchmark.StateOf), takes the next step (step_*.go), and reports once (status.go). The state follows from existing
+// objects and not from the job's status, so a restart of the operator changes nothing. It must not import another
+// kind's controller.
 package mlperfstoragejob

@@ -23,11 +23,11 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// observed is all that a pass knows. What is not there is nil or empty.
+// observed has everything that a pass reads. Objects that do not exist are nil or empty.
 type observed struct {
 	job *v1alpha1.MLPerfStorageJob
 	now time.Time
-	// certain is what it is by the operator's own clock, too, at least: a job is deleted for its age by this.
+	// certain is the earlier of the API server's and the operator's time. A job is deleted for its age by this time.
 	certain time.Time
 	share   *v1alpha1.FileShare
 	// servers are the data servers of the share's FileServer, sorted by name.
@@ -35,9 +35,9 @@ type observed struct {
 	// directories are the paths of the share's directories that exist on a data server.
 	directories []string
 	hasPlan     bool
-	// volume is the one that the client pods mount.
+	// volume is the PersistentVolume that client pods mount.
 	volume *corev1.PersistentVolume
-	// claim is that volume's.
+	// claim is the volume's claim.
 	claim *corev1.PersistentVolumeClaim
 	// journal is what the client pods wrote.
 	journal       map[string]string
@@ -125,7 +125,8 @@ func (o *observed) readPods(ctx context.Context, c client.Reader) error {
 	return err
 }
 
-// mayLook: there is a share, and where its FileServer is in another namespace, that serves it. Else it is nothing to look at.
+// mayLook reports whether the share's data servers may be read: the share exists and, if its FileServer is in another
+// namespace, is served.
 func (o *observed) mayLook() bool {
 	return o.share != nil && (!naming.IsForeign(o.share) || o.share.Status.Mount.Address != "")
 }
@@ -153,7 +154,7 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 	return err
 }
 
-// serverOf prefers the pod's address: the address for clients may let nothing but NFS through.
+// serverOf puts the pod's address first: the address for clients may admit only NFS.
 func serverOf(dataServer *internalv1.DataServer, exportIDs []int32) benchmark.Server {
 	server := benchmark.Server{Name: dataServer.Name, Exports: exportIDs}
 	for _, address := range []string{dataServer.Status.PodIP, dataServer.Spec.Address} {
@@ -166,7 +167,7 @@ func serverOf(dataServer *internalv1.DataServer, exportIDs []int32) benchmark.Se
 
 func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 	if !o.mayLook() || o.hasPlan {
-		return nil // a plan that is made does not change
+		return nil // a plan does not change
 	}
 	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, client.InNamespace(naming.ServerNamespace(o.share)), index.OfFileShare(naming.KeyOf(o.share)), client.UnsafeDisableDeepCopy)
@@ -179,7 +180,7 @@ func (o *observed) readDirectories(ctx context.Context, c client.Reader) error {
 	return err
 }
 
-// run is the name of the run whose pods are on their way, as they know it; "" if there are none.
+// runID is the ID of the run, as its pods know it; "" if there is none.
 func (o *observed) runID() string {
 	if o.run == nil {
 		return ""
@@ -187,7 +188,7 @@ func (o *observed) runID() string {
 	return string(o.run.UID)
 }
 
-// deadline is when the job has been active for as long as it may; false if there is no end to that.
+// deadline is when the job exceeds activeDeadlineSeconds; false if there is no limit.
 func (o *observed) deadline() (time.Time, bool) {
 	start, seconds := o.job.Status.StartTime, o.job.Spec.ActiveDeadlineSeconds
 	if start == nil || seconds == 0 || o.job.Spec.Execution == v1alpha1.ExecutionSuspended {
@@ -196,7 +197,7 @@ func (o *observed) deadline() (time.Time, bool) {
 	return start.Add(time.Duration(seconds) * time.Second), true
 }
 
-// expiry is when a job that has ended is to be deleted; false if it is kept.
+// expiry is when a finished job is deleted; false if it is kept.
 func (o *observed) expiry() (time.Time, bool) {
 	end, seconds := o.job.Status.CompletionTime, o.job.Spec.TTLSecondsAfterFinished
 	if end == nil || seconds == nil {
@@ -205,7 +206,7 @@ func (o *observed) expiry() (time.Time, bool) {
 	return end.Add(time.Duration(*seconds) * time.Second), true
 }
 
-// facts are what the state is derived from.
+// facts is the input of benchmark.StateOf.
 func (o *observed) facts() benchmark.Facts {
 	deadline, limited := o.deadline()
 	f := benchmark.Facts{

@@ -15,7 +15,7 @@ import (
 // maxNamed is how many pods a message names before it only counts.
 const maxNamed = 3
 
-// podsOf are the pods of one of the job's Jobs. Those of a Job of the same name that was deleted may still be there.
+// podsOf returns the pods of a Job, without those of a deleted Job with the same name.
 func (o *observed) podsOf(job *batchv1.Job) []corev1.Pod {
 	var pods []corev1.Pod
 	for _, pod := range o.pods {
@@ -26,8 +26,8 @@ func (o *observed) podsOf(job *batchv1.Job) []corev1.Pod {
 	return pods
 }
 
-// waits tells what pods of a Job wait for, "" if none waits. Pods are named by
-// their number and not by their name, whose random part would change the message with every retry.
+// waits returns what pods of a Job wait for; "" if none waits. It names pods by number: names have a random part, which
+// would change the message with every retry.
 func (o *observed) waits(job *batchv1.Job) string {
 	var found []string
 	for _, pod := range o.podsOf(job) {
@@ -50,7 +50,7 @@ func podWaits(pod *corev1.Pod) string {
 		}
 	}
 	for _, s := range pod.Status.ContainerStatuses {
-		// ContainerCreating is every pod's beginning.
+		// Every pod starts with ContainerCreating.
 		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
 			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 		}
@@ -58,8 +58,8 @@ func podWaits(pod *corev1.Pod) string {
 	return ""
 }
 
-// failure tells why the job failed: what the clients wrote themselves, which
-// names the one that began it, or else how a pod ended.
+// failure returns why the job failed: the clients' own message, which names the first client that failed, or how a pod
+// ended.
 func (o *observed) failure(facts benchmark.Facts) string {
 	if facts.Failure != "" {
 		return facts.Failure

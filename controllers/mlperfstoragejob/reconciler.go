@@ -48,7 +48,7 @@ const FieldManager = "howdah-mlperfstoragejob"
 //
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 
-// Reconciler takes MLPerfStorageJobs through their steps.
+// Reconciler reconciles MLPerfStorageJobs.
 type Reconciler struct {
 	client.Client
 	// Live reads past the cache.
@@ -56,7 +56,7 @@ type Reconciler struct {
 	Applier *apply.Applier
 	Images  desired.Images
 	Clock   clock.PassiveClock
-	// Events takes what the user should hear of.
+	// Events records what the user should know.
 	Events events.EventRecorder
 }
 
@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if job.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.release(ctx, &job)
 	}
-	// The patch brings the next pass: what follows must see the finalizer.
+	// The patch causes the next pass, which sees the finalizer.
 	if added, err := apply.AddFinalizer(ctx, r.Client, &job, v1alpha1.JobFinalizer); added || err != nil {
 		return ctrl.Result{}, err
 	}
@@ -123,7 +123,7 @@ func (o *observed) nextLook() time.Duration {
 	return again
 }
 
-// expire deletes a job that has been kept for long enough, as its user would. The dataset stays.
+// expire deletes a job after ttlSecondsAfterFinished. The dataset stays.
 func (r *Reconciler) expire(ctx context.Context, job *v1alpha1.MLPerfStorageJob) error {
 	uid, version := job.UID, job.ResourceVersion
 	err := r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground),
@@ -136,7 +136,7 @@ func (r *Reconciler) expire(ctx context.Context, job *v1alpha1.MLPerfStorageJob)
 	return client.IgnoreNotFound(err)
 }
 
-// tell makes an event of every step that the job takes.
+// tell records an event for each step of the job.
 func (r *Reconciler) tell(before, after *v1alpha1.MLPerfStorageJob) {
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.JobSucceeded)
 	if now == nil || now.Reason == conditions.Reason(before.Status.Conditions, v1alpha1.JobSucceeded) {
@@ -165,8 +165,8 @@ func (r *Reconciler) do(ctx context.Context, step benchmark.Step, o *observed) e
 	}
 }
 
-// stop ends the pods that are on their way by deleting their Jobs: a batch Job that is only suspended counts its
-// pods as failed. One that has written the whole dataset stays, as the sign that it has.
+// stop ends the pods by deleting their Jobs, because a suspended batch Job counts its pods as failed. A Job that has
+// written the whole dataset stays, to record that.
 func (r *Reconciler) stop(ctx context.Context, o *observed) error {
 	var keep []apply.Object
 	if o.facts().Generate.Complete {
@@ -177,8 +177,8 @@ func (r *Reconciler) stop(ctx context.Context, o *observed) error {
 	return err
 }
 
-// release removes what has no owner reference, the volume, and lets the job go; the rest
-// goes with it. Kubernetes keeps the volume until its claim is gone, and the claim until the pods are.
+// release deletes the volume, which has no owner reference, and removes the finalizer; the other objects are deleted
+// with the job. Kubernetes keeps the volume until its claim is deleted, and the claim until the pods are.
 func (r *Reconciler) release(ctx context.Context, job *v1alpha1.MLPerfStorageJob) error {
 	_, err := r.Applier.Prune(ctx, job, nil, []client.ObjectList{&corev1.PersistentVolumeList{}},
 		client.MatchingLabels(naming.SelectBenchmark(job.Name)))

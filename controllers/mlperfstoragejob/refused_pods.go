@@ -24,7 +24,7 @@ func (o *observed) readRefusal(ctx context.Context, live client.Reader) error {
 	return err
 }
 
-// missesPods is the Job that runs and does not have all its pods; nil if there is none.
+// missesPods returns the running Job that does not have all its pods; nil if there is none.
 func (o *observed) missesPods() *batchv1.Job {
 	if o.job.Spec.Execution == v1alpha1.ExecutionSuspended || o.job.Status.CompletionTime != nil {
 		return nil
@@ -37,7 +37,7 @@ func (o *observed) missesPods() *batchv1.Job {
 	return nil
 }
 
-// clientsOf is how many clients of a Job have a pod that has not failed.
+// clientsOf is the number of a Job's clients with a pod that has not failed.
 func (o *observed) clientsOf(job *batchv1.Job) int {
 	clients := map[string]bool{}
 	for _, pod := range o.podsOf(job) {
@@ -64,7 +64,7 @@ func (o *observed) refusedAgain() time.Duration {
 	return podrefusal.Again
 }
 
-// isRefused reports whether refused pods keep a job in this state from going on.
+// isRefused reports whether a job in this state can't continue because pods are refused.
 func (o *observed) isRefused(state benchmark.State) bool {
 	return o.refusal != "" && (state == benchmark.StateGeneratingDataset || state == benchmark.StateRunning)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/howdah/howdah/internal/benchmark"
 )
 
-// report is the status after a pass. It is pure: equal input, equal status.
-// stepErr is what went wrong with the step that the state asked for.
+// report is the status after a pass. It is pure: equal input, equal status. stepErr is the error of the step.
 func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 	state, facts := o.state(), o.facts()
 	status := *o.job.Status.DeepCopy()
@@ -26,7 +25,7 @@ func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 		return status
 	}
 	succeeded := succeededCondition(o, state, facts, stepErr)
-	// How a job ended is final. What is known of it may still become more: clients tell why before their pods do.
+	// The end of a job is final, but its message can still improve: clients report the cause before their pods end.
 	if facts.Ended && succeeded.Reason != conditions.Reason(status.Conditions, v1alpha1.JobSucceeded) {
 		return status
 	}
@@ -49,7 +48,7 @@ func report(o *observed, stepErr error) v1alpha1.MLPerfStorageJobStatus {
 	return status
 }
 
-// succeededCondition tells the step, or the outcome.
+// succeededCondition has the step, or the outcome.
 func succeededCondition(o *observed, state benchmark.State, facts benchmark.Facts, stepErr error) metav1.Condition {
 	if stepErr != nil {
 		return faultCondition(stepErr)
@@ -101,7 +100,7 @@ func verdictCondition(r *v1alpha1.BenchmarkResult) metav1.Condition {
 	}
 }
 
-// suspended tells what became of a suspended job's pods.
+// suspended describes a suspended job.
 func (o *observed) suspended() string {
 	const text = "spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on"
 	ending := 0
@@ -116,7 +115,7 @@ func (o *observed) suspended() string {
 	return fmt.Sprintf("%s; waiting for %d client pods to end", text, ending)
 }
 
-// overdue tells what a job was doing when its time was up.
+// overdue describes what a job was doing at its deadline.
 func (o *observed) overdue() string {
 	text := fmt.Sprintf("the job did not end within %d s (spec.activeDeadlineSeconds)", o.job.Spec.ActiveDeadlineSeconds)
 	if last := conditions.Message(o.job.Status.Conditions, v1alpha1.JobSucceeded); last != "" {

@@ -14,19 +14,18 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// invalidSpec is a fault that only the user can mend, with a new job.
+// invalidSpec is an error that only the user can correct, with a new job.
 type invalidSpec struct{ cause error }
 
 func (e *invalidSpec) Error() string { return e.cause.Error() }
 func (e *invalidSpec) Unwrap() error { return e.cause }
 
-// notYet is what a step waits for. An event of the object that it names brings the next pass.
+// notYet is what a step waits for. An event of that object causes the next pass.
 type notYet struct{ what string }
 
 func (e *notYet) Error() string { return "waiting for " + e.what }
 
-// prepare makes all that the client pods need. The plan comes last: that it
-// exists is what tells that everything else does.
+// prepare makes everything that the client pods need. The plan comes last: if it exists, everything else does too.
 func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
 	plan, err := o.newPlan()
 	if err != nil {
@@ -47,7 +46,7 @@ func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
 	if err := r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkClaim(o.job))); err != nil {
 		return err
 	}
-	// Not through the applier, which reads what it writes: only the pods need to read this Secret.
+	// Not through the applier, which reads what it writes: only the pods may read this Secret.
 	token := desired.BenchmarkToken(o.job, rand.Text())
 	if err := r.Create(ctx, token, client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("making Secret %s: %w", token.Name, err)
@@ -55,8 +54,8 @@ func (r *Reconciler) prepare(ctx context.Context, o *observed) error {
 	return r.Applier.Apply(ctx, o.job, apply.Owned(desired.BenchmarkPlan(o.job, text)))
 }
 
-// volumeIsKnown: Kubernetes' controller of volumes has seen the volume. A claim that is made before is looked
-// at again only with the next resync, 15 s later (kube-controller-manager's --pvclaimbinder-sync-period).
+// volumeIsKnown reports whether Kubernetes has processed the volume. A claim that is made earlier waits for the next
+// resync, 15 s later (kube-controller-manager's --pvclaimbinder-sync-period).
 func (o *observed) volumeIsKnown() bool {
 	return o.claim != nil || o.volume != nil && o.volume.Status.Phase != "" && o.volume.Status.Phase != corev1.VolumePending
 }

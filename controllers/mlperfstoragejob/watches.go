@@ -25,8 +25,8 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("mlperfstoragejob").
-		// Every status write of our own would bring another pass without the predicate. Deletion raises the
-		// generation; the finalizer does not, and the pass after it is needed.
+		// Without the predicate each of our own status writes would cause another pass. Deletion raises the generation.
+		// The finalizer does not, but needs another pass.
 		For(&v1alpha1.MLPerfStorageJob{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizerChanged()))).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
@@ -53,7 +53,7 @@ func byPod(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// byVolume finds a volume's job by the mark: the kind has no namespace and so no owner reference.
+// byVolume finds a volume's job by its annotation: a cluster-wide object has no owner reference.
 func byVolume(_ context.Context, object client.Object) []reconcile.Request {
 	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
 	if len(parts) != 3 || parts[0] != "MLPerfStorageJob" {

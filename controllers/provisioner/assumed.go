@@ -6,8 +6,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
-// assumed are directories that were placed and that the cache does not show yet: claims that are made at once would all go to one
-// data server otherwise, which has the fewest directories as long as the cache lacks the new ones.
+// assumed has placed directories that the cache does not show yet. Otherwise several claims at once would all go to the
+// data server with the fewest directories in the cache.
 type assumed struct {
 	sync.Mutex
 	byName map[string]*internalv1.ShareDirectory
@@ -17,7 +17,7 @@ func key(directory *internalv1.ShareDirectory) string {
 	return directory.Namespace + "/" + directory.Name
 }
 
-// add notes a directory that is about to be made.
+// add records a directory that is about to be made.
 func (a *assumed) add(directory *internalv1.ShareDirectory) {
 	a.Lock()
 	defer a.Unlock()
@@ -27,14 +27,14 @@ func (a *assumed) add(directory *internalv1.ShareDirectory) {
 	a.byName[key(directory)] = directory
 }
 
-// drop forgets one that could not be made.
+// drop forgets a directory that could not be made.
 func (a *assumed) drop(directory *internalv1.ShareDirectory) {
 	a.Lock()
 	defer a.Unlock()
 	delete(a.byName, key(directory))
 }
 
-// with is what the cache shows of a FileServer's directories, and what it is yet to show.
+// with returns a FileServer's directories in the cache, plus assumed ones.
 func (a *assumed) with(shown []internalv1.ShareDirectory, namespace, fileServer string) []internalv1.ShareDirectory {
 	a.Lock()
 	defer a.Unlock()

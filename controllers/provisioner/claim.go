@@ -10,20 +10,20 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 )
 
-// Annotations of Kubernetes' contract between its controller of volumes, the scheduler and provisioners.
+// Annotations by which Kubernetes' volume controller, the scheduler and provisioners work together.
 const (
-	// provisionerAnnotation is on a claim that waits for a provisioner, which it names.
+	// provisionerAnnotation names the provisioner that a claim waits for.
 	provisionerAnnotation     = "volume.kubernetes.io/storage-provisioner"
 	betaProvisionerAnnotation = "volume.beta.kubernetes.io/storage-provisioner"
-	// selectedNodeAnnotation is on a claim of a class that waits for the first pod, once there is one.
+	// selectedNodeAnnotation is on a claim with a pod, if its class waits for the first pod.
 	selectedNodeAnnotation = "volume.kubernetes.io/selected-node"
-	// provisionedByAnnotation is on a volume: who made it, and takes it away.
+	// provisionedByAnnotation names the provisioner that made a volume and deletes it.
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
-	// betaClassAnnotation is how claims named their class before there was a field.
+	// betaClassAnnotation names a claim's class, from before there was a field.
 	betaClassAnnotation = "volume.beta.kubernetes.io/storage-class"
 )
 
-// isOurs: Kubernetes says that the claim waits for us.
+// isOurs reports whether the claim waits for this provisioner.
 func isOurs(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Annotations[provisionerAnnotation] == v1alpha1.Provisioner || claim.Annotations[betaProvisionerAnnotation] == v1alpha1.Provisioner
 }
@@ -39,13 +39,13 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
-// waitsForPod: the class wants the volume only when the scheduler has a pod for it.
+// waitsForPod reports whether the claim's class waits for a pod, and there is none yet.
 func waitsForPod(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer &&
 		claim.Annotations[selectedNodeAnnotation] == ""
 }
 
-// checkClaim tells what a claim asks for that no share can be, in sentences.
+// checkClaim returns the claim's requests that no share can meet, as sentences.
 func checkClaim(claim *corev1.PersistentVolumeClaim) []string {
 	var problems []string
 	spec := claim.Spec

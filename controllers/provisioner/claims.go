@@ -15,14 +15,14 @@ import (
 
 const volumeField = "volume"
 
-// byVolume lists the claim of the volume that it has or would get.
+// byVolume is an index of claims by the volume that they have or would get.
 func byVolume(name string) client.MatchingFields { return client.MatchingFields{volumeField: name} }
 
 // volumeOf is the name of what is made for a claim.
 func volumeOf(claim client.Object) string { return naming.ProvisionedVolume(string(claim.GetUID())) }
 
-// newClaims is a cache of all claims: the manager's has those alone that Howdah made. Of claims that wait for other provisioners, or were bound by
-// none, little more than the name is kept, so that a big cluster's claims cost little.
+// newClaims is a cache of all claims; the manager's cache has only those that Howdah made. Of claims of other
+// provisioners it keeps little more than the name, so that a large cluster's claims need little memory.
 func newClaims(ctx context.Context, mgr ctrl.Manager, watchNamespaces []string) (cache.Cache, error) {
 	options := cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
@@ -41,7 +41,7 @@ func newClaims(ctx context.Context, mgr ctrl.Manager, watchNamespaces []string) 
 	if err := claims.IndexField(ctx, &corev1.PersistentVolumeClaim{}, volumeField, func(object client.Object) []string { return []string{volumeOf(object)} }); err != nil {
 		return nil, fmt.Errorf("index of claims: %w", err)
 	}
-	// The manager starts it with the controllers, so one that stands by holds no claims.
+	// The manager starts it with the controllers, so an operator that is not the leader has no claims in memory.
 	return claims, mgr.Add(claims)
 }
 
@@ -60,7 +60,7 @@ func slimClaim(object any) (any, error) {
 			Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 			DeletionTimestamp: claim.DeletionTimestamp,
 		},
-		// Enough to know that nothing is to be done for it.
+		// Enough to know that there is nothing to do.
 		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: claim.Spec.VolumeName},
 	}, nil
 }

@@ -20,27 +20,28 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// observed is everything there is of one claim. Objects are shared with caches: nothing may change them.
+// observed has everything about one claim. Objects belong to caches and must not be changed.
 type observed struct {
 	now time.Time
 	// claim is nil if there is no claim with that UID.
 	claim *corev1.PersistentVolumeClaim
-	// class is the claim's, nil if it does not exist.
+	// class is the claim's StorageClass; nil if it does not exist.
 	class *storagev1.StorageClass
 	// volume is nil if there is none.
 	volume *corev1.PersistentVolume
-	// share is nil if there is none where the volume, or else the class, says that it is. Of a claim that becomes a directory it is the one that has that.
+	// share is the claim's share, where the volume or else the class says; nil if there is none. For a claim that
+	// becomes a directory it is the share with that directory.
 	share *v1alpha1.FileShare
-	// directories are those of a share that claims become directories of, by path; allDirectories are those of its FileServer, and
-	// dataServers its data servers.
+	// For claims that become directories: directories has the share's directories by path, allDirectories those of its
+	// FileServer, and dataServers its data servers.
 	directories    map[string]*internalv1.ShareDirectory
 	allDirectories []internalv1.ShareDirectory
 	dataServers    []internalv1.DataServer
-	// siblings is what the FileServer's shares have, if a share is to be made; nil: nothing.
+	// siblings is what the FileServer's shares use of its limits, if a share is made; nil: nothing.
 	siblings *limits.Taken
-	// leftOver is the directory of a claim that went before it had a volume.
+	// leftOver is the directory of a claim that was deleted before it had a volume.
 	leftOver *internalv1.ShareDirectory
-	// fileServer is the one that the class names, nil if it does not exist or is not looked after.
+	// fileServer is the class's FileServer; nil if it does not exist or is not watched.
 	fileServer *v1alpha1.FileServer
 	// unwatched: the operator does not watch the Kubernetes namespace of the FileServer and the share.
 	unwatched bool
@@ -48,45 +49,46 @@ type observed struct {
 	namespaceLabels map[string]string
 }
 
-// decision is what a pass is to do: one thing at most, and to say: one thing at most.
+// decision is what a pass does, at most one thing, and reports, at most one thing.
 type decision struct {
 	createShare  *v1alpha1.FileShare
 	createVolume *corev1.PersistentVolume
-	// createDirectories are a directory and those above it that are not there yet, in order.
+	// createDirectories has a directory and the missing ones above it, in order.
 	createDirectories []*internalv1.ShareDirectory
-	// removeDirectory: the directory has no claim any more; it is removed if it is empty.
+	// removeDirectory: the directory has no claim any more, and is removed if it is empty.
 	removeDirectory bool
-	// quota is the size that the share is to be kept to, before volume and claim show it.
+	// quota is the share's new quota. It is set before volume and claim show it.
 	quota *resource.Quantity
-	// grow is the size that volume and claim are to show.
+	// grow is the new size of volume and claim.
 	grow *resource.Quantity
-	// policy is what the share is to say of its data from now on, "" if it does already.
+	// policy is the share's new reclaim policy; "" if it does not change.
 	policy v1alpha1.ReclaimPolicy
 	// deleteShare: the share has no claim any more.
 	deleteShare bool
-	// dropVolume: the volume has done its part.
+	// dropVolume: the volume is deleted.
 	dropVolume bool
 
-	// refusal is for the claim: what is wrong and who can mend it. failed is the event's reason, if it is not the usual one.
+	// refusal is the message of the claim's event: what is wrong and who can correct it. failed is the event's reason
+	// if it is not the usual one.
 	refusal, failed string
-	// success is for the claim, once the rest is done.
+	// success is the message of the claim's event when everything is done.
 	success string
 }
 
-// doubt is what has to be read past the caches before a decision may take something away: caches lag.
+// doubt is what must be read past the caches before a decision may delete something, because caches can be stale.
 type doubt int
 
 const (
 	noDoubt doubt = iota
-	// aboutVolume: that the volume still says Delete.
+	// aboutVolume: whether the volume's policy is still Delete.
 	aboutVolume
-	// aboutNoVolume: that there is no volume, and no claim.
+	// aboutNoVolume: whether there is really no volume and no claim.
 	aboutNoVolume
-	// aboutNoShare: that there is no share.
+	// aboutNoShare: whether there is really no share.
 	aboutNoShare
 )
 
-// doubtOf is the doubt about a decision. Once it is read, the pass decides again.
+// doubtOf returns the doubt about a decision. After it is read, the pass decides again.
 func doubtOf(o *observed, d decision) doubt {
 	switch {
 	case (d.deleteShare || d.policy == v1alpha1.ReclaimDelete) && o.volume != nil:
@@ -99,13 +101,13 @@ func doubtOf(o *observed, d decision) doubt {
 	return noDoubt
 }
 
-// decide is the whole pass but for reading, writing and telling.
+// decide decides everything. It neither reads, writes nor records events.
 func decide(o *observed) decision {
 	switch {
 	case o.volume != nil && o.unwatched:
 		return decision{} // Another operator's.
 	case o.volume != nil && isDirectory(o.volume):
-		return decideGrowth(o) // It stays, whatever becomes of the volume.
+		return decideGrowth(o) // It stays, whatever happens to the volume.
 	case o.volume != nil && isOver(o.volume):
 		return decideEnd(o)
 	case o.volume != nil:
@@ -113,15 +115,15 @@ func decide(o *observed) decision {
 	case o.claim == nil:
 		return decideOrphan(o)
 	case o.claim.DeletionTimestamp != nil || o.claim.Spec.VolumeName != "" || !isOurs(o.claim):
-		return decision{} // What there may be of it goes when the claim is gone.
+		return decision{} // Its parts are removed when the claim is deleted.
 	}
 	return decideNew(o)
 }
 
-// decideNew brings a claim to its volume: a share, and when that can be mounted, a volume.
+// decideNew makes a share for a claim and, when the share can be mounted, the volume.
 func decideNew(o *observed) decision {
 	if o.class == nil || o.class.Provisioner != v1alpha1.Provisioner || waitsForPod(o.claim, o.class) {
-		return decision{} // Kubernetes itself says so, at the claim.
+		return decision{} // Kubernetes reports it at the claim.
 	}
 	p, problems := parametersOf(o.class)
 	if len(problems) > 0 {
@@ -161,17 +163,17 @@ func decideNew(o *observed) decision {
 	return decideShared(o, p, enforced)
 }
 
-// decideShared waits for the share to be ready to mount.
+// decideShared waits until the share can be mounted.
 func decideShared(o *observed, p parameters, enforced bool) decision {
 	switch ref := o.share.Spec.ClaimRef; {
 	case ref.Namespace != o.claim.Namespace || ref.Name != o.claim.Name:
 		return decision{refusal: fmt.Sprintf("FileShare %s in namespace %s has the name that this claim needs and does not belong to it; ask its owner to delete it", o.share.Name, o.share.Namespace)}
 	case o.share.DeletionTimestamp != nil:
-		return decision{} // A user deleted it; it is made again when it is gone.
+		return decision{} // A user deleted it. It is made again when it is gone.
 	case conditions.IsStalled(o.share.Status.Conditions):
 		return decision{refusal: describeStalled(o)}
 	case !conditions.IsTrue(o.share.Status.Conditions, v1alpha1.ConditionReady), o.share.Status.Mount.Address == "",
-		// A pod that mounts before anyone listens loses seconds to mount.nfs, which doubles its pauses.
+		// mount.nfs doubles its pauses, so a pod that mounts before a namespace server listens loses seconds.
 		!conditions.IsTrue(o.fileServer.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable):
 		return decision{}
 	}
@@ -191,8 +193,8 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 	return d
 }
 
-// checkFileServer tells why the FileServer can't serve the claim. What is in a namespace that the claim's owner may not read, he does not
-// learn here: that the FileServer is missing and that it does not allow him is one sentence.
+// checkFileServer returns why the FileServer can't serve the claim. It does not reveal what is in another namespace: a
+// missing FileServer and one that does not allow the claim's namespace give the same message.
 func checkFileServer(o *observed, p parameters) string {
 	if o.unwatched {
 		return fmt.Sprintf("this operator does not look after namespace %q, where FileServer %q is to be; ask whoever installed Howdah to add it to the chart's watchNamespaces", p.fileServerNamespace, p.fileServer)
@@ -212,7 +214,8 @@ func checkFileServer(o *observed, p parameters) string {
 	return ""
 }
 
-// describeStalled repeats what the share says to its own namespace, and to others that there is something.
+// describeStalled repeats the share's message in its own namespace. Other namespaces learn only that there is a
+// problem.
 func describeStalled(o *observed) string {
 	reason, message := conditions.Reason(o.share.Status.Conditions, v1alpha1.ConditionStalled), conditions.Message(o.share.Status.Conditions, v1alpha1.ConditionStalled)
 	if o.claim.Namespace == o.share.Namespace || reason == v1alpha1.ReasonLimitReached {
@@ -221,7 +224,8 @@ func describeStalled(o *observed) string {
 	return fmt.Sprintf("FileShare %s says %s; ask whoever runs FileServer %s: kubectl describe fileshare -n %s %s", o.share.Name, reason, o.share.Spec.FileServerRef.Name, o.share.Namespace, o.share.Name)
 }
 
-// describeRefused says that the API server refuses an object (a quota, an admission policy), and why to who may know.
+// describeRefused reports that the API server refuses an object (a quota, an admission policy), with the reason for
+// those who may know it.
 func describeRefused(o *observed, d decision, err error) string {
 	if o.claim != nil && d.createShare != nil && d.createShare.Namespace != o.claim.Namespace {
 		return fmt.Sprintf("a FileShare for the claim is refused in namespace %s, where FileServer %s is; ask whoever runs it: the operator's log has the reason, and tries again",
@@ -230,7 +234,7 @@ func describeRefused(o *observed, d decision, err error) string {
 	return err.Error() + "; it is tried again"
 }
 
-// decideBound looks after a volume that is in use, or about to be.
+// decideBound decides about a volume that is bound.
 func decideBound(o *observed) decision {
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
@@ -241,8 +245,8 @@ func decideBound(o *observed) decision {
 	return decideGrowth(o)
 }
 
-// decideGrowth has a bound volume show what its claim asks for. Kubernetes has no other controller for that: its own grows no in-tree NFS
-// volume. A share with a quota has that raised first, and what is shown follows the storage.
+// decideGrowth grows a bound volume to its claim's request. Kubernetes has no controller that grows in-tree NFS
+// volumes. If the share has a quota, that is raised first, and the shown size follows the storage.
 func decideGrowth(o *observed) decision {
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
@@ -265,12 +269,12 @@ func decideGrowth(o *observed) decision {
 		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask whoever runs FileServer %s", o.share.Name, refused.Reason, o.share.Spec.FileServerRef.Name)}
 	}
 	if enforced := o.share.Status.Quota.Size; enforced == nil || enforced.Cmp(wanted) < 0 {
-		return decision{} // The share tells when it is.
+		return decision{} // An event of the share causes the next pass.
 	}
 	return decision{grow: &wanted, success: fmt.Sprintf(`the share has a quota of %s now, which claim and volume show`, wanted.String())}
 }
 
-// decideLost makes a share again that was deleted below a volume in use: its data was kept, and is found by its name.
+// decideLost makes a deleted share of a bound volume again. Its data was kept, and is found by its name.
 func decideLost(o *observed) decision {
 	namespace, name, _ := shareOf(o.volume)
 	if o.class != nil && o.volume.Spec.NFS != nil {
@@ -285,31 +289,34 @@ func decideLost(o *observed) decision {
 		"whoever runs the FileServer makes a FileShare of that name with the path of the volume, and finds the data", name, namespace)}
 }
 
-// isOver: no claim has the volume any more, or none will: Kubernetes binds none to a volume that is being deleted.
+// isOver reports whether no claim has or can get the volume: Kubernetes does not bind a volume that is being deleted.
 func isOver(volume *corev1.PersistentVolume) bool {
 	return volume.Status.Phase == corev1.VolumeReleased || volume.DeletionTimestamp != nil && volume.Status.Phase != corev1.VolumeBound
 }
 
-// decideEnd takes apart what a released volume stands for, as its reclaim policy says: the share first, for the volume is what knows of it.
+// decideEnd deletes a released volume and its share by its reclaim policy. The share goes first, because only the
+// volume knows it.
 func decideEnd(o *observed) decision {
 	switch {
 	case o.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		if o.share != nil && o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
-			return decision{policy: v1alpha1.ReclaimRetain} // The volume's policy was changed back in time.
+			return decision{policy: v1alpha1.ReclaimRetain} // The volume's policy was changed back before the deletion.
 		}
-		// It waits for people, as Kubernetes has it. One that they delete leaves them the share, which says Retain.
+		// The volume waits for an administrator, as in Kubernetes. If they delete it, the share stays, with policy
+		// Retain.
 		return decision{dropVolume: o.volume.DeletionTimestamp != nil}
 	case o.share == nil:
 		return decision{dropVolume: true}
 	case o.share.DeletionTimestamp != nil:
-		return decision{} // It tells when it is gone.
+		return decision{} // Its deletion causes the next pass.
 	case o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete:
 		return decision{policy: v1alpha1.ReclaimDelete}
 	}
 	return decision{deleteShare: true}
 }
 
-// decideOrphan takes away a share whose claim went before it had a volume. One that had a volume says Retain, and is left to people.
+// decideOrphan deletes a share whose claim was deleted before it had a volume. A share that had a volume has policy
+// Retain and stays.
 func decideOrphan(o *observed) decision {
 	if o.leftOver != nil && o.leftOver.Spec.Removal == "" && o.leftOver.State() == internalv1.DirectoryReady {
 		return decision{removeDirectory: true}
@@ -320,7 +327,7 @@ func decideOrphan(o *observed) decision {
 	return decision{deleteShare: true}
 }
 
-// isMade: the share is one that this controller made, and not one to which a user gave a claimRef.
+// isMade reports whether this controller made the share, and not a user who set a claimRef.
 func isMade(share *v1alpha1.FileShare) bool {
 	return naming.IsProvisioned(share) && share.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// decideDirectory brings a claim to a directory of a share, as a client's mkdir would: the namespace servers make what a ShareDirectory says, and
-// the share keeps it, for it is none that the share declares.
+// decideDirectory makes a directory of a share for a claim, as a client's mkdir would: it writes a ShareDirectory, and
+// the namespace servers make the directory. The share keeps it, because the share does not declare it.
 //
-// Nothing keeps a directory to a size: quotas are for whole shares.
+// The size of a directory is not enforced: quotas are for whole shares.
 func decideDirectory(o *observed, p parameters) decision {
 	switch share := o.share; {
 	case share == nil:
@@ -47,7 +47,7 @@ func decideDirectory(o *observed, p parameters) decision {
 	}
 	size := o.claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	volume := volumeFor(o.claim, o.class, p, o.share, false)
-	volume.Name, volume.Finalizers = volumeOf(o.claim), nil // There is nothing to be done before it goes.
+	volume.Name, volume.Finalizers = volumeOf(o.claim), nil // Nothing needs to be done before its deletion.
 	delete(volume.Annotations, v1alpha1.ProvisionedShareAnnotation)
 	volume.Annotations[v1alpha1.ProvisionedDirectoryAnnotation] = o.share.Namespace + "/" + o.share.Name + "/" + path
 	volume.Spec.NFS.Path = o.share.Spec.Path + "/" + path
@@ -55,7 +55,7 @@ func decideDirectory(o *observed, p parameters) decision {
 		volume.Spec.NFS.Path, p.fileServer, size.String())}
 }
 
-// makeDirectory places a directory that there is not yet, with those above it.
+// makeDirectory places a new directory, with the missing ones above it.
 func makeDirectory(o *observed, p parameters, path string) decision {
 	share := o.share
 	if !conditions.IsTrue(share.Status.Conditions, v1alpha1.FileShareInventoried) {
@@ -89,7 +89,7 @@ func makeDirectory(o *observed, p parameters, path string) decision {
 	return d
 }
 
-// placeOf is where a new directory goes, by the rule of all directories; nil: nowhere for now.
+// placeOf is the owner of a new directory, by the usual placement; nil: there is none now.
 func placeOf(o *observed, path string) (*placement.Owner, string) {
 	var slots []placement.Slot
 	for i := range o.dataServers {
@@ -109,19 +109,19 @@ func placeOf(o *observed, path string) (*placement.Owner, string) {
 	plan, err := placement.Plan(placement.Count(slots, o.share.Name, owned), nil, []string{path})
 	switch {
 	case errors.Is(err, placement.ErrNoneEligible):
-		return nil, "" // Data servers that come back tell so.
+		return nil, "" // An event of a data server causes the next pass.
 	case err != nil || len(plan) != 1:
 		return nil, fmt.Sprintf("placing the directory %s failed: %v", path, err)
 	}
 	return &plan[0].Owner, ""
 }
 
-// claimMark tells a claim from others of its name.
+// claimMark identifies a claim among others of its name.
 func claimMark(claim metav1.Object) string {
 	return claim.GetNamespace() + "/" + claim.GetName() + "/" + string(claim.GetUID())
 }
 
-// claimOfMark reads claimMark backwards.
+// claimOfMark parses a claimMark.
 func claimOfMark(mark string) (v1alpha1.ClaimReference, string, bool) {
 	parts := strings.Split(mark, "/")
 	if len(parts) != 3 {
@@ -130,7 +130,7 @@ func claimOfMark(mark string) (v1alpha1.ClaimReference, string, bool) {
 	return v1alpha1.ClaimReference{Namespace: parts[0], Name: parts[1]}, parts[2], true
 }
 
-// isDirectory: the volume is a directory of a share.
+// isDirectory reports whether the volume is a directory of a share.
 func isDirectory(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[provisionedByAnnotation] == v1alpha1.Provisioner && volume.Annotations[v1alpha1.ProvisionedDirectoryAnnotation] != ""
 }

@@ -11,7 +11,8 @@ func capsOf(o *observed) limits.Caps {
 	return limits.Of(o.fileServer, desired.MaxShares(exports), exports)
 }
 
-// findLimit tells which limit of the FileServer keeps the claim from a share; "" if none does. No share is made that would only wait.
+// findLimit returns the FileServer's limit that refuses a share for the claim; "" if there is none. No share is made
+// that would only wait.
 func findLimit(o *observed) string {
 	if o.siblings == nil {
 		return ""
@@ -22,7 +23,7 @@ func findLimit(o *observed) string {
 	return ""
 }
 
-// findDirectoryLimit is the same for a number of new directories of a share.
+// findDirectoryLimit is findLimit for a number of new directories of a share.
 func findDirectoryLimit(o *observed, more int) string {
 	var taken limits.Taken
 	taken.Add(o.share.Namespace, limits.Usage{Directories: len(o.allDirectories)})

@@ -14,18 +14,18 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// shareFor is the FileShare of a claim. It is beside its FileServer, not beside the claim: like a PersistentVolume it outlives the claim's
-// Kubernetes namespace if its reclaim policy says so, and users with rights there can't delete it while a pod uses it.
+// shareFor is the FileShare of a claim. It is in the FileServer's namespace: like a PersistentVolume it can outlive the
+// claim's namespace, and users of that namespace can't delete it while a pod uses it.
 //
-// Its own reclaim policy is Delete before it has a volume, because it has no data yet, and Retain from then on: its data goes by the
-// volume's policy and in no other way.
+// Its reclaim policy is Delete before it has a volume, because it has no data yet, and Retain after that: only the
+// volume's policy decides about the data.
 func shareFor(claim *corev1.PersistentVolumeClaim, p parameters, enforced bool) *v1alpha1.FileShare {
 	share := &v1alpha1.FileShare{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.fileServerNamespace,
 			Name:      naming.ProvisionedVolume(string(claim.UID)),
 			Labels:    map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy},
-			// It would get it with the next write.
+			// Otherwise the FileShare controller would write it.
 			Finalizers: []string{v1alpha1.FileShareFinalizer},
 		},
 		Spec: v1alpha1.FileShareSpec{
@@ -47,7 +47,7 @@ func shareFor(claim *corev1.PersistentVolumeClaim, p parameters, enforced bool) 
 	return share
 }
 
-// quotaFor is what a claim asks for, or the least that there is. Kubernetes calls a volume that is larger than asked for as good.
+// quotaFor is the quota for a claim: its request, or the minimum. A volume may be larger than the request.
 func quotaFor(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()
 	if least := resource.NewQuantity(v1alpha1.MinQuotaBytes, resource.BinarySI); size.Cmp(*least) < 0 {
@@ -56,19 +56,19 @@ func quotaFor(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return &size
 }
 
-// reclaimPolicyOf is what a class says of its volumes; Kubernetes' default is Delete.
+// reclaimPolicyOf is the reclaim policy of a class; Kubernetes' default is Delete.
 func reclaimPolicyOf(class *storagev1.StorageClass) corev1.PersistentVolumeReclaimPolicy {
 	return ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 }
 
-// shareAgain is the FileShare of a volume that lost its own. It finds the data by its name.
+// shareAgain is the new FileShare of a volume whose FileShare was deleted. It finds the data by its name.
 func shareAgain(claim *corev1.PersistentVolumeClaim, p parameters, volume *corev1.PersistentVolume) *v1alpha1.FileShare {
 	share := shareFor(claim, p, isEnforced(volume))
 	share.Name, share.Spec.Path, share.Spec.ReclaimPolicy = volume.Name, volume.Spec.NFS.Path, v1alpha1.ReclaimRetain
 	return share
 }
 
-// volumeFor is the PersistentVolume of a claim, for it and no other.
+// volumeFor is the PersistentVolume of a claim, which no other claim can get.
 func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, p parameters, share *v1alpha1.FileShare, enforced bool) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -101,8 +101,8 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	return volume
 }
 
-// mountOptionsFor has a claim that can be read only mounted so: the kubelet looks at access modes no more than NFS does, and does not look at
-// nfs.readOnly of a PersistentVolume either. A mount that is read-only has no part that is not, submounts of directories on other servers included.
+// mountOptionsFor mounts a read-only claim read-only. The kubelet ignores access modes and a PersistentVolume's
+// nfs.readOnly. A read-only mount includes its submounts, the directories on other servers.
 func mountOptionsFor(claim *corev1.PersistentVolumeClaim, p parameters) []string {
 	writes := func(mode corev1.PersistentVolumeAccessMode) bool { return mode != corev1.ReadOnlyMany }
 	if len(claim.Spec.AccessModes) == 0 || slices.ContainsFunc(claim.Spec.AccessModes, writes) || slices.Contains(p.mountOptions, "ro") {
@@ -111,12 +111,12 @@ func mountOptionsFor(claim *corev1.PersistentVolumeClaim, p parameters) []string
 	return append(slices.DeleteFunc(slices.Clone(p.mountOptions), func(option string) bool { return option == "rw" }), "ro")
 }
 
-// isEnforced: pods are kept to the volume's size.
+// isEnforced reports whether the volume's size is enforced.
 func isEnforced(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[v1alpha1.CapacityAnnotation] != v1alpha1.CapacityNotEnforced
 }
 
-// shareOf is the Kubernetes namespace and the name of a volume's FileShare; false if the volume was not made here.
+// shareOf is the namespace and name of a volume's FileShare; false if this provisioner did not make the volume.
 func shareOf(volume *corev1.PersistentVolume) (namespace, name string, ours bool) {
 	namespace, name, found := strings.Cut(volume.Annotations[v1alpha1.ProvisionedShareAnnotation], "/")
 	return namespace, name, found && name == volume.Name && volume.Annotations[provisionedByAnnotation] == v1alpha1.Provisioner

@@ -17,7 +17,7 @@ import (
 	"github.com/howdah/howdah/controllers/lookup"
 )
 
-// observe reads all there is of the claim whose volume has a name.
+// observe reads everything about the claim whose volume has this name.
 func (r *Reconciler) observe(ctx context.Context, name string) (*observed, error) {
 	o := &observed{now: r.Clock.Now()}
 	if err := r.observeVolume(ctx, o, name); err != nil {
@@ -44,7 +44,8 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string
 	return nil
 }
 
-// observeClaim reads the claim and its class. A volume that people gave to another claim than the one it was made for has that one.
+// observeClaim reads the claim and its class. If an administrator gave the volume to another claim, it reads that
+// claim.
 func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string) error {
 	if o.volume != nil {
 		ref := o.volume.Spec.ClaimRef
@@ -83,7 +84,7 @@ func (r *Reconciler) observeClass(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observeShare reads the share: where the volume says that it is, or else the class. With neither, it is one that is left over.
+// observeShare reads the share that the volume or else the class names. With neither, it may be left over.
 func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string) error {
 	var namespace string
 	switch {
@@ -129,7 +130,7 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 	return nil
 }
 
-// observeSiblings reads what a new share has to fit beside.
+// observeSiblings reads what other shares use of the limits.
 func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	if o.fileServer == nil {
 		return nil
@@ -142,7 +143,7 @@ func (r *Reconciler) observeSiblings(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observeDirectories reads what a new directory is placed by.
+// observeDirectories reads what the placement of a new directory needs.
 func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error {
 	in, fileServer := client.InNamespace(o.share.Namespace), o.share.Spec.FileServerRef.Name
 	var directories internalv1.ShareDirectoryList
@@ -163,7 +164,7 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 	return nil
 }
 
-// observeLeftOver reads the directory that was made for a claim which has no volume.
+// observeLeftOver reads the directory of a claim without a volume.
 func (r *Reconciler) observeLeftOver(ctx context.Context, o *observed, name string) error {
 	var directories internalv1.ShareDirectoryList
 	if err := r.Client.List(ctx, &directories, index.OfVolume(name)); err != nil {
@@ -175,7 +176,7 @@ func (r *Reconciler) observeLeftOver(ctx context.Context, o *observed, name stri
 	return nil
 }
 
-// observeFileServer reads the FileServer that the class names, and what decides whether it allows the claim.
+// observeFileServer reads the class's FileServer, and what decides whether it allows the claim.
 func (r *Reconciler) observeFileServer(ctx context.Context, o *observed, kubeNamespace string) error {
 	if o.unwatched = !r.WatchNamespaces.Include(kubeNamespace); o.unwatched || kubeNamespace == "" {
 		return nil
@@ -208,7 +209,7 @@ func (r *Reconciler) readLive(ctx context.Context, o *observed, name string, abo
 			return err
 		}
 		if !found || volume.UID != o.volume.UID {
-			*o = observed{now: o.now} // Nothing to do: when the cache has what there is now, that causes another pass.
+			*o = observed{now: o.now} // Nothing to do: the cache's next event causes another pass.
 			return nil
 		}
 		o.volume = volume
@@ -245,7 +246,7 @@ func (r *Reconciler) readLive(ctx context.Context, o *observed, name string, abo
 	return nil
 }
 
-// madeFor is the claim that what is left over was made for.
+// madeFor is the claim for which a leftover object was made.
 func madeFor(o *observed) v1alpha1.ClaimReference {
 	if o.leftOver != nil {
 		ref, _, _ := claimOfMark(o.leftOver.Annotations[v1alpha1.ClaimAnnotation])

@@ -15,10 +15,10 @@ import (
 	"github.com/howdah/howdah/controllers/desired"
 )
 
-// parameters are what a StorageClass says.
+// parameters are the parameters of a StorageClass.
 type parameters struct {
 	fileServer, fileServerNamespace string
-	// fileShare is the share that claims become directories of; "" gives each a share of its own.
+	// fileShare is the share whose directories claims become; "": each claim gets its own share.
 	fileShare             string
 	layout                v1alpha1.ShareLayout
 	depth, maxDirectories int32
@@ -26,15 +26,15 @@ type parameters struct {
 	path     string
 	uid, gid int64
 	mode     string
-	// sizeEnforced: no volume is made if its size can't be enforced.
+	// sizeEnforced: make no volume whose size can't be enforced.
 	sizeEnforced bool
 	mountOptions []string
 }
 
 const (
 	defaultPath = "/{namespace}/{claim}-{id}"
-	// defaultMode lets every user of the claim's pods write: their user ids are not known beforehand, the kubelet gives no NFS volume the
-	// fsGroup of a pod, and only pods with the claim, or on a node by other means, come to the share.
+	// defaultMode lets all users of the claim's pods write: their user IDs are not known, and the kubelet does not
+	// apply a pod's fsGroup to NFS volumes. Only pods with the claim, and processes on nodes, reach the share.
 	defaultMode = "0777"
 
 	sizeBestEffort = "BestEffort"
@@ -46,7 +46,7 @@ var (
 	octalMode = regexp.MustCompile(`^0?[0-7]{3,4}$`)
 )
 
-// read is how each parameter is read; it returns a sentence that goes after the parameter's name, or "".
+// read parses each parameter. It returns an error sentence that follows the parameter's name, or "".
 var read = map[string]func(*parameters, string) string{
 	"fileServer": func(p *parameters, value string) string {
 		p.fileServer = value
@@ -68,7 +68,7 @@ var read = map[string]func(*parameters, string) string{
 	"maxDirectories": func(p *parameters, value string) string { return number(&p.maxDirectories, value, 1, 100_000) },
 	"path": func(p *parameters, value string) string {
 		p.path = value
-		return "" // checkPattern needs the others, too.
+		return "" // checkPattern checks it, because it needs other parameters.
 	},
 	"uid": func(p *parameters, value string) string { return number(&p.uid, value, 0, 4294967294) },
 	"gid": func(p *parameters, value string) string { return number(&p.gid, value, 0, 4294967294) },
@@ -82,7 +82,7 @@ var read = map[string]func(*parameters, string) string{
 	},
 }
 
-// parametersOf reads a StorageClass. What is wrong with it comes as sentences, all of them, in order of the parameters' names.
+// parametersOf reads a StorageClass. It returns all errors as sentences, in the order of the parameters' names.
 func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
 	p := parameters{layout: v1alpha1.LayoutSingle, mode: defaultMode}
 	var problems []string
@@ -127,7 +127,7 @@ func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
 	return p, problems
 }
 
-// checkDirectories tells what a class says that directories of a share can't have.
+// checkDirectories returns the parameters that directories of a share can't have.
 func checkDirectories(class *storagev1.StorageClass) []string {
 	var problems []string
 	for _, name := range []string{"layout", "depth", "maxDirectories"} {
@@ -158,13 +158,13 @@ func number[T int32 | int64](into *T, value string, least, most int64) string {
 	return ""
 }
 
-// opposites are mount options that are not key=value and take each other's place.
+// opposites are mount options without a value that replace each other.
 var opposites = map[string]string{
 	"soft": "hard", "softerr": "hard", "hard": "hard", "suid": "suid", "nosuid": "suid", "dev": "dev", "nodev": "dev",
 	"ro": "rw", "rw": "rw", "ac": "ac", "noac": "ac", "exec": "exec", "noexec": "exec",
 }
 
-// optionKey is the same for options that take each other's place.
+// optionKey is the same for options that replace each other.
 func optionKey(option string) string {
 	key, _, _ := strings.Cut(option, "=")
 	if of := opposites[key]; of != "" {
@@ -173,7 +173,7 @@ func optionKey(option string) string {
 	return key
 }
 
-// mergeOptions are the recommended mount options with a class's own in the place of those that say the same.
+// mergeOptions returns the recommended mount options, overridden by the class's options.
 func mergeOptions(recommended, own []string) []string {
 	var merged []string
 	taken := map[string]bool{}

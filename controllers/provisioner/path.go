@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxElement is how long an element of a share's path can be.
+	// maxElement is the maximum length of an element of a share's path.
 	maxElement = 63
-	// idLength is how much of a claim's UID is in its path.
+	// idLength is how many characters of a claim's UID are in its path.
 	idLength = 8
 )
 
@@ -20,7 +20,7 @@ var (
 	placeholder   = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// checkPattern tells what is wrong with the parameter path, "" if nothing. Directories are below a share.
+// checkPattern returns what is wrong with the parameter path; "" if nothing.
 func checkPattern(pattern string, directories bool) string {
 	example := placePath(pattern, "n", "c", strings.Repeat("0", idLength))
 	for _, found := range placeholder.FindAllString(pattern, -1) {
@@ -39,8 +39,9 @@ func checkPattern(pattern string, directories bool) string {
 	return ""
 }
 
-// placePath is the path of a claim's share: the pattern with its names. A claim's name can have 253 characters: it is cut to what fits, and {id}, the
-// beginning of the claim's UID, tells those apart that then look alike, and one from an earlier one of its name.
+// placePath is the path of a claim's share: the pattern with the claim's names. A claim's name can have 253 characters,
+// and is cut. {id}, the beginning of the claim's UID, distinguishes claims with equal beginnings, and earlier claims of
+// the same name.
 func placePath(pattern, namespace, claim, uid string) string {
 	id := uid[:min(len(uid), idLength)]
 	elements := strings.Split(pattern, "/")
@@ -55,7 +56,7 @@ func placePath(pattern, namespace, claim, uid string) string {
 	return strings.Join(elements, "/")
 }
 
-// placeDirectory is the path of a claim's directory in a share of a depth, and what is wrong with the class for that.
+// placeDirectory is the path of a claim's directory in a share of a depth, or what is wrong with the class.
 func placeDirectory(pattern string, depth int, namespace, claim, uid string) (string, string) {
 	if pattern == "" {
 		switch depth {

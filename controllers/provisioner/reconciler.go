@@ -29,11 +29,11 @@ const (
 	ReasonResized   = "VolumeResizeSuccessful"
 	// ReasonResizeFailed is the kubelet's and the resizer's.
 	ReasonResizeFailed = "VolumeResizeFailed"
-	// ReasonShareLost has no example.
+	// ReasonShareLost is Howdah's own.
 	ReasonShareLost = "FileShareLost"
 )
 
-// Reconciler makes and takes away what claims of StorageClasses get. All fields that have a name are required.
+// Reconciler makes and deletes the shares and volumes of claims. All named fields are required.
 type Reconciler struct {
 	// Client reads through the manager's cache and writes.
 	Client client.Client
@@ -41,21 +41,21 @@ type Reconciler struct {
 	Live client.Reader
 	// Claims reads all claims; SetupWithManager makes it.
 	Claims client.Reader
-	// Clock gives the time by which a data server's state is judged.
+	// Clock is for the state of data servers.
 	Clock clock.PassiveClock
-	// Events takes what the claim's owner should hear of.
+	// Events records what the claim's owner should know.
 	Events events.EventRecorder
-	// WatchNamespaces are the Kubernetes namespaces that the operator looks after; none means all.
+	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 
 	notified notified
 	assumed  assumed
 }
 
-// The right to make and delete FileShares, and to write how large a claim is, is in a role of its own, config/components/provisioning: an operator
-// without provisioning does not have it. The rest the operator has anyway.
+// The rights to create and delete FileShares, and to write a claim's size, are in a separate role
+// (config/components/provisioning). An operator without provisioning does not have them.
 
-// Reconcile brings one claim to its volume, or takes the volume and its share away.
+// Reconcile is one pass over a claim: it makes the claim's volume, or deletes the volume and its share.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	o, err := r.observe(ctx, request.Name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	err = r.execute(ctx, o, d)
 	if apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{}, nil // The cache lags behind an earlier pass, which made the event.
+		return ctrl.Result{}, nil // The cache is stale; an earlier pass recorded the event.
 	}
 	if apply.Reason(err) == v1alpha1.ReasonApplyFailed {
 		d = decision{refusal: describeRefused(o, d, err)}
@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return apply.Outcome(err)
 }
 
-// execute does the one thing that a decision says. What is gone already is as good; each write brings the claim back here.
+// execute does the one thing that a decision has. A deleted object is no error. Each write causes another pass.
 func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error {
 	switch {
 	case d.createShare != nil:
@@ -90,7 +90,7 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 		}
 	case len(d.createDirectories) > 0:
 		for _, directory := range d.createDirectories {
-			// Another claim may have made what is above it.
+			// Another claim may have made the directories above it.
 			r.assumed.add(directory.DeepCopy())
 			if err := r.Client.Create(ctx, directory); err != nil && !apierrors.IsAlreadyExists(err) {
 				r.assumed.drop(directory)
@@ -124,7 +124,7 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 	return nil
 }
 
-// grow has the volume and then the claim show a size.
+// grow writes a size into the volume and then into the claim.
 func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
 	volume := o.volume.DeepCopy()
 	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
@@ -133,7 +133,7 @@ func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
 	}
 	claim := o.claim.DeepCopy()
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
-	// As Kubernetes' own resizer leaves it: a ResourceQuota counts the larger one of what is asked for and of what is allocated.
+	// As Kubernetes' resizer does: a ResourceQuota counts the larger one of request and allocation.
 	claim.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
 	if err := r.Client.Status().Patch(ctx, claim, client.MergeFrom(o.claim)); err != nil {
 		return fmt.Errorf("writing the size of claim %s/%s: %w", o.claim.Namespace, o.claim.Name, err)
@@ -141,20 +141,20 @@ func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
 	return nil
 }
 
-// dropVolume deletes a volume and lets it go.
+// dropVolume deletes a volume and removes its finalizer.
 func (r *Reconciler) dropVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
 	if volume.DeletionTimestamp == nil {
 		uid := volume.UID
 		if err := r.Client.Delete(ctx, volume.DeepCopy(), client.Preconditions{UID: &uid}); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return nil // Its finalizer keeps it; the deletion brings it back here.
+		return nil // Its finalizer keeps it; the deletion causes another pass.
 	}
 	_, err := apply.RemoveFinalizer(ctx, r.Client, volume.DeepCopy(), v1alpha1.VolumeFinalizer)
 	return err
 }
 
-// patch writes what differs, unless the object has changed since.
+// patch writes the differences, unless the object has changed since it was read.
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Reconciler) patch(ctx context.Context, before, after client.Object) err
 	return nil
 }
 
-// tell makes events of what is news to the claim's owner.
+// tell records events for the claim's owner.
 func (r *Reconciler) tell(name string, o *observed, d decision) {
 	if o.claim == nil {
 		r.notified.forget(name)
@@ -189,7 +189,7 @@ func (r *Reconciler) tell(name string, o *observed, d decision) {
 	r.notified.forget(name)
 }
 
-// notified is the last refusal in the events of each claim: it is found again by many passes, and one event is enough.
+// notified has the last refusal in the events of each claim: many passes find it again, and one event is enough.
 type notified struct {
 	sync.Mutex
 	last map[string]string

@@ -25,7 +25,7 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// SetupWithManager registers the controller and its watches, and has the manager run a cache of all claims.
+// SetupWithManager registers the controller, its watches and the cache of all claims.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	claims, err := newClaims(ctx, mgr, r.WatchNamespaces)
 	if err != nil {
@@ -57,7 +57,8 @@ func named(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 }
 
-// ofClaim is what a claim got, or is to get. One that is bound to a volume that was made for another claim goes by that volume's name.
+// ofClaim returns the name of a claim's volume. If the claim is bound to a volume that was made for another claim, it
+// is that volume's name.
 func ofClaim(claim *corev1.PersistentVolumeClaim) []reconcile.Request {
 	if !isOurs(claim) {
 		return nil
@@ -84,14 +85,15 @@ func ofDirectory(_ context.Context, object client.Object) []reconcile.Request {
 	return nil
 }
 
-// ofShare is the volume that a share was made for, with the claims that wait when it goes, and else the claims that wait for a directory of it.
+// ofShare returns the volume of a share, and waiting claims when the share is deleted; or the claims that wait for a
+// directory of it.
 func (r *Reconciler) ofShare(ctx context.Context, object client.Object) []reconcile.Request {
 	share, ok := object.(*v1alpha1.FileShare)
 	switch {
 	case !ok:
 		return nil
 	case naming.IsProvisioned(share) && share.DeletionTimestamp != nil:
-		// There may be room for another.
+		// There may be room for another share.
 		return append(r.pending(ctx, share), named(share.Name)...)
 	case naming.IsProvisioned(share):
 		return named(share.Name)
@@ -108,7 +110,8 @@ func isOurClass(object client.Object) bool {
 	return ok && class.Provisioner == v1alpha1.Provisioner
 }
 
-// allowsOrServes is what claims wait for at a FileServer: that it is there, allows them, and has namespace servers that answer.
+// allowsOrServes passes what claims wait for at a FileServer: that it exists, allows them, and has ready namespace
+// servers.
 var allowsOrServes = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.FileServer)
@@ -118,7 +121,7 @@ var allowsOrServes = predicate.Funcs{
 	},
 }
 
-// readiness of a data server: where there was none for a directory there may be one.
+// readiness passes changes of a data server's readiness: there may be an owner for a waiting directory.
 var readiness = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*internalv1.DataServer)
@@ -128,7 +131,7 @@ var readiness = predicate.Funcs{
 	},
 }
 
-// pending are all claims that wait for a volume of ours.
+// pending returns all claims that wait for this provisioner.
 func (r *Reconciler) pending(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.pendingThat(ctx, func(*corev1.PersistentVolumeClaim) bool { return true })
 }

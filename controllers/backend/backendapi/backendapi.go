@@ -28,7 +28,7 @@ import (
 
 // Backend is a kind of storage. It has no state.
 type Backend interface {
-	// Observe reads what a FileServer's storage consists of, in addition to what was already read.
+	// Observe reads the parts of a FileServer's storage that were not read yet.
 	Observe(ctx context.Context, from Readers, observation Observation) (Storage, error)
 	// ExportsPerShare is the number of exports of each share on a data server. Export_Ids are limited.
 	ExportsPerShare(fs *v1alpha1.FileServer) int32
@@ -57,18 +57,18 @@ type Readers struct {
 
 // Foreign reads objects of other operators.
 type Foreign interface {
-	// Get gives nil if there is no such object, and the errors of controllers/foreign where it can't be known.
+	// Get returns nil if there is no such object. It returns the errors of controllers/foreign if that can't be known.
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 }
 
-// Observation is what a pass over a FileServer knows when it comes to the storage.
+// Observation is what a pass over a FileServer has read before it observes the storage.
 type Observation struct {
 	FileServer *v1alpha1.FileServer
-	// StatefulSet is that of the data servers, nil if there is none.
+	// StatefulSet is the data servers' StatefulSet; nil if there is none.
 	StatefulSet *appsv1.StatefulSet
 	// DataServers are by name.
 	DataServers map[string]internalv1.DataServer
-	// Steward is what the FileServer's steward says, nil if there is none.
+	// Steward is the FileServer's Steward object; nil if there is none.
 	Steward *internalv1.Steward
 	// StewardRefusal is why the API server refuses the steward's pod; "" if it does not.
 	StewardRefusal string
@@ -84,8 +84,8 @@ type Storage interface {
 	Capacity(servers []string) v1alpha1.FileServerCapacity
 	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another.
 	IsPinned(server string) bool
-	// Claims are those that hold the data of one data server, sorted, by data servers, those that are no more included; empty where
-	// storage is not a server's own.
+	// Claims returns the claims with the data of each data server, sorted, including removed data servers. It is empty
+	// if data servers share their storage.
 	Claims() map[string][]string
 	// Remains describes what a deleted FileServer leaves behind; "" if nothing.
 	Remains() string
@@ -95,9 +95,9 @@ type Storage interface {
 type Decision struct {
 	// Servers is what the data servers' pods and objects get.
 	Servers ServerStorage
-	// Unowned are objects to apply that the FileServer does not own, Owned those that it does. They are not pruned.
+	// Unowned has objects to apply without the FileServer as owner, Owned those with it. They are not pruned.
 	Unowned, Owned []runtime.ApplyConfiguration
-	// Again is when to observe the storage again; 0: only when an object changes.
+	// Again is the time until the storage is observed again; 0: only when an object changes.
 	Again time.Duration
 	// Fault is the condition StorageAvailable if the specification or the cluster has an error in the storage; else
 	// nil.
@@ -106,32 +106,32 @@ type Decision struct {
 
 // ServerStorage is what each data server gets.
 type ServerStorage struct {
-	// Missing: pods could only wait, so no StatefulSet is made. One that exists stays. Without Describe nothing is known of the storage
-	// yet, and no DataServers are made either.
+	// Missing: pods could only wait, so no StatefulSet is made; an existing one stays. If Describe is nil too, nothing
+	// is known about the storage yet, and no DataServers are made.
 	Missing bool
 	// ClaimTemplates are those of the StatefulSet.
 	ClaimTemplates []*corev1ac.PersistentVolumeClaimApplyConfiguration
-	// Volumes and Mounts are those of the pod and of its container, besides what every server has.
+	// Volumes and Mounts are added to the pod and its container.
 	Volumes []*corev1ac.VolumeApplyConfiguration
 	Mounts  []*corev1ac.VolumeMountApplyConfiguration
-	// Root: the container runs as user 0, because ganesha acts on a kernel's file system as its clients' users. Without it the container
-	// runs as a user that owns no file anywhere.
+	// Root: the container runs as user 0, because ganesha accesses the kernel's file system as its clients' users.
+	// Otherwise the container runs as a user that owns no files.
 	Root bool
-	// Capabilities are what the container needs of the kernel to serve the storage.
+	// Capabilities are the Linux capabilities that the container needs for the storage.
 	Capabilities []corev1.Capability
-	// LeaseSeconds and GraceSeconds are those of data servers where spec.nfs leaves them unset.
+	// LeaseSeconds and GraceSeconds are the defaults if spec.nfs leaves them unset.
 	LeaseSeconds, GraceSeconds int32
 	// Describe writes the storage's part of the specification of the DataServer with this number.
 	Describe func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration)
-	// Steward is the FileServer's, nil where there is none.
+	// Steward is the FileServer's steward; nil if there is none.
 	Steward *Steward
 }
 
-// Steward is the pod that makes places of shares, and what it needs.
+// Steward describes the pod that makes the places of shares.
 type Steward struct {
-	// Credential is the Secret that its pod mounts, and no other pod.
+	// Credential is the Secret that only its pod mounts.
 	Credential string
-	// Secret is what it writes and data servers mount. The operator makes it, empty.
+	// Secret is written by the steward and mounted by data servers. The operator creates it empty.
 	Secret string
 	// Describe writes the storage's part of the specification of the Steward.
 	Describe func(spec *internalv1ac.StewardSpecApplyConfiguration)

@@ -1,5 +1,5 @@
-// Package client speaks to a Ceph cluster through the program howdah-ceph (internal/ceph/helper): the libraries of Ceph abort the
-// process at their own faults, and that must be another one. What to say is internal/ceph's to decide.
+// Package client talks to a Ceph cluster through the program howdah-ceph (internal/ceph/helper), because Ceph's
+// libraries abort their process on internal errors. internal/ceph decides the commands.
 package client
 
 import (
@@ -26,19 +26,19 @@ import (
 // Binary is the program in the server image.
 const Binary = "/usr/libexec/howdah-ceph"
 
-// Options say who connects to which cluster.
+// Options are the user and the cluster of a connection.
 type Options struct {
-	// Binary is unset for Binary.
+	// Binary is the program; unset means the constant Binary.
 	Binary string
 	// User is the cephx user without "client.". Required.
 	User string
-	// Config is ceph.conf, Keyring a file with the user's key; where it is unset ceph.conf says.
+	// Config is the path of ceph.conf. Keyring is a file with the user's key; unset: ceph.conf has it.
 	Config, Keyring string
-	// Timeout is how long the monitors, an OSD and a mount may take; unset means the program's own.
+	// Timeout is how long the monitors, an OSD and a mount may take; unset means the program's default.
 	Timeout time.Duration
 }
 
-// Error is what Ceph answered.
+// Error is an error answer of Ceph.
 type Error struct {
 	Code  syscall.Errno
 	Words string
@@ -49,16 +49,16 @@ func (e *Error) Error() string { return e.Words }
 // Is makes errors.Is(err, syscall.ENOENT) work.
 func (e *Error) Is(target error) bool { return target == e.Code }
 
-// IsRefusal tells whether Ceph answered with one of the codes. Others are about this machine: the program is missing, say.
+// IsRefusal reports whether Ceph answered with one of the codes. Other errors are local, for example a missing program.
 func IsRefusal(err error, codes ...syscall.Errno) bool {
 	var answer *Error
 	return errors.As(err, &answer) && slices.Contains(codes, answer.Code)
 }
 
-// ErrGone tells that the program has ended: make a new Client.
+// ErrGone means that the program has ended: make a new Client.
 var ErrGone = errors.New("the program that speaks to Ceph has ended")
 
-// Client is one connection. Its methods may be called from several goroutines; they take turns.
+// Client is one connection. Its methods may be called from several goroutines, and run one after the other.
 type Client struct {
 	command *exec.Cmd
 	wait    func() error
@@ -81,7 +81,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 			arguments = append(arguments, option[:]...)
 		}
 	}
-	// Not CommandContext: the context is that of the connecting, and not of what comes after.
+	// Not CommandContext: the context is only for connecting.
 	c := &Client{command: exec.Command(binary, arguments...), turn: make(chan struct{}, 1), words: &tail{}}
 	c.command.Stderr = c.words
 	input, err := c.command.StdinPipe()
@@ -123,8 +123,8 @@ func (c *Client) Close() {
 	})
 }
 
-// request asks for something and waits for the answer. Once a context ends before its answer came the client is of no more use: the next
-// answer would be taken for that of another request.
+// request sends a request and waits for the answer. If the context ends first, the client can't be used any more,
+// because the next answer would belong to another request.
 func (c *Client) request(ctx context.Context, request, result any) error {
 	select {
 	case <-c.turn:
@@ -156,7 +156,7 @@ func (c *Client) exchange(ctx context.Context, line []byte, result any) error {
 	}{}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		c.Close()
-		return errors.New("the program that speaks to Ceph gave an answer that can't be read") // Which may have a key in it.
+		return errors.New("the program that speaks to Ceph gave an answer that can't be read") // It may contain a key.
 	}
 	if answer.Code != 0 {
 		return &Error{syscall.Errno(answer.Code), answer.Words}
@@ -211,7 +211,7 @@ func (c *Client) FSID(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// Command has a command carried out and gives its output.
+// Command runs a command and returns its output.
 func (c *Client) Command(ctx context.Context, command ceph.Command) (string, error) {
 	var result struct {
 		Out string `json:"out"`
@@ -229,21 +229,21 @@ func (p Place) request(op, object string) map[string]any {
 	return map[string]any{"op": op, "pool": p.Pool, "namespace": p.Namespace, "object": object}
 }
 
-// Watchers are the clients that watch an object.
+// Watchers returns the clients that watch an object.
 func (c *Client) Watchers(ctx context.Context, place Place, object string) ([]ceph.Watcher, error) {
 	var watchers []ceph.Watcher
 	err := c.request(ctx, place.request("watchers", object), &watchers)
 	return watchers, err
 }
 
-// Objects are the names of all objects.
+// Objects returns the names of all objects.
 func (c *Client) Objects(ctx context.Context, place Place) ([]string, error) {
 	var names []string
 	err := c.request(ctx, place.request("objects", ""), &names)
 	return names, err
 }
 
-// Read gives an object, nil if there is none.
+// Read returns an object; nil if there is none.
 func (c *Client) Read(ctx context.Context, place Place, object string) (*ceph.Object, error) {
 	var result struct {
 		Data    string            `json:"data"`
@@ -295,23 +295,23 @@ func (c *Client) Remove(ctx context.Context, place Place, object string) error {
 	return c.request(ctx, place.request("remove", object), nil)
 }
 
-// Directory is a directory of a file system, as the user sees it.
+// Directory is a directory of a file system, as this user sees it.
 type Directory struct{ FileSystem, Root string }
 
-// Attributes are what a directory has.
+// Attributes are a directory's owner, group and mode.
 type Attributes struct {
 	UID, GID int64
 	Mode     uint32
 }
 
-// Attributes looks at a directory.
+// Attributes reads the attributes of a directory.
 func (c *Client) Attributes(ctx context.Context, directory Directory) (Attributes, error) {
 	var found Attributes
 	err := c.request(ctx, map[string]any{"op": "fs.stat", "fileSystem": directory.FileSystem, "root": directory.Root}, &found)
 	return found, err
 }
 
-// SetAttributes gives a directory owner, group and permission bits.
+// SetAttributes sets a directory's owner, group and permission bits.
 func (c *Client) SetAttributes(ctx context.Context, directory Directory, wanted Attributes) error {
 	return c.request(ctx, map[string]any{
 		"op": "fs.attributes", "fileSystem": directory.FileSystem, "root": directory.Root,
@@ -326,8 +326,8 @@ func (c *Client) List(ctx context.Context, directory Directory, path string) ([]
 	return names, err
 }
 
-// Tree are the directories below a directory, down to a depth of at least 1, in no order. Those whose names begin with skip, and what is in
-// them, are left out. Nothing of what was seen stays with this client: the mount ends with the request.
+// Tree returns the directories below a directory, down to a depth of at least 1, unsorted. It skips directories whose
+// names begin with skip. The mount ends with the request, so the client keeps no capabilities.
 func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, skip string) ([]listing.Directory, error) {
 	var found []listing.Directory
 	err := c.request(ctx, map[string]any{
@@ -336,8 +336,8 @@ func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, ski
 	return found, err
 }
 
-// Sizes are the bytes in each directory that is so deep below a directory, by its path relative to that; with depth 0 in the directory itself,
-// as "". Ceph counts them, and is some seconds behind. Those whose names begin with skip, and what is in them, are left out.
+// Sizes returns the bytes in each directory at a depth below a directory, by relative path; depth 0 is the directory
+// itself, as "". Ceph's numbers are some seconds old. It skips directories whose names begin with skip.
 func (c *Client) Sizes(ctx context.Context, directory Directory, depth int32, skip string) (map[string]int64, error) {
 	var found map[string]int64
 	err := c.request(ctx, map[string]any{

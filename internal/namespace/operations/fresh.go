@@ -12,41 +12,41 @@ import (
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
-// A directory that a client has just made is a junction, and what the client gets in the compound that makes it decides
-// what its kernel does next. Three things are wanted: mkdir must be followed by anything (cp into it opens it with O_PATH
-// and keeps what it got, so that must be where the data server is mounted), its attributes can be read and set before
-// it is entered (rsync does), and what is mounted there must stay when the kernel looks the name up again.
+// A directory that a client has just made is a junction. The answer to the compound that makes it decides what the
+// client's kernel does next. Three things must work: any use directly after mkdir (cp opens the directory with O_PATH
+// and keeps what it got, so that must be the mount of the data server); reading and setting attributes before the
+// directory is entered (rsync does that); and the mount must stay when the kernel looks up the name again.
 //
-// So its maker gets a handle (tree.HandleCreated), all attributes, and the fsid that the junction has: to Linux, the root
-// of another file system that is to be mounted on it when it is entered. It sees the same in every LOOKUP until then.
-// To enter it, Linux looks it up and asks that file system for what it supports. That is stale here, and from then on a
-// LOOKUP is a referral, as it is for everybody else: Linux walks the path again (every walk that ends with ESTALE is
-// repeated once, with all names looked up again), drops the directory that it had, finds the referral, and mounts the data
-// server on that. A referral has no handle in Linux, so it stays the same one in all further lookups. If Linux mounted the
-// data server on the first one, it would take that mount away at the next lookup, from under who works in it.
+// So the maker gets a handle (tree.HandleCreated), all attributes, and the junction's fsid. To Linux this is the root
+// of another file system, to be mounted when it is entered. Each LOOKUP returns the same until then. To enter it, Linux
+// looks it up and asks that file system for its supported attributes. The answer is NFS4ERR_STALE, and from then on a
+// LOOKUP returns the referral, as for all other clients. Linux then walks the path again (it repeats every walk that
+// ends with ESTALE once, with new lookups), drops its old directory, finds the referral, and mounts the data server
+// there. A referral has no handle in Linux, so it stays the same in later lookups. If Linux mounted the data server on
+// the first directory, the next lookup would remove that mount while processes use it.
 //
-// While one process walks again, others may be on their way through the directory that is dropped. A LOOKUP of theirs that was
-// answered with the referral would mount it there: ENOENT, since Linux mounts nothing on what was dropped. So every LOOKUP
-// after the first try to enter is kept waiting until no other came for settleEntry, and then is stale, too: those who repeat
-// their walk anyway drop the directory for that, and those who were on their way repeat theirs.
+// While one process repeats its walk, others may be walking through the dropped directory. If their LOOKUP returned the
+// referral, Linux would try to mount it on the dropped directory and fail with ENOENT. So every LOOKUP after the first
+// try to enter waits until no other LOOKUP came for settleEntry, and then returns NFS4ERR_STALE, too. Then all
+// processes repeat their walk.
 
-// maxFresh is how many directories are remembered, at least. A forgotten one is a referral already
-// at the first LOOKUP, which works but for the last sentence above.
+// maxFresh is the minimum number of remembered directories. A forgotten one is a referral at the first LOOKUP, which
+// works except for the removed mount described above.
 const maxFresh = 8192
 
-// settleEntry is long for processes that were started together, and short for one that is alone. However many
-// come, none waits for longer than settleMost.
+// settleEntry is long enough for processes that start together, and short for a single one. No process waits longer
+// than settleMost.
 const (
 	settleEntry = 20 * time.Millisecond
 	settleMost  = 10 * settleEntry
 )
 
-// fresh remembers directories that their makers have not entered. The zero value is ready.
+// fresh has directories that their makers have not entered. The zero value is ready.
 type fresh struct {
 	mu sync.Mutex
-	// newer takes what is added; when it is full it becomes the older one, and that is forgotten.
+	// newer gets new entries. When it is full it becomes older, and the previous older is forgotten.
 	newer, older map[made]struct{}
-	// entering are those that their makers enter now.
+	// entering has directories that their makers enter now.
 	entering map[made]*entry
 }
 
@@ -54,7 +54,7 @@ type fresh struct {
 type entry struct {
 	began time.Time
 	quiet *time.Timer
-	// referred is closed when who looks the directory up may find the referral.
+	// referred is closed when a LOOKUP may return the referral.
 	referred chan struct{}
 }
 
@@ -81,7 +81,7 @@ func (f *fresh) has(by netip.Addr, id tree.ID) bool {
 	return newer || older
 }
 
-// enter has a directory become a referral to its maker, once no process of it is on its way any more.
+// enter makes a directory a referral for its maker, after the last process that is entering it.
 func (f *fresh) enter(by netip.Addr, id tree.ID) {
 	m := made{by, id}
 	f.mu.Lock()
@@ -109,14 +109,15 @@ func (f *fresh) enter(by netip.Addr, id tree.ID) {
 	})
 }
 
-// delay notes that another process is on its way. f.mu is held.
+// delay records that another process enters the directory. f.mu is held.
 func (f *fresh) delay(e *entry) {
 	if e != nil {
 		e.quiet.Reset(min(settleEntry, settleMost-time.Since(e.began)))
 	}
 }
 
-// awaitMaker waits while a directory's maker enters it, without a place at the session server's gate; false: its maker does not enter it.
+// awaitMaker waits while a directory's maker enters it. It gives up its place at the session server's gate meanwhile.
+// false: the maker does not enter it.
 func (f *fresh) awaitMaker(ctx context.Context, by netip.Addr, id tree.ID) bool {
 	f.mu.Lock()
 	e := f.entering[made{by, id}]
@@ -134,14 +135,14 @@ func (f *fresh) awaitMaker(ctx context.Context, by netip.Addr, id tree.ID) bool 
 	return true
 }
 
-// unentered is the handle of a junction as its maker sees it: without the target.
+// unentered is the handle of a junction for its maker: without the target.
 func unentered(e tree.Entry) *handle {
 	e.Target = nil
 	return &handle{id: e.ID, unentered: &e}
 }
 
-// enters tells whether an operation wants more of an unentered directory than to be looked at or to have its attributes
-// set. Only a client that mounts it as a file system asks what that supports.
+// enters reports whether an operation means that the client enters the directory, and does not only read or set its
+// attributes. Only a client that mounts it as a file system asks for the supported attributes.
 func (c *compound) enters(op nfsv4.NfsArgop4) bool {
 	if c.current == nil || c.current.unentered == nil {
 		return false
