@@ -16,7 +16,7 @@ import (
 
 // recall restores, before any subvolume is checked, what the Secret had before this start. If Ceph refuses a key, the share's
 // status has the error. The returned error means that Ceph does not answer.
-func (s *steward) recall(ctx context.Context, k *keeper, w request) error {
+func (s *steward) recall(ctx context.Context, m *placeMaker, w request) error {
 	if s.written != nil {
 		return nil
 	}
@@ -25,8 +25,8 @@ func (s *steward) recall(ctx context.Context, k *keeper, w request) error {
 		if _, known := s.places[share]; known || storage.Status.Path == "" || storage.DeletionTimestamp != nil {
 			continue
 		}
-		user := ceph.ShareUser(k.uid, share)
-		answer, err := k.ask(ctx, ceph.GetUser(user))
+		user := ceph.ShareUser(m.uid, share)
+		answer, err := m.ask(ctx, ceph.GetUser(user))
 		if isAbsent(err) {
 			s.lost[share] = true // Its key is invalid.
 			continue
@@ -36,7 +36,7 @@ func (s *steward) recall(ctx context.Context, k *keeper, w request) error {
 			key, err = ceph.ParseNewestKey(answer, user)
 		}
 		if err != nil {
-			err = s.denied(refused(err, "asking for the key of client."+user, k.user))
+			err = s.denied(refused(err, "asking for the key of client."+user, m.user))
 			s.sights[storage.Name] = sight{reason: internalv1.ReasonCephUnusable, words: err.Error()}
 			if isOutage(err) {
 				return err

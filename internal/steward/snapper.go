@@ -60,14 +60,14 @@ func (s *snapper) pass(ctx context.Context) bool {
 	if len(due) == 0 {
 		return true
 	}
-	keeper := &snapshots.Keeper{
+	reconciler := &snapshots.Reconciler{
 		API: s.api.client, Ceph: &snapshotCeph{connector: s.connector, steward: w.steward},
 		FileSystem: w.steward.Spec.Ceph.FileSystem, UID: w.steward.Spec.FileServerUID, Now: s.now,
 		ShareOf: func(subvolume string) string { return shareOf(w, subvolume) },
 	}
 	done := true
 	for _, snapshot := range due {
-		err := keeper.Pass(ctx, snapshot)
+		err := reconciler.Pass(ctx, snapshot)
 		if err == nil {
 			continue
 		}

@@ -160,15 +160,15 @@ const maxTimeouts = 2
 // work handles everything, and stops if Ceph does not answer. It returns a reason and an error for faults that concern more
 // than one share.
 func (s *steward) work(ctx context.Context, w request) (string, error) {
-	k, err := s.connected(ctx, w)
+	m, err := s.connected(ctx, w)
 	if err != nil {
 		return internalv1.ReasonCephUnusable, err
 	}
-	if err := s.keepRecovery(ctx, k, w); err != nil {
+	if err := s.keepRecovery(ctx, m, w); err != nil {
 		s.connector.close()
 		return internalv1.ReasonCephUnusable, err
 	}
-	if err := s.recall(ctx, k, w); err != nil {
+	if err := s.recall(ctx, m, w); err != nil {
 		s.connector.close()
 		return internalv1.ReasonCephUnusable, err
 	}
@@ -179,7 +179,7 @@ func (s *steward) work(ctx context.Context, w request) (string, error) {
 			if reason, err := s.publishNowAndThen(ctx, w); err != nil {
 				return reason, err
 			}
-			err := s.handle(ctx, k, storage)
+			err := s.handle(ctx, m, storage)
 			if !isOutage(err) {
 				delete(s.stuck, storage.Spec.FileShareRef.Name)
 				continue
@@ -189,7 +189,7 @@ func (s *steward) work(ctx context.Context, w request) (string, error) {
 			if timeouts++; timeouts >= maxTimeouts {
 				return internalv1.ReasonCephUnusable, err
 			}
-			if k, err = s.connected(ctx, w); err != nil {
+			if m, err = s.connected(ctx, w); err != nil {
 				return internalv1.ReasonCephUnusable, err
 			}
 		}
@@ -200,17 +200,17 @@ func (s *steward) work(ctx context.Context, w request) (string, error) {
 	return "", nil
 }
 
-// connected returns a keeper with a working connection.
-func (s *steward) connected(ctx context.Context, w request) (*keeper, error) {
+// connected returns a placeMaker with a working connection.
+func (s *steward) connected(ctx context.Context, w request) (*placeMaker, error) {
 	connection, err := s.connector.connected(ctx, &w.steward.Spec.Ceph)
 	if err != nil {
 		return nil, err
 	}
-	return newKeeper(connection, s.connector.as.user, w.steward), nil
+	return newPlaceMaker(connection, s.connector.as.user, w.steward), nil
 }
 
 // keepRecovery makes the users for the recovery records of all data servers and remembers their keys.
-func (s *steward) keepRecovery(ctx context.Context, k *keeper, w request) error {
+func (s *steward) keepRecovery(ctx context.Context, m *placeMaker, w request) error {
 	if s.now().Sub(s.recoveryAt) >= lookEvery-time.Second {
 		s.recovery, s.recoveryAt = nil, s.now() // Ask Ceph again: a user may have been removed.
 	}
@@ -220,10 +220,10 @@ func (s *steward) keepRecovery(ctx context.Context, k *keeper, w request) error 
 		if !ours || server.DeletionTimestamp != nil {
 			continue
 		}
-		user, key := ceph.RecoveryUser(k.uid, ordinal), ""
+		user, key := ceph.RecoveryUser(m.uid, ordinal), ""
 		if key = s.recovery[user]; key == "" {
 			var err error
-			if key, err = k.recoveryKey(ctx, user, w.steward.Spec.Ceph.RecoveryPool, ceph.Node(k.uid, ordinal)); err != nil {
+			if key, err = m.recoveryKey(ctx, user, w.steward.Spec.Ceph.RecoveryPool, ceph.Node(m.uid, ordinal)); err != nil {
 				return err
 			}
 		}
@@ -234,7 +234,7 @@ func (s *steward) keepRecovery(ctx context.Context, k *keeper, w request) error 
 }
 
 // handle handles one share and stores the result in sights.
-func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.ShareStorage) error {
+func (s *steward) handle(ctx context.Context, m *placeMaker, storage *internalv1.ShareStorage) error {
 	share := storage.Spec.FileShareRef.Name
 	if storage.DeletionTimestamp != nil {
 		if isEnded(storage) {
@@ -242,7 +242,7 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 		}
 		err := s.api.stillEnding(ctx, storage)
 		if err == nil {
-			err = k.end(ctx, storage)
+			err = m.end(ctx, storage)
 		}
 		seen := sight{removed: err == nil, reason: internalv1.ReasonRemovalFailing}
 		if err != nil {
@@ -254,7 +254,7 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 	if at, ok := s.places[share]; ok && at.generation == storage.Generation && s.now().Sub(at.lookedAt) < lookEvery-time.Second && storage.Status.Path == at.place.path {
 		return nil
 	}
-	found, info, words, err := k.keep(ctx, storage)
+	found, info, words, err := m.ensure(ctx, storage)
 	seen := sight{user: found.user, info: info, words: words}
 	fault := (*clones.Fault)(nil)
 	switch {
@@ -272,7 +272,7 @@ func (s *steward) handle(ctx context.Context, k *keeper, storage *internalv1.Sha
 		seen.reason, seen.words = internalv1.ReasonCephUnusable, err.Error()
 	}
 	if seen.user == "" && info != nil {
-		seen.user = ceph.ShareUser(k.uid, share)
+		seen.user = ceph.ShareUser(m.uid, share)
 	}
 	s.sights[storage.Name] = seen
 	return s.denied(err)

@@ -35,7 +35,7 @@ func next(snapshot *internalv1.ShareSnapshot, exists bool) step {
 		return release
 	}
 	switch {
-	case isSettled(snapshot):
+	case isComplete(snapshot):
 		return nothing
 	case exists && begun:
 		return describe
@@ -47,8 +47,8 @@ func next(snapshot *internalv1.ShareSnapshot, exists bool) step {
 	return begin
 }
 
-// isSettled reports whether the snapshot was made and described. It is not checked again, because a snapshot does not change.
-func isSettled(snapshot *internalv1.ShareSnapshot) bool {
+// isComplete reports whether the snapshot was made and described. It is not checked again, because a snapshot does not change.
+func isComplete(snapshot *internalv1.ShareSnapshot) bool {
 	if snapshot.DeletionTimestamp != nil {
 		return false
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/howdah/howdah/internal/printable"
 )
 
-// Ceph is what a Keeper needs from Ceph.
+// Ceph is what a Reconciler needs from Ceph.
 type Ceph interface {
 	// Command sends a command to a monitor or a manager with the provisioning account.
 	Command(ctx context.Context, command ceph.Command) (string, error)
@@ -28,8 +28,8 @@ type Ceph interface {
 	List(ctx context.Context, user, root, path string) ([]string, error)
 }
 
-// Keeper makes and removes the snapshots of ShareSnapshots.
-type Keeper struct {
+// Reconciler makes and removes the snapshots of ShareSnapshots.
+type Reconciler struct {
 	// API reads without a cache and writes statuses.
 	API client.Client
 	// Ceph is the cluster that has the snapshots.
@@ -48,16 +48,16 @@ func IsDue(snapshot *internalv1.ShareSnapshot) bool {
 	if snapshot.DeletionTimestamp != nil {
 		return !meta.IsStatusConditionTrue(snapshot.Status.Conditions, internalv1.SnapshotRemoved)
 	}
-	return !isSettled(snapshot)
+	return !isComplete(snapshot)
 }
 
 // Pass takes all possible steps for one ShareSnapshot. Errors are also written to its status, except errors of the API. After
 // an error, call it again.
-func (k *Keeper) Pass(ctx context.Context, snapshot *internalv1.ShareSnapshot) error {
-	if snapshot.Spec.FileServerUID != k.UID || !IsDue(snapshot) {
+func (r *Reconciler) Pass(ctx context.Context, snapshot *internalv1.ShareSnapshot) error {
+	if snapshot.Spec.FileServerUID != r.UID || !IsDue(snapshot) {
 		return nil
 	}
-	p := &pass{Keeper: k, snapshot: snapshot.DeepCopy(), volume: ceph.Volume{FileSystem: k.FileSystem, Group: ceph.Group(snapshot.Spec.FileServerUID)}}
+	p := &pass{Reconciler: r, snapshot: snapshot.DeepCopy(), volume: ceph.Volume{FileSystem: r.FileSystem, Group: ceph.Group(snapshot.Spec.FileServerUID)}}
 	p.subvolume = ceph.Subvolume(snapshot.Spec.FileServerUID, snapshot.Spec.FileShareRef.Name)
 	err := p.run(ctx)
 	if fault := (*fault)(nil); errors.As(err, &fault) {
@@ -78,7 +78,7 @@ func failed(format string, arguments ...any) error {
 
 // pass is one call of Pass.
 type pass struct {
-	*Keeper
+	*Reconciler
 	snapshot  *internalv1.ShareSnapshot
 	volume    ceph.Volume
 	subvolume string

@@ -84,7 +84,7 @@ func (c *cluster) List(_ context.Context, user, root, path string) ([]string, er
 }
 
 // world is an API with one ShareSnapshot.
-func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*Keeper, func() *internalv1.ShareSnapshot) {
+func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*Reconciler, func() *internalv1.ShareSnapshot) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := internalv1.AddToScheme(scheme); err != nil {
@@ -104,7 +104,7 @@ func world(t *testing.T, c *cluster, change func(*internalv1.ShareSnapshot)) (*K
 		c.snapshots = map[string]string{}
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(snapshot).WithStatusSubresource(snapshot).Build()
-	return &Keeper{API: api, Ceph: c, FileSystem: "fs1", UID: uid, ShareOf: shareOf, Now: func() time.Time { return noon }}, func() *internalv1.ShareSnapshot {
+	return &Reconciler{API: api, Ceph: c, FileSystem: "fs1", UID: uid, ShareOf: shareOf, Now: func() time.Time { return noon }}, func() *internalv1.ShareSnapshot {
 		now := &internalv1.ShareSnapshot{}
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(snapshot), now); err != nil {
 			t.Fatal(err)
@@ -141,9 +141,9 @@ const there = `{"created_at":"2026-11-22 11:59:00.5","has_pending_clones":"no"}`
 
 func TestASnapshotIsMadeOnce(t *testing.T) {
 	c := &cluster{}
-	keeper, now := world(t, c, nil)
+	reconciler, now := world(t, c, nil)
 	for range 3 {
-		if err := keeper.Pass(t.Context(), now()); err != nil {
+		if err := reconciler.Pass(t.Context(), now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,8 +191,8 @@ func TestPass(t *testing.T) {
 			"False SnapshotFailed: Ceph did not remove the snapshot", true,
 		},
 	} {
-		keeper, now := world(t, &tc.cluster, tc.change)
-		err := keeper.Pass(t.Context(), now())
+		reconciler, now := world(t, &tc.cluster, tc.change)
+		err := reconciler.Pass(t.Context(), now())
 		got := ready(now())
 		if (err != nil) != tc.fails || strings.Join(tc.cluster.asked, " ") != tc.asked || !strings.HasPrefix(got, tc.status) {
 			t.Errorf("%s: %v; asked %v; %s", name, err, tc.cluster.asked, got)
@@ -206,10 +206,10 @@ func TestPass(t *testing.T) {
 // A steward that was cut off may know an object that was deleted and replaced by another one.
 func TestNothingIsRemovedThatAnotherOneHasMade(t *testing.T) {
 	c := &cluster{snapshots: map[string]string{"now": there}}
-	keeper, now := world(t, c, begun)
+	reconciler, now := world(t, c, begun)
 	old := now()
 	deleted(old)
-	if err := keeper.Pass(t.Context(), old); err == nil || len(c.asked) > 0 {
+	if err := reconciler.Pass(t.Context(), old); err == nil || len(c.asked) > 0 {
 		t.Errorf("%v, %v", err, c.asked)
 	}
 }
