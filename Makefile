@@ -117,6 +117,14 @@ test-plugin: packages kubectl-howdah ##+ kubectl howdah in a terminal on a lab; 
 test-lost-node: packages ##+ Nodes of a lab lose their power: the loss is reported within 10 s, and everything recovers
 	HOWDAH_E2E_LABELS=lost-node hack/test.sh e2e
 
+.PHONY: test-kills
+test-kills: packages ##+ 30 random kills in a row under load (HOWDAH_E2E_KILLS, HOWDAH_E2E_SEED, BACKEND=ceph)
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_KILLS=$${HOWDAH_E2E_KILLS:-30} HOWDAH_E2E_LABELS=killed hack/test.sh e2e
+
+.PHONY: soak
+soak: packages ##+ Load and random failures on a lab: SOAK_MINUTES=60, HOWDAH_E2E_SEED=…, BACKEND=volumes|ceph
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) SOAK_MINUTES=$(or $(SOAK_MINUTES),60) HOWDAH_E2E_LABELS=soak hack/test.sh e2e
+
 .PHONY: test-install
 test-install: packages ##+ The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e

@@ -72,6 +72,7 @@ func newLoadCommand() *cobra.Command {
 	flags.StringSliceVar(&o.Parts, "do", engine.DefaultParts, "what to do: any of "+strings.Join(engine.Parts, ", "))
 	flags.StringVar(&o.bytes, "bytes", "64Mi", "size of all files of the run in each directory, at most")
 	flags.DurationVar(&o.Pause, "pause", 50*time.Millisecond, "pause between the steps of each thread, except those of random")
+	flags.DurationVar(&o.RandomPause, "random-pause", 0, "pause between the steps of each thread of random")
 	flags.IntVar(&o.Threads, "threads", 1, "threads of random in each directory")
 	flags.StringVar(&o.locks, "locks", string(engine.Flock), "kind of lock: flock or fcntl")
 	flags.StringSliceVar(&o.Rivals, "rival", nil, "name of another run whose lock to try (can be repeated)")

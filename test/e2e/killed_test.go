@@ -42,6 +42,19 @@ func killer(node string) *corev1.Pod {
 	return pod
 }
 
+// startKillers makes a killer on each node, and removes them at the end.
+func startKillers(ctx context.Context) {
+	GinkgoHelper()
+	nodes := &corev1.NodeList{}
+	Expect(c.List(ctx, nodes)).To(Succeed())
+	for _, node := range nodes.Items {
+		pod := killer(node.Name)
+		Expect(c.Create(ctx, pod)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { deleted(ctx, pod) }, NodeTimeout(bound(time.Minute)))
+		Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
+	}
+}
+
 // kill ends a process of a pod by SIGKILL: its first one, or the ganesha in it.
 const kill = `for p in /proc/[0-9]*; do
 		[ "$(cat $p/comm 2>/dev/null)" = %[2]s ] && [ "$(cat $p/root/etc/hostname 2>/dev/null)" = %[1]s ] && kill -KILL ${p#/proc/} && echo killed
@@ -130,14 +143,7 @@ func livesOf(ctx context.Context, until time.Time) (lives int) {
 
 var _ = Describe("Namespace servers, supervisors, ganeshas and the operator, killed in turn", Label("killed"), Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		nodes := &corev1.NodeList{}
-		Expect(c.List(ctx, nodes)).To(Succeed())
-		for _, node := range nodes.Items {
-			pod := killer(node.Name)
-			Expect(c.Create(ctx, pod)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) { deleted(ctx, pod) }, NodeTimeout(bound(time.Minute)))
-			Expect(c.WaitPodReady(ctx, pod.Name)).To(Succeed())
-		}
+		startKillers(ctx)
 		// A share of its own: servers that are away when a directory is made get fewer, and the next directories of the share.
 		object := newShare("kills", "/kills", 1)
 		object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete

@@ -59,11 +59,17 @@ func TestE2E(t *testing.T) {
 			t.Fatalf("HOWDAH_E2E_DIRECTORIES=%q: want a multiple of 10 of at least 60", text)
 		}
 	}
+	if soakFor, err = soakLength(); err != nil {
+		t.Fatal(err)
+	}
+	if kills, err = killCount(); err != nil {
+		t.Fatal(err)
+	}
 	if err := checkBackend(); err != nil {
 		t.Fatal(err)
 	}
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = bound(20 * time.Minute)
+	suite.Timeout = bound(20*time.Minute) + soakFor
 	reporter.Succinct = false
 	RunSpecs(t, "Howdah end to end", suite, reporter)
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Name string
 	// Pause is between two steps of a thread.
 	Pause time.Duration
+	// RandomPause is the same for the threads of the random load.
+	RandomPause time.Duration
 	// Bytes is the most that the files of the load have together in each directory.
 	Bytes int64
 	// Parts is what is done.
@@ -216,7 +218,7 @@ func (r *run) load(ctx context.Context, place *load.Place) {
 		work(lane, r.Pause)
 	}
 	for _, lane := range quick {
-		work(lane, 0)
+		work(lane, r.RandomPause)
 	}
 	threads.Wait()
 	if holder != nil {
@@ -224,7 +226,7 @@ func (r *run) load(ctx context.Context, place *load.Place) {
 	}
 }
 
-// lanes are the threads of one directory, and those of them that make no pauses.
+// lanes are the threads of one directory, and those of the random load.
 func (r *run) lanes(place *load.Place) (lanes, quick []load.Lane, holder *load.Holder) {
 	does := func(part string) bool { return slices.Contains(r.Parts, part) }
 	// Some blocks are for the files of the lock and of opens.
