@@ -19,6 +19,7 @@ func TestKernels(t *testing.T) {
 	t.Run("clients wait for an owner that is away", w.testAwayOwner)
 	t.Run("access rules change under mounts", w.testAccess)
 	t.Run("a share is made again under mounts", w.testMadeAgain)
+	t.Run("howdah load finds nothing wrong while a ganesha is killed", w.testLoad)
 	t.Run("clients sleep", w.testSleep)
 	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)
 }
