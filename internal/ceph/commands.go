@@ -119,6 +119,9 @@ func Blocklist(address string, duration time.Duration) Command {
 	})
 }
 
+// Blocklisted asks for all addresses in the blocklist. ParseBlocklist reads the answer.
+func Blocklisted() Command { return command(Monitor, "osd blocklist ls", nil) }
+
 // FileSystems asks for the file systems and their pools.
 func FileSystems() Command { return command(Monitor, "fs ls", nil) }
 

@@ -38,10 +38,10 @@ type fencer struct {
 	seen map[string]sighting
 	// answered has the IDs of the last answered requests by data server, because the cache may be older than the last write.
 	answered map[string]string
-	// podFences has the answers to the operator's requests by pod, and tried when each was last tried.
-	podFences map[string]internalv1.PodFenceAnswer
-	tried     map[string]time.Time
-	now       func() time.Time
+	// podFences has the answers to the operator's requests by pod, tried when each was last tried, and lookAt when the blocklist is to be looked at.
+	podFences     map[string]internalv1.PodFenceAnswer
+	tried, lookAt map[string]time.Time
+	now           func() time.Time
 }
 
 // sighting has the addresses that watched at a time.

@@ -16,11 +16,20 @@ import (
 )
 
 const (
-	// podFenceFor is how long the clients of a lost pod stay in Ceph's blocklist after the last renewal: the pod may be frozen for
-	// hours with data that it has not written. No other client gets the same address, because it has a unique nonce.
-	podFenceFor = 24 * time.Hour
-	// renewPodFence is how often they are renewed while the request exists.
-	renewPodFence = time.Hour
+	// podFenceFor is how long the clients of a lost pod stay in Ceph's blocklist: the pod may be frozen for long with data that it has
+	// not written. No other client gets the same address, because it has a unique nonce. Ceph does not prolong an entry that exists.
+	podFenceFor = 30 * 24 * time.Hour
+	// lookAtPodFence is how often the blocklist is looked at while the request exists. The metadata servers block the clients that had
+	// the shares, while the next pod mounts these, but for an hour only. They are blocked again when that ends.
+	lookAtPodFence = 10 * time.Minute
+	// firstLook is when it is looked at first: the next pod has mounted most shares by then.
+	firstLook = time.Minute
+	// retryLook is the wait after a look that failed.
+	retryLook = 30 * time.Second
+	// maxAdded limits the entries that are made at once. Each takes up to a second, and others wait meanwhile.
+	maxAdded = 16
+	// maxPodClients is the schema's limit of a pod's clients.
+	maxPodClients = 8192
 	// retryPodFence is the wait after a failure. Clients wait meanwhile.
 	retryPodFence = time.Second
 )
@@ -39,9 +48,12 @@ func (f *fencer) duePodFences(steward *internalv1.Steward, now time.Time) (due [
 		answer, answered := answers[request.PodUID]
 		wait := time.Duration(0)
 		if answered && answer.Time != nil && answer.Fault == "" {
-			wait = renewPodFence - now.Sub(answer.Time.Time)
+			wait = f.lookAt[request.PodUID].Sub(now)
 		} else if tried, failed := f.tried[request.PodUID]; failed {
 			wait = retryPodFence - now.Sub(tried)
+			if answer.Time != nil {
+				wait += retryLook - retryPodFence
+			}
 		}
 		if wait <= 0 {
 			due = append(due, request)
@@ -75,7 +87,9 @@ func (f *fencer) fencePods(ctx context.Context, connection *client.Client, w req
 	maps.DeleteFunc(f.podFences, func(uid string, _ internalv1.PodFenceAnswer) bool {
 		return !slices.ContainsFunc(w.steward.Spec.Fences, func(asked internalv1.PodFence) bool { return asked.PodUID == uid })
 	})
-	maps.DeleteFunc(f.tried, func(uid string, _ time.Time) bool { _, known := f.podFences[uid]; return !known })
+	for _, times := range []map[string]time.Time{f.tried, f.lookAt} {
+		maps.DeleteFunc(times, func(uid string, _ time.Time) bool { _, known := f.podFences[uid]; return !known })
+	}
 	due, _ := f.duePodFences(w.steward, f.now())
 	for i := range due {
 		f.fencePod(ctx, connection, w, &due[i], unconnected)
@@ -95,8 +109,14 @@ func (f *fencer) fencePod(ctx context.Context, connection *client.Client, w requ
 	f.tried[asked.PodUID] = began
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
-	if fault == nil {
+	isNew := answer.Time == nil
+	switch {
+	case fault != nil:
+	case isNew:
 		answer, fault = f.blockPod(ctx, connection, w, asked, answer)
+		f.lookAt[asked.PodUID] = began.Add(firstLook)
+	default:
+		answer, fault = f.keepBlocked(ctx, connection, asked, answer)
 	}
 	if isDenied(fault) {
 		f.connector.expired = true
@@ -104,25 +124,22 @@ func (f *fencer) fencePod(ctx context.Context, connection *client.Client, w requ
 	if answer.Fault = ""; fault != nil {
 		answer.Fault = truncate(fault.Error(), maxFault)
 		f.log.Warn("can't blocklist the Ceph clients of a lost pod; trying again", "server", asked.DataServerName, "node", asked.NodeName, "err", fault)
-	} else {
+	} else if isNew {
 		f.log.Info("blocklisted the Ceph clients of a lost pod", "server", asked.DataServerName, "node", asked.NodeName, "pod", asked.PodUID,
 			"addresses", answer.Addresses, "took", f.now().Sub(began).String())
 	}
 	f.podFences[asked.PodUID] = answer
 }
 
-// blockPod blocklists the clients of a pod. A pod that is fenced already has the clients that it had then: those that watch its data
-// server's records now belong to the next pod.
+// blockPod blocklists the clients of a pod.
 func (f *fencer) blockPod(ctx context.Context, connection *client.Client, w request, asked *internalv1.PodFence,
 	answer internalv1.PodFenceAnswer,
 ) (internalv1.PodFenceAnswer, error) {
-	if answer.Time == nil {
-		addresses, err := f.clientsOf(ctx, connection, w, asked)
-		if err != nil {
-			return answer, err
-		}
-		answer.Addresses = addresses
+	addresses, err := f.clientsOf(ctx, connection, w, asked)
+	if err != nil {
+		return answer, err
 	}
+	answer.Addresses = addresses
 	for _, address := range answer.Addresses {
 		if _, err := connection.Command(ctx, ceph.Blocklist(address, podFenceFor)); err != nil {
 			return answer, refused(err, "adding to Ceph's blocklist "+address, f.connector.as.user)
@@ -131,6 +148,63 @@ func (f *fencer) blockPod(ctx context.Context, connection *client.Client, w requ
 	answer.Time = &metav1.Time{Time: f.now()}
 	delete(f.seen, asked.DataServerName) // Read those of the next pod soon.
 	return answer, nil
+}
+
+// keepBlocked keeps the clients of a fenced pod in the blocklist, and those that the metadata servers have put there: the pod's clients that
+// had shares, which the next pod has mounted. The latter are found by the pod's host. Clients that watch the data server's records now are the
+// next pod's.
+func (f *fencer) keepBlocked(ctx context.Context, connection *client.Client, asked *internalv1.PodFence,
+	answer internalv1.PodFenceAnswer,
+) (internalv1.PodFenceAnswer, error) {
+	now := f.now()
+	listed, err := connection.Command(ctx, ceph.Blocklisted())
+	if err != nil {
+		return answer, refused(err, "reading Ceph's blocklist", f.connector.as.user)
+	}
+	until, err := ceph.ParseBlocklist(listed)
+	if err != nil {
+		return answer, err
+	}
+	var missing []string
+	var next time.Duration
+	answer.Addresses, missing, next = judgeBlocklist(answer.Addresses, until, now)
+	f.lookAt[asked.PodUID] = now.Add(next)
+	for _, address := range missing {
+		if _, err := connection.Command(ctx, ceph.Blocklist(address, podFenceFor)); err != nil {
+			return answer, refused(err, "adding to Ceph's blocklist "+address, f.connector.as.user)
+		}
+	}
+	return answer, nil
+}
+
+// judgeBlocklist returns all clients of a pod that must stay blocked: those that were, and others in the blocklist with the same host. missing
+// are those of them to be blocked again now, next is when to look again.
+func judgeBlocklist(fenced []string, until map[string]time.Time, now time.Time) (all, missing []string, next time.Duration) {
+	hosts := map[string]bool{}
+	for _, address := range fenced {
+		hosts[ceph.Host(address)] = true
+	}
+	all = slices.Clone(fenced)
+	for address := range until {
+		if hosts[ceph.Host(address)] && ceph.IsOneClient(address) {
+			all = append(all, address)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	all = all[:min(len(all), maxPodClients)]
+	next = lookAtPodFence
+	for _, address := range all {
+		if end, listed := until[address]; listed {
+			next = min(next, end.Sub(now)) // Ceph takes it out some seconds later.
+		} else {
+			missing = append(missing, address)
+		}
+	}
+	if len(missing) > maxAdded {
+		missing, next = missing[:maxAdded], 0
+	}
+	return all, missing, max(next, retryPodFence)
 }
 
 // clientsOf returns the Ceph clients of a lost pod: those that watch the data server's recovery records now, or did when they were

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -39,7 +40,7 @@ func (x *fencing) newFencer() {
 		api:       x.steward.api,
 		connector: &connector{helper: os.Args[0], credential: x.steward.connector.credential, directory: x.TempDir()},
 		log:       slog.New(slog.DiscardHandler), seen: map[string]sighting{}, answered: map[string]string{},
-		podFences: map[string]internalv1.PodFenceAnswer{}, tried: map[string]time.Time{}, now: func() time.Time { return x.clock },
+		podFences: map[string]internalv1.PodFenceAnswer{}, tried: map[string]time.Time{}, lookAt: map[string]time.Time{}, now: func() time.Time { return x.clock },
 	}
 	x.Cleanup(x.fencer.connector.close)
 }
@@ -51,6 +52,15 @@ func (x *fencing) watch(addresses ...string) {
 		list = append(list, `{"address":"`+address+`"}`)
 	}
 	x.answers["watchers"] = `{"code":0,"result":[` + strings.Join(list, ",") + `]}`
+}
+
+// block sets for how long addresses are in the blocklist from now on.
+func (x *fencing) block(entries map[string]time.Duration) {
+	list := make([]string, 0, len(entries))
+	for address, left := range entries {
+		list = append(list, fmt.Sprintf(`{"addr":%q,"until":%q}`, address, x.clock.Add(left).Format("2006-01-02T15:04:05.000000-0700")))
+	}
+	x.answers["mon osd blocklist ls"] = out("[" + strings.Join(list, ",") + "]\n[]")
 }
 
 func (x *fencing) object() *internalv1.Steward {
@@ -96,24 +106,24 @@ func TestTheClientsOfALostPodAreBlocklisted(t *testing.T) {
 		t.Fatal("a new request is not due")
 	}
 	got, next := x.carryOut()
-	if len(got) != 1 || got[0].Fault != "" || got[0].Time == nil || !slices.Equal(got[0].Addresses, []string{ended, "10.0.0.1:0/6"}) || next != renewPodFence {
+	if len(got) != 1 || got[0].Fault != "" || got[0].Time == nil || !slices.Equal(got[0].Addresses, []string{ended, "10.0.0.1:0/6"}) || next != firstLook {
 		t.Fatalf("%+v, next %s", got, next)
 	}
 	if x.fencer.hasPodFences(x.object(), x.clock) {
 		t.Error("it is due again at once")
 	}
 
-	// The next pod watches now. A renewal must not hit it.
+	// The next pod watches now, and the metadata servers have blocked what had shares. That stays blocked, and the next pod is not.
 	x.watch("10.0.0.2:0/9")
-	x.clock = x.clock.Add(renewPodFence)
-	got, _ = x.carryOut()
-	if len(got) != 1 || slices.Contains(got[0].Addresses, "10.0.0.2:0/9") || !got[0].Time.Time.Equal(x.clock) {
-		t.Errorf("renewed: %+v", got)
-	}
-	x.newFencer() // Nor must another steward.
-	x.clock = x.clock.Add(renewPodFence)
-	if got, _ = x.carryOut(); len(got) != 1 || slices.Contains(got[0].Addresses, "10.0.0.2:0/9") || !got[0].Time.Time.Equal(x.clock) {
-		t.Errorf("renewed by another steward: %+v", got)
+	x.block(map[string]time.Duration{ended: 700 * time.Hour, "10.0.0.1:0/77": time.Hour, "10.0.0.1:0/0": time.Hour, "10.0.0.8:0/1": time.Hour})
+	for _, steward := range []string{"this one", "another"} {
+		x.clock = x.clock.Add(lookAtPodFence)
+		fenced := got[0].Time
+		got, next = x.carryOut()
+		if want := []string{ended, "10.0.0.1:0/6", "10.0.0.1:0/77"}; len(got) != 1 || !slices.Equal(got[0].Addresses, want) || !got[0].Time.Equal(fenced) || next != lookAtPodFence {
+			t.Errorf("after a look of %s: %+v, next %s", steward, got, next)
+		}
+		x.newFencer()
 	}
 
 	x.ask()
@@ -181,5 +191,36 @@ func TestClientsThatAnEarlierStewardSawAreBlocklisted(t *testing.T) {
 	}
 	if kept := seenClients(nil, nil, seen); len(kept) != 0 {
 		t.Errorf("those of a removed data server stay: %+v", kept)
+	}
+}
+
+func TestTheClientsOfAFencedPodStayBlocked(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	until := map[string]time.Time{
+		"10.0.0.1:0/1": now.Add(time.Hour), "10.0.0.1:0/2": now.Add(20 * time.Hour),
+		"10.0.0.1:0/0": now.Add(time.Second), "10.0.0.2:0/1": now.Add(time.Second),
+	}
+	fenced := []string{"10.0.0.1:0/2", "10.0.0.1:0/7"}
+	all, missing, next := judgeBlocklist(fenced, until, now)
+	if !slices.Equal(all, []string{"10.0.0.1:0/1", "10.0.0.1:0/2", "10.0.0.1:0/7"}) || !slices.Equal(missing, []string{"10.0.0.1:0/7"}) || next != lookAtPodFence {
+		t.Errorf("%v, missing %v, next %s", all, missing, next)
+	}
+	until["10.0.0.1:0/1"] = now.Add(time.Minute)
+	if _, _, next := judgeBlocklist(fenced, until, now); next != time.Minute {
+		t.Errorf("an entry that ends in a minute is looked at after %s", next)
+	}
+	until["10.0.0.1:0/1"] = now.Add(-time.Second)
+	if all, missing, next := judgeBlocklist(fenced, until, now); next != retryPodFence || len(missing) != 1 || len(all) != 3 {
+		t.Errorf("an entry that has ended and is still there: %v, missing %v, next %s", all, missing, next)
+	}
+	delete(until, "10.0.0.1:0/1")
+	if _, missing, _ := judgeBlocklist(all, until, now); !slices.Equal(missing, []string{"10.0.0.1:0/1", "10.0.0.1:0/7"}) {
+		t.Errorf("after Ceph has taken it out: missing %v", missing)
+	}
+	for i := range 2 * maxAdded {
+		fenced = append(fenced, fmt.Sprintf("10.0.0.1:0/1%d", i))
+	}
+	if _, missing, next := judgeBlocklist(fenced, until, now); len(missing) != maxAdded || next != retryPodFence {
+		t.Errorf("many at once: %d, next %s", len(missing), next)
 	}
 }

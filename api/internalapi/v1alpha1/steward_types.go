@@ -194,7 +194,8 @@ type PodFenceAnswer struct {
 	// +required
 	RequestTime *metav1.Time `json:"requestTime,omitempty"`
 
-	// addresses are the blocked Ceph clients: address, port and a number that no later client has.
+	// addresses are the blocked Ceph clients: address, port and a number that no later client has. Those that had shares
+	// are added when the metadata servers have blocked them, while the next pod mounts the shares.
 	// +kubebuilder:validation:MaxItems=8192
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=128
@@ -202,7 +203,7 @@ type PodFenceAnswer struct {
 	// +optional
 	Addresses []string `json:"addresses,omitempty"`
 
-	// time is when Ceph last confirmed that all of them are blocked. Unset: it has not.
+	// time is when Ceph confirmed that the clients that the pod had then are blocked. Unset: it has not.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"syscall"
 	"testing"
@@ -187,6 +188,76 @@ func TestAServersRecoveryInARealCluster(t *testing.T) {
 		return err
 	})
 	if err := own.Remove(ctx, place, ceph.GraceObject); err != nil {
+		t.Error(err)
+	}
+}
+
+var legacyAddress = regexp.MustCompile(`[0-9.]+:0/[0-9]+`)
+
+// The evidence for the failover of a data server: what Ceph has confirmed to be blocked can't write any more, and others can.
+func TestAFencedClientCannotWriteInARealCluster(t *testing.T) {
+	ctx := t.Context()
+	c := cluster(t, "", "")
+	uid := "00000000-0000-4000-8000-0000000000fe"
+	user, node := ceph.RecoveryUser(uid, 0), ceph.Node(uid, 0)
+	answer, err := c.Command(ctx, ceph.CreateRecoveryUser(user, "howdah", node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = c.Command(context.Background(), ceph.RemoveUser(user)) })
+	key, err := ceph.ParseKey(answer, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, object := Place{"howdah", node}, "records"
+	lost := cluster(t, user, keyringOf(t, user, key))
+	write := func(client *Client, text string) error {
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		return client.Change(ctx, place, object, ceph.Change{Data: []byte(text)})
+	}
+	if err := write(lost, "by the lost one"); err != nil {
+		t.Fatal(err)
+	}
+	var addresses string
+	if err := lost.request(ctx, map[string]any{"op": "addresses"}, &addresses); err != nil {
+		t.Fatal(err)
+	}
+	address := legacyAddress.FindString(addresses)
+	timed(t, "fencing "+addresses, func() error {
+		_, err := c.Command(ctx, ceph.Blocklist(address, time.Hour))
+		return err
+	})
+	// An OSD may not know the new map yet. It does once a client asks it that has connected since.
+	next := cluster(t, user, keyringOf(t, user, key))
+	if err := write(next, "by the next one"); err != nil {
+		t.Errorf("another client of the same host and user can't write: %v", err)
+	}
+	if err := write(lost, "too late"); !errors.Is(err, syscall.ESHUTDOWN) {
+		t.Errorf("a fenced client writes after the next one: %v", err)
+	}
+	if found, err := next.Read(ctx, place, object); err != nil || string(found.Data) != "by the next one" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	listed, err := c.Command(ctx, ceph.Blocklisted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	until, err := ceph.ParseBlocklist(listed)
+	if left := time.Until(until[address]); err != nil || left < 55*time.Minute || left > 65*time.Minute {
+		t.Errorf("%s stays in the blocklist for %s (%v): %s", address, left, err, listed)
+	}
+	// An entry that exists is not prolonged: internal/steward blocks a client again when its entry has ended.
+	if _, err := c.Command(ctx, ceph.Blocklist(address, 2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if listed, err = c.Command(ctx, ceph.Blocklisted()); err != nil {
+		t.Fatal(err)
+	}
+	if until, err = ceph.ParseBlocklist(listed); err != nil || time.Until(until[address]) > 65*time.Minute {
+		t.Errorf("blocked again before the end: %s, %v", time.Until(until[address]), err)
+	}
+	if err := next.Remove(ctx, place, object); err != nil {
 		t.Error(err)
 	}
 }

@@ -17,9 +17,10 @@ type PodFenceAnswerApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// requestTime is that of the request.
 	RequestTime *v1.Time `json:"requestTime,omitempty"`
-	// addresses are the blocked Ceph clients: address, port and a number that no later client has.
+	// addresses are the blocked Ceph clients: address, port and a number that no later client has. Those that had shares
+	// are added when the metadata servers have blocked them, while the next pod mounts the shares.
 	Addresses []string `json:"addresses,omitempty"`
-	// time is when Ceph last confirmed that all of them are blocked. Unset: it has not.
+	// time is when Ceph confirmed that the clients that the pod had then are blocked. Unset: it has not.
 	Time *v1.Time `json:"time,omitempty"`
 	// fault is why the last attempt failed; unset if it succeeded.
 	Fault *string `json:"fault,omitempty"`
