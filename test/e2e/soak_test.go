@@ -45,7 +45,7 @@ func numberOf(variable string, unset int) (int, error) {
 	return number, nil
 }
 
-// underMishaps has two clients load a directory of each data server, while do makes mishaps happen. No client may have an error, read wrong
+// underMishaps has two clients load directories of the data servers, while do makes mishaps happen. No client may have an error, read wrong
 // data or lose a lock, and at the end each finds what the other wrote.
 func underMishaps(ctx context.Context, share string, m *mishaps, do func()) {
 	GinkgoHelper()
@@ -104,9 +104,11 @@ func underMishaps(ctx context.Context, share string, m *mishaps, do func()) {
 	// The FileServer's status has ends at most a minute late.
 	Eventually(ctx, endsOf).WithTimeout(bound(2*time.Minute)).Should(BeNumerically(">=", before+int64(killed)), "each end of ganesha is counted")
 	if killed > 0 {
-		var list eventsv1.EventList
-		Expect(c.List(ctx, &list, client.InNamespace(c.Namespace))).To(Succeed())
-		Expect(list.Items).To(ContainElement(And(
+		Eventually(ctx, func(ctx context.Context) ([]eventsv1.Event, error) {
+			var list eventsv1.EventList
+			err := c.List(ctx, &list, client.InNamespace(c.Namespace))
+			return list.Items, err
+		}).WithTimeout(bound(2*time.Minute)).Should(ContainElement(And(
 			HaveField("Regarding.Kind", "FileServer"), HaveField("Reason", string(v1alpha1.EndGanesha)), HaveField("Note", ContainSubstring("SIGKILL")),
 		)), "events about ends of ganesha")
 	}
