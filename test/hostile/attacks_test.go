@@ -11,36 +11,37 @@ import (
 )
 
 const (
-	// envSeconds is how long each attack goes on; make bench-hostile sets it, and asks for the goals of time.
+	// envSeconds is the duration of each attack. make bench-hostile sets it, and checks the goals of time.
 	envSeconds = "HOWDAH_HOSTILE_SECONDS"
-	// attackLasts is how long one goes on in make test, holdLasts one that holds connections: long enough that it is not taken for a
-	// busy machine.
+	// attackLasts is the duration of an attack in make test, and holdLasts that of one that holds connections: long
+	// enough to distinguish it from a busy machine.
 	attackLasts, holdLasts = 500 * time.Millisecond, 7 * time.Second
-	// goalStall is the longest that others may wait, where goals of time are asked for; elsewhere looseStall tells slow from stopped.
+	// goalStall is the longest wait of other clients, if goals of time are checked. Otherwise looseStall distinguishes
+	// slow from stopped.
 	goalStall, looseStall = time.Second, 6 * time.Second
-	// goalMemory is what one attacker may make ganesha take.
+	// goalMemory is the most memory that one attacker may make ganesha allocate.
 	goalMemory = 128 << 20
 )
 
 // attack is what one client does to others.
 type attack struct {
 	name string
-	// by are the addresses that do it, each on a server of its own.
+	// by are the addresses that attack, each its own server.
 	by []string
-	// run goes on until the context ends, or returns earlier if more would change nothing. It says what it noticed, and in fault what
-	// it got that it should not.
+	// run attacks until the context ends, or returns earlier if more would change nothing. It returns what it noticed,
+	// and in fault what it should not have got.
 	run func(ctx context.Context, w *world, from string) (note string, fault error)
 	// readsOnly: the share must be as before.
 	readsOnly bool
-	// lasts is how long it goes on in make test; 0 is attackLasts.
+	// lasts is the duration in make test; 0 is attackLasts.
 	lasts time.Duration
 }
 
-// unshared are the clients that the share does not let in.
+// unshared are clients that the share does not admit.
 var unshared = []string{unlisted, guest}
 
 var attacks = []attack{
-	// Those that once ended a server, as they were found.
+	// Attacks that once ended a server.
 	{"a READDIR is sent again in its slot", unshared, readdirAgain, true, 0},
 	{"a PROXY header says LOCAL", unshared, proxyLocal, true, 0},
 	{"credentials are of RPCSEC_GSS", unshared, gss, true, 0},
@@ -50,7 +51,7 @@ var attacks = []attack{
 	{"a READ is sent again in its slot", []string{readOnly, readWrite}, readAgain, false, 0},
 	{"owners are taken over while they lock", []string{readWrite}, expireWhileLocking, false, 0},
 	{"clients begin again while their sessions are used", unshared, expireWhileUsing, true, 0},
-	// Those that kept answers from all clients.
+	// Attacks that blocked the answers of all clients.
 	{"600 connections send one byte", unshared, oneByte, true, holdLasts},
 	{"600 connections send the start of a PROXY header", unshared, proxyStart, true, holdLasts},
 	{"5,000 connections do nothing", unshared, idleConnections, true, holdLasts},
@@ -64,12 +65,12 @@ var attacks = []attack{
 	{"holes are as long as the longest file", []string{readWrite}, wholeHoles, false, holdLasts},
 	{"a file is made longer than files can be", []string{readWrite}, longFiles, false, 0},
 	{"answers are not read", []string{readOnly, readWrite}, unread, true, 0},
-	// Those that took memory.
+	// Attacks that took memory.
 	{"records of 300 MB", unshared, bigRecords, true, 0},
 	{"records of a million fragments", unshared, fragments, true, 0},
 	{"6,000 client IDs", unshared, manyClients, true, 0},
 	{"20,000 sessions of one client", unshared, manySessions, true, 0},
-	// Those that took or changed what is others'.
+	// Attacks that took or changed what belongs to others.
 	{"EXCHANGE_ID has another client's owner", unshared, anothersOwner, true, 0},
 	{"sessions and client IDs are guessed", unshared, guess, true, 0},
 	{"CREATE_SESSION is sent again with an IRD", unshared, sessionAgain, true, 0},
@@ -79,8 +80,8 @@ var attacks = []attack{
 	{"metrics are asked for and not read", unshared, silentMetrics, true, 0},
 }
 
-// TestAttacks runs each attack beside a client that behaves well at another address: it goes on within a second, keeps its lock,
-// gets no error, and the server takes no more than a bounded share of memory.
+// TestAttacks runs each attack beside a well-behaved client at another address. That client continues within a second,
+// keeps its lock and gets no error, and the server's memory stays bounded.
 func TestAttacks(t *testing.T) {
 	if !isInside(t) {
 		return

@@ -1,5 +1,6 @@
-// Package ceph is the back end of storage.ceph on the side of the operator: no claims; a Secret with users and keys that data servers
-// mount, and which the operator never reads. Every data server has the same storage (internal/dataserver/ceph).
+// Package ceph is the operator's side of the back end storage.ceph. There are no claims. Data servers mount a Secret
+// with users and keys, which the operator never reads. All data servers have the same storage
+// (internal/dataserver/ceph).
 package ceph
 
 import (
@@ -37,7 +38,8 @@ type Backend struct{}
 
 var _ backendapi.Backend = Backend{}
 
-// Observe reads Rook's objects, if Rook runs the cluster. Else there is nothing to read: the Secret is not the operator's to see.
+// Observe reads Rook's objects if Rook runs the cluster. Otherwise there is nothing to read, because the operator may
+// not read the Secret.
 func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation backendapi.Observation) (backendapi.Storage, error) {
 	s := &Storage{Observation: observation}
 	if isRook(observation.FileServer) {
@@ -57,12 +59,12 @@ func (Backend) ExportsPerShare(*v1alpha1.FileServer) int32 { return 1 }
 // MakesShares is true with a steward. Without one, the Ceph administrator makes the directory, user and key of each share, and the Secret's entry.
 func (b Backend) MakesShares(fs *v1alpha1.FileServer) bool { return b.HasSteward(fs) }
 
-// HasSteward is so with a credential to make places with, which with Rook there always is.
+// HasSteward is true if there is an account that can make places for shares, which is always so with Rook.
 func (Backend) HasSteward(fs *v1alpha1.FileServer) bool {
 	return isRook(fs) || fs.Spec.Storage.Ceph.External.ProvisioningSecretRef.Name != ""
 }
 
-// EnforcesSizes is true with a steward, whose account may set quotas. Without one, no account of Howdah's may.
+// EnforcesSizes is true with a steward, whose account may set quotas. Without one, no account of Howdah may.
 func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 	external := fs.Spec.Storage.Ceph.External
 	if b.HasSteward(fs) {
@@ -74,7 +76,8 @@ func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 		external.SharesSecretRef.Name, external.FileSystem)
 }
 
-// SnapshotRefusal is there without a steward: who makes the directories in Ceph makes their snapshots. Users see those as well.
+// SnapshotRefusal is set without a steward: the administrator who makes the directories in Ceph also makes snapshots.
+// Users see those too.
 func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 	if b.HasSteward(fs) {
 		return ""
@@ -83,10 +86,10 @@ func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 		"ask there for: ceph fs subvolume snapshot create %s SUBVOLUME NAME --group_name GROUP; users then find it below their directories as .snap/_NAME_NUMBER", fs.Name, fs.Spec.Storage.Ceph.External.FileSystem)
 }
 
-// IsShared is so: all data servers use one file system.
+// IsShared is true: all data servers use one file system.
 func (Backend) IsShared() bool { return true }
 
-// Slots is the data server itself. How full the file system is says nothing of it: it is the same for all.
+// Slots is the data server itself, without used space, which is the same for all.
 func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot {
 	return []placement.Slot{{Owner: placement.Owner{Server: server.Name}, Ready: ready}}
 }
@@ -94,7 +97,7 @@ func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot
 // Storage is the Ceph file system of a FileServer.
 type Storage struct {
 	backendapi.Observation
-	// rook is what follows from Rook's objects, nil where Rook does not run the cluster.
+	// rook is the result of reading Rook's objects; nil if Rook does not run the cluster.
 	rook *rook.Verdict
 }
 
@@ -108,17 +111,17 @@ func (s *Storage) Decide(map[string]string) backendapi.Decision {
 	return backendapi.Decision{Servers: Servers(s.FileServer)}
 }
 
-// place is where the data is, and who gets at it.
+// place is where the data is, and with which accounts it is accessed.
 type place struct {
 	monitors                       []string
 	fsid, fileSystem, recoveryPool string
-	// recoveryUser is that of all data servers; "" if the steward makes one for each.
+	// recoveryUser is one user for all data servers; "" if the steward makes a user for each.
 	recoveryUser string
 	// credential is the Secret of the steward, secret the one that data servers mount.
 	credential, secret string
 }
 
-// Servers is what data servers get of a cluster that the FileServer itself names.
+// Servers is what data servers get if the FileServer itself names the cluster.
 func Servers(fs *v1alpha1.FileServer) backendapi.ServerStorage {
 	external := fs.Spec.Storage.Ceph.External
 	return serversAt(fs, place{
@@ -128,8 +131,8 @@ func Servers(fs *v1alpha1.FileServer) backendapi.ServerStorage {
 	})
 }
 
-// serversAt is what data servers get. The Secret may be missing: then they start all the same and say so, and find it when it comes. A pod
-// that waits for it could say nothing.
+// serversAt is what data servers get. If the Secret is missing, they start anyway, report it, and find it later. A pod
+// that waits for the Secret could not report anything.
 func serversAt(fs *v1alpha1.FileServer, at place) backendapi.ServerStorage {
 	servers := backendapi.ServerStorage{
 		LeaseSeconds: leaseSeconds, GraceSeconds: graceSeconds,
@@ -158,7 +161,7 @@ func serversAt(fs *v1alpha1.FileServer, at place) backendapi.ServerStorage {
 	return servers
 }
 
-// Capacity is that of the file system, as any data server has measured it.
+// Capacity is the capacity of the file system, as one of the data servers measured it.
 func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 	for _, name := range slices.Sorted(slices.Values(servers)) {
 		for _, volume := range s.DataServers[name].Status.Volumes {
@@ -168,11 +171,11 @@ func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 	return v1alpha1.FileServerCapacity{}
 }
 
-// IsPinned is never so: every node can reach Ceph.
+// IsPinned is false: every node can reach Ceph.
 func (s *Storage) IsPinned(string) bool { return false }
 
-// Claims are none.
+// Claims returns none.
 func (s *Storage) Claims() map[string][]string { return nil }
 
-// Remains is nothing of Kubernetes'. Directories in Ceph were there before the FileServer was.
+// Remains is empty: nothing of Kubernetes is left. The directories in Ceph stay.
 func (s *Storage) Remains() string { return "" }

@@ -36,13 +36,13 @@ const (
 
 // Reporter writes the statuses of the DataServer and of its exports. It is the only writer of them.
 type Reporter interface {
-	// Report makes the DataServer's status durable; a status that is there already costs no write.
+	// Report writes the DataServer's status; an unchanged status costs no write.
 	Report(ctx context.Context, build func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus) error
-	// ReportExports makes the statuses of the exports durable, at the same price.
+	// ReportExports writes the statuses of the exports; unchanged ones cost no write.
 	ReportExports(ctx context.Context, build func(export *internalv1.ShareExport) internalv1.ShareExportStatus) error
 }
 
-// Daemon is ganesha as the manager sees it: a supervisor.
+// Daemon is ganesha as the exporter uses it: the supervisor.
 type Daemon interface {
 	// Hold makes clients wait from now on, until ganesha is up.
 	Hold()
@@ -79,9 +79,9 @@ type Config struct {
 	Prober  server.Prober
 	// Reporter writes the statuses.
 	Reporter Reporter
-	// Desired has the newest of what the API asks for.
+	// Desired has the newest desired state.
 	Desired <-chan kubeapi.Desired
-	// IsDeleted tells whether the DataServer is being deleted, or is gone.
+	// IsDeleted reports whether the DataServer is being deleted or is deleted.
 	IsDeleted func() bool
 	// Leave is how long ganesha goes on serving after the context has ended, so that new connections go elsewhere before it stops.
 	Leave time.Duration
@@ -95,7 +95,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Exporter brings ganesha to what the DataServer asks for, and reports.
+// Exporter makes ganesha serve what the DataServer and its exports specify, and reports.
 type Exporter struct {
 	Config
 	wakeup chan struct{}
@@ -160,7 +160,7 @@ func (m *Exporter) BeforeStart(ctx context.Context, hostname string) {
 	}
 }
 
-// Run works until the context ends, then stops ganesha and says so in the status.
+// Run works until the context ends, then stops ganesha and reports it.
 func (m *Exporter) Run(ctx context.Context) error {
 	supervised, stopGanesha := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopGanesha()
@@ -267,8 +267,8 @@ func (m *Exporter) pass(ctx, supervised context.Context) bool {
 	return fault == nil && len(m.failing) == 0
 }
 
-// verdict is what a pass reports about the server. Faults of single shares, and a configuration that ganesha does not accept, don't make a
-// server not ready: it goes on serving other shares.
+// verdict is what a pass reports about the server. Faults of single shares, or a configuration that ganesha refuses,
+// don't make the server not ready, because it still serves other shares.
 func (m *Exporter) verdict(fault *kubeapi.Fault) kubeapi.Observation {
 	seen := m.Observe()
 	switch {
@@ -351,7 +351,7 @@ func (m *Exporter) write(ctx context.Context, seen kubeapi.Observation) error {
 	})
 }
 
-// measure finds out how full the storage is. If that fails, the last report stays.
+// measure measures the used space. If that fails, the last report stays.
 func (m *Exporter) measure(ctx context.Context) {
 	usage, err := m.storage.Measure(ctx, m.dataServer)
 	if err != nil {

@@ -91,7 +91,7 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 	return source, nil
 }
 
-// NewDetachedSource is a source without a watch: Seen, ExportSeen, ExportGone and SetSynced give it its objects.
+// NewDetachedSource is a source without a watch: ObjectChanged, ExportSeen, ExportGone and SetSynced pass it objects.
 func NewDetachedSource(writer client.Client) *Source {
 	return &Source{client: writer, turn: make(chan struct{}, 1), wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
 }
@@ -99,7 +99,7 @@ func NewDetachedSource(writer client.Client) *Source {
 // Desired has the newest state that the API asks for. It replaces a state that was not taken.
 func (a *Source) Desired() <-chan Desired { return a.wanted }
 
-// SetSynced says that every object that existed at the start is known.
+// SetSynced marks that every object that existed at the start is known.
 func (a *Source) SetSynced() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -107,15 +107,15 @@ func (a *Source) SetSynced() {
 	a.changed()
 }
 
-// Run watches until the context ends. It offers nothing before it knows every object: a data server that has just started would remove an
-// export that is not known yet.
+// Run watches until the context ends. It offers nothing before it knows every object, because a data server that has
+// just started would remove exports that are not known yet.
 func (a *Source) Run(ctx context.Context) error {
 	var known []toolscache.InformerSynced
 	for _, kind := range []struct {
 		object  client.Object
 		handler toolscache.ResourceEventHandlerFuncs
 	}{
-		// A DataServer that is deleted changes nothing: ganesha goes on with what it has until the pod goes.
+		// The deletion of the DataServer changes nothing: ganesha keeps its configuration until the pod ends.
 		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.ObjectChanged,
 			UpdateFunc: func(_, object any) { a.ObjectChanged(object) },
@@ -160,7 +160,7 @@ func (a *Source) ObjectChanged(object any) {
 	a.take(dataServer)
 }
 
-// take makes a DataServer the newest, if it is, and offers it if it asks for something else. a.mutex is held.
+// take stores a DataServer if it is newer, and offers it if its specification differs. a.mutex is held.
 func (a *Source) take(dataServer *internalv1.DataServer) {
 	known := a.newest
 	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
@@ -180,7 +180,7 @@ func (a *Source) gone(any) {
 	a.deleted, a.early = true, nil
 }
 
-// IsDeleted tells whether the DataServer is being deleted, or is gone. It never waits for a write.
+// IsDeleted reports whether the DataServer is being deleted or is deleted. It never waits for a write.
 func (a *Source) IsDeleted() bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -277,7 +277,7 @@ func (a *Source) Report(ctx context.Context, build func(internalv1.DataServerSta
 	return err
 }
 
-// beginWrite is the DataServer to write to, nil if there is none. endWrite must follow.
+// beginWrite returns the DataServer to write to; nil if there is none. endWrite must follow.
 func (a *Source) beginWrite() *internalv1.DataServer {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -305,7 +305,8 @@ func (a *Source) writeStatus(ctx context.Context, before *internalv1.DataServer,
 	return after, nil
 }
 
-// endWrite takes the answer of a write, if there is one, and then what was seen meanwhile.
+// endWrite takes the answer of a write, if there is one, and then a newer DataServer that the watch delivered during
+// the write.
 func (a *Source) endWrite(before, after *internalv1.DataServer) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -346,7 +347,7 @@ func (a *Source) ReportExports(ctx context.Context, build func(*internalv1.Share
 func (a *Source) writeExport(ctx context.Context, before, after *internalv1.ShareExport) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	// The lock keeps a status from an object that took the name since.
+	// The lock protects a newer object with this name.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.client.Status().Patch(ctx, after, patch); apierrors.IsNotFound(err) {
 		return nil // It is gone; the watch reports it.

@@ -18,18 +18,20 @@ const RootPath = "."
 // server's name. ShareDirectories without it are declared, and completed at once.
 const MadeByAnnotation = "howdah.io/made-by"
 
-// AttemptAnnotation is on these ShareDirectories, too: by its value a server whose answer was lost knows its own.
+// AttemptAnnotation is on these ShareDirectories, too. By its value a server recognizes its own object after a lost
+// answer.
 const AttemptAnnotation = "howdah.io/attempt"
 
 // MadeTimeAnnotation is on these ShareDirectories, too: when the directory was made, in RFC 3339 with nanoseconds. The API's own
 // creation time has whole seconds, so a directory would look older than a file that was made just before it.
 const MadeTimeAnnotation = "howdah.io/made-time"
 
-// Directory is what the tree needs of a ShareDirectory. It is never changed after it was made.
+// Directory has what the tree needs of a ShareDirectory. It does not change.
 type Directory struct {
 	Name string
 	UID  string
-	// Identity is that of the directory, if it is older than this ShareDirectory: it was renamed. Empty: the UID is.
+	// Identity is the directory's ID if it is older than this ShareDirectory because of a rename. Empty: the
+	// ShareDirectory's UID.
 	Identity string
 	Version  uint64
 	Share    string
@@ -46,26 +48,26 @@ type Directory struct {
 	Created     time.Time
 	// MadeBy is the namespace server that made the ShareDirectory for a client; empty: it was declared.
 	MadeBy string
-	// RemoveWhenEmpty: the operator wants it removed, so no client waits for that.
+	// RemoveWhenEmpty: the operator requests the removal; no client waits for it.
 	RemoveWhenEmpty bool
 	// RemovalRefused: it held data when that was tried.
 	RemovalRefused bool
-	// LossID names the look that missed a Missing directory; "": it was not looked for yet.
+	// LossID is the ID of the loss of a Missing directory; "": it was not checked yet.
 	LossID string
 	// RootID is the identity of the root of a Single share; "" if it is not known.
 	RootID string
 	// Modified, Changed and Accessed are zero until something set them.
 	Modified, Changed, Accessed time.Time
-	// CopiesCurrent: the copies that data servers keep of a directory of the namespace have its owner, group and mode.
+	// CopiesCurrent: all copies of a directory above the depth have its owner, group and mode.
 	CopiesCurrent bool
-	// share has the attributes of the FileShare that a root's own replaced.
+	// share has the FileShare's attributes when a client replaced those of the root.
 	share *attributes
 }
 
 // FormatTime writes a time as a ShareDirectory has it: RFC 3339 in UTC, with nanoseconds.
 func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// attributes are those that permission is judged by.
+// attributes are the attributes for permission checks.
 type attributes struct{ owner, group, mode uint32 }
 
 // NewDirectory takes what the tree needs from a ShareDirectory.
@@ -107,12 +109,12 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 	return r
 }
 
-// Shown tells whether the directory is in the listing: it exists (a removal that has only begun may still fail), or did and is missed.
+// Shown reports whether the directory is in listings: it exists (an unfinished removal may still fail), or is missing.
 func (r *Directory) Shown() bool {
 	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving || r.State == internalv1.DirectoryMissing
 }
 
-// Unfinished tells whether there is something left to do for the directory.
+// Unfinished reports whether a change of the directory is unfinished.
 func (r *Directory) Unfinished() bool {
 	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.CopiesCurrent
 }
@@ -128,8 +130,8 @@ func Depth(rel string) int {
 	return strings.Count(rel, "/") + 1
 }
 
-// fits tells whether the ShareDirectory is one that its share can have: junctions at the
-// share's depth, plain directories above, the root among them. Others are not shown.
+// fits reports whether the share can have this ShareDirectory: a junction at the share's depth, or a plain directory
+// above, such as the root. Others are not shown.
 func (r *Directory) fits(s *Share) bool {
 	if s.Single {
 		return r.Path == RootPath && r.Server != ""
@@ -141,7 +143,7 @@ func (r *Directory) fits(s *Share) bool {
 	return depth < s.Depth
 }
 
-// Server is what the tree needs of a DataServer.
+// Server has what the tree needs of a DataServer.
 type Server struct {
 	Name    string
 	Address string
@@ -149,7 +151,7 @@ type Server struct {
 	Serves map[string]bool
 	// Scope is the server's scope: the UID of the FileServer.
 	Scope string
-	// Identity is the server's owner; "" if the DataServer does not tell.
+	// Identity is the server's NFS owner; "" if it is not known.
 	Identity string
 	Volumes  int32
 	// SharedStorage: every data server has the same directories, so what another one owns is not misplaced here.
@@ -157,7 +159,7 @@ type Server struct {
 	// RefusesNewDirectories: new directories go elsewhere.
 	RefusesNewDirectories bool
 	Usage                 map[int32]Usage
-	// Started: its ganesha has served once. Unreachable: the API says that it does not answer.
+	// Started: its ganesha has served once. Unreachable: the DataServer's status reports that it does not answer.
 	Started, Unreachable bool
 }
 
