@@ -67,7 +67,7 @@ race() {
   local with=(env CGO_ENABLED=1 "HOWDAH_CRASH_SEEDS=${HOWDAH_CRASH_SEEDS:-100}")
   # shellcheck disable=SC2046 # package paths have no spaces
   run 1 race -- "${with[@]}" go test -race -json -timeout 30m $(unit_packages |
-    grep -E '/(controllers|internal/(benchmark|ceph/client|child|dataserver|namespace|nfs4|plugin|publichttp|steward))(/|$)')
+    grep -E '/(controllers|internal/(benchmark|ceph/client|child|dataserver|load|namespace|nfs4|plugin|publichttp|steward))(/|$)')
 }
 
 integration() {
