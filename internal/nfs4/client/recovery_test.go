@@ -26,6 +26,8 @@ type proxy struct {
 	swallow atomic.Bool
 	// replace turns each # of a reply into a byte that is never part of UTF-8.
 	replace atomic.Bool
+	// loss is raised to have all present connections carry nothing any more, as those to a node without power do.
+	loss atomic.Int32
 	// before is called before a reply is passed on, with its number, from 1.
 	before  func(reply int32)
 	replies atomic.Int32
@@ -65,8 +67,12 @@ func (p *proxy) forward(conn net.Conn) {
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(server, conn); _ = server.Close() }()
 	buffer := make([]byte, 64<<10)
+	before := p.loss.Load()
 	for {
 		n, err := server.Read(buffer)
+		if p.loss.Load() != before {
+			n = 0
+		}
 		for i, b := range buffer[:n] {
 			if b == '#' && p.replace.Load() {
 				buffer[i] = 0xff
@@ -97,6 +103,30 @@ func (p *proxy) cut() {
 		_ = conn.Close()
 		delete(p.conns, conn)
 	}
+}
+
+// A node that has lost its power ends no connection, and the server is soon at the same address on another node. Each call
+// gives up before the connection counts as silent.
+func TestAConnectionThatCarriesNothingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newTree(), "127.0.0.1:0")
+	p := newProxy(t, s.addr)
+	c := dial(t, p.addr(), client.Options{CallTimeout: 2 * time.Second})
+	if err := c.Mkdir(context.Background(), root, "/before", client.MkdirOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.loss.Add(1)
+	began := time.Now()
+	for attempt := 0; ; attempt++ {
+		err := c.Mkdir(context.Background(), root, fmt.Sprint("/after", attempt), client.MkdirOptions{})
+		if err == nil {
+			break
+		}
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("no call is answered %s after the connection was lost: %v", time.Since(began), err)
+		}
+	}
+	t.Logf("answered again after %s", time.Since(began))
 }
 
 // The reply is lost with the connection: the call is sent again, executed once, and succeeds.
