@@ -139,6 +139,10 @@ func fencesInAPI(fences []failover.Fence) []internalv1.PodFence {
 // readLeases reads when kubelets last renewed their Leases, of the nodes with a data server that does not answer, and of lost nodes.
 // It reads past the cache, and nothing while all data servers answer.
 func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
+	o.renewed = map[string]time.Time{}
+	if !o.mayFailOver {
+		return nil // Nor may it read them.
+	}
 	nodes := map[string]bool{}
 	if asksForFailover(o.fileServer) {
 		for name := range o.dataServers {
@@ -152,7 +156,6 @@ func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
 			nodes[o.steward.Spec.Fences[i].NodeName] = true
 		}
 	}
-	o.renewed = map[string]time.Time{}
 	for node := range nodes {
 		var lease coordinationv1.Lease
 		err := live.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, &lease)

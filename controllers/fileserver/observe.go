@@ -70,7 +70,7 @@ type observed struct {
 const maxPaths = 5
 
 func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), fileServer: fs}
+	o := &observed{now: r.Clock.Now(), fileServer: fs, mayFailOver: r.Failover}
 	in := client.InNamespace(fs.Namespace)
 	steps := []struct {
 		what string

@@ -109,7 +109,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isReleased(o) && !paused {
 		return ctrl.Result{}, r.release(ctx, o)
 	}
-	o.mayFailOver = r.Failover
 	d := decide(o, r.Images)
 	d.input.NetworkPolicies = r.NetworkPolicies
 	if r.NetworkPolicies != nil {
