@@ -145,6 +145,10 @@ test-rook: packages ##+ The real operator of Rook 1.18.9, built of ROOK_SOURCE, 
 test-ceph-failures: packages ##+ OSD, MDS, mon, node, space or network of a Ceph fails under load (HOWDAH_E2E_CUT=330s)
 	HOWDAH_E2E_LABELS=failures hack/test.sh ceph
 
+.PHONY: test-failover
+test-failover: packages ##+ With Ceph, a node loses its power: its data server is served elsewhere by itself, within 20 s
+	HOWDAH_E2E_LABELS=failover hack/test.sh ceph
+
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU
 	hack/test-arm64.sh

@@ -18,6 +18,8 @@ func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes
 	}
 	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == nodeName })
 	switch {
+	case at >= 0 && nodeReady(&nodes[at]) && pinned:
+		return fmt.Sprintf("%s; node %s, which has its volumes, is Ready so far: it waits for ganesha there, or for that node to come back", text, nodeName)
 	case at >= 0 && nodeReady(&nodes[at]):
 		return fmt.Sprintf("%s; node %s, where it runs, is Ready so far: it waits for ganesha there, or for that node's network", text, nodeName)
 	case failsOver:

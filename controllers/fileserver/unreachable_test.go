@@ -42,6 +42,11 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 			running(),
 			since + "; node n2, where it runs, is Ready so far: it waits for ganesha there, or for that node's network",
 		},
+		"and its volumes are on that node": {
+			observed{nodes: node(corev1.ConditionTrue), storage: &volumes.Storage{Pinned: map[string]bool{"fs-1": true}}},
+			running(),
+			since + "; node n2, which has its volumes, is Ready so far: it waits for ganesha there, or for that node to come back",
+		},
 		"and its pod is being stopped on a node that lives": {observed{nodes: node(corev1.ConditionTrue), storage: &volumes.Storage{}}, running(deleted), "its pod is being stopped"},
 		"on a lost node that has its volumes": {
 			observed{nodes: node(corev1.ConditionUnknown), storage: &volumes.Storage{Pinned: map[string]bool{"fs-1": true}}},
