@@ -210,3 +210,15 @@ func TestThePodOnALostNode(t *testing.T) {
 		t.Errorf("%+v", c.SecurityContext)
 	}
 }
+
+// An administrator must learn before a node is lost that nothing would happen.
+func TestFailoverThatTheOperatorMayNotDoIsReportedWhileAllServe(t *testing.T) {
+	serving := []serverReport{{status: v1alpha1.FileServerServerStatus{Name: "fs-0", NodeName: "n0", State: v1alpha1.ServerServing}}}
+	d := decision{eligible: 3, input: desired.FileServerInput{Replicas: 1}}
+	if c := serversCondition(d, serving, true); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonFailoverNotAllowed || !strings.Contains(c.Message, "failover.enabled") {
+		t.Errorf("%+v", c)
+	}
+	if c := serversCondition(d, serving, false); c.Reason != v1alpha1.ReasonReady {
+		t.Errorf("%+v", c)
+	}
+}

@@ -259,6 +259,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonApplyFailed:            "quotes the API server (apply_test.go)",
 	v1alpha1.ReasonConfigPending:          "passes when a data server loads it (status_test.go)",
 	v1alpha1.ReasonConnectionsNearLimit:   "needs namespace servers that answer (namespace_servers_test.go)",
+	v1alpha1.ReasonFailoverNotAllowed:     "needs an operator without failover (controllers/fileserver, failover_test.go)",
 	v1alpha1.ReasonNamespaceNotWatched:    "needs an operator of some namespaces (test/install)",
 	v1alpha1.ReasonDataOfDeletedNamespace: "needs a namespace that was deleted (tenants_test.go)",
 	v1alpha1.ReasonDirectoriesMissing:     "needs a directory that was there (missing_test.go)",

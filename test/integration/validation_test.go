@@ -122,6 +122,9 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has shares made and names a recovery user", without(cephYAML("fs", "provisioningSecretRef: {name: ceph}"), "sharesSecretRef"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
 		Entry("has no recovery user", without(cephYAML("fs"), "recoveryUser"), "spec.storage.ceph.external", "recoveryUser goes with sharesSecretRef"),
 		Entry("names a Secret that there can't be", cephYAML("fs", "sharesSecretRef: {name: Ceph}"), "sharesSecretRef.name", "name must be the name of a Secret"),
+		Entry("has failover on volumes", fileServerYAML("fs", "size: 1Gi", "failover: {fencing: Storage}"), "spec", "failover.fencing: Storage needs storage.ceph"),
+		Entry("has failover in Ceph with accounts of its own", cephYAML("fs")+"  failover: {fencing: Storage}\n", "spec", "failover.fencing: Storage needs storage.ceph"),
+		Entry("has an unknown way to fence", fileServerYAML("fs", "size: 1Gi", "failover: {fencing: Hope}"), "spec.failover.fencing", "supported values"),
 		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "namespaceServers: {replicas: 0}"), "spec.namespaceServers.replicas", "greater than or equal to 1"),
 
 		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "path must be /NAME or /NAME/NAME"),
