@@ -15,6 +15,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
 
 // failingOver makes a FileServer on Ceph with failover, whose data servers run on node-a, node-b and node-c.
@@ -170,6 +171,12 @@ var _ = Describe("A node that is lost, with failover", func() {
 		Eventually(func() []internalv1.PodFence { return fencesOf(namespace) }, timeout, "50ms").Should(BeEmpty())
 		isNoMore(&corev1.Pod{}, namespace, marker.Name)
 		Expect(exists(&corev1.Pod{}, namespace, "training-2").UID).To(Equal(next))
+	})
+
+	It("can be asked for with Rook", func() {
+		fs := builders.FileServer(newNamespace(), "training").Rook().Build()
+		fs.Spec.Failover.Fencing = v1alpha1.FailoverFencingStorage
+		Expect(admin.Create(ctx, fs, client.DryRunAll)).To(Succeed())
 	})
 
 	It("is left alone when half of the nodes are lost, and when failover is off or the FileServer is paused", func() {
