@@ -60,7 +60,7 @@ func SetWithReady(into *[]metav1.Condition, generation int64, now time.Time, fou
 // False ones, Unknown, True; among equals the first one counts. Without findings the result is Unknown, Pending.
 func Worst(conditionType string, findings ...metav1.Condition) metav1.Condition {
 	if len(findings) == 0 {
-		return Unknown(conditionType, v1alpha1.ReasonPending, "not looked at yet")
+		return Unknown(conditionType, v1alpha1.ReasonPending, "not checked yet")
 	}
 	worst := findings[0]
 	for _, f := range findings[1:] {
@@ -81,7 +81,7 @@ func Summarize(conditionType string, conditions []metav1.Condition, types ...str
 		found := meta.FindStatusCondition(conditions, t)
 		switch {
 		case found == nil:
-			findings = append(findings, Unknown(t, v1alpha1.ReasonPending, t+": not looked at yet"))
+			findings = append(findings, Unknown(t, v1alpha1.ReasonPending, t+": not checked yet"))
 		case found.Status != metav1.ConditionTrue:
 			findings = append(findings, condition(t, found.Status, found.Reason, t+": "+found.Message))
 		case found.Reason != v1alpha1.ReasonReady:
@@ -94,7 +94,7 @@ func Summarize(conditionType string, conditions []metav1.Condition, types ...str
 	case len(caveats) > 0:
 		return True(conditionType, caveats[0].Reason, caveats[0].Message)
 	}
-	return True(conditionType, v1alpha1.ReasonReady, "everything that was asked for is there")
+	return True(conditionType, v1alpha1.ReasonReady, "everything is as specified")
 }
 
 // IsTrue reports whether the condition of the given type exists and is True.

@@ -60,7 +60,7 @@ func TestWorst(t *testing.T) {
 		findings []metav1.Condition
 		want     metav1.Condition
 	}{
-		"no findings are Unknown":   {nil, Unknown("X", "Pending", "not looked at yet")},
+		"no findings are Unknown":   {nil, Unknown("X", "Pending", "not checked yet")},
 		"False goes before Unknown": {[]metav1.Condition{Unknown("a", "U", "u"), False("b", "F", "f")}, False("X", "F", "f")},
 		"Unknown goes before True":  {[]metav1.Condition{True("a", "T", "t"), Unknown("b", "U", "u")}, Unknown("X", "U", "u")},
 		"of equals the first counts": {
@@ -88,12 +88,12 @@ func TestSummarize(t *testing.T) {
 		"all hold": {
 			[]metav1.Condition{True("A", "Ready", "a"), True("B", "Ready", "b")},
 			[]string{"A", "B"},
-			True("Ready", "Ready", "everything that was asked for is there"),
+			True("Ready", "Ready", "everything is as specified"),
 		},
 		"a missing one is Unknown": {
 			[]metav1.Condition{True("A", "Good", "a")},
 			[]string{"A", "B"},
-			Unknown("Ready", "Pending", "B: not looked at yet"),
+			Unknown("Ready", "Pending", "B: not checked yet"),
 		},
 		"the most important of several is reported, without the others' progress": {
 			[]metav1.Condition{False("B", "Bad", "b"), False("A", "Worse", "a"), Unknown("C", "Pending", "c")},
@@ -108,7 +108,7 @@ func TestSummarize(t *testing.T) {
 		"others do not count": {
 			[]metav1.Condition{True("A", "Ready", "a"), False("Other", "Bad", "b")},
 			[]string{"A"},
-			True("Ready", "Ready", "everything that was asked for is there"),
+			True("Ready", "Ready", "everything is as specified"),
 		},
 	}
 	for name, tc := range tests {

@@ -145,7 +145,7 @@ func TestReady(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"everything is well": {nil, nil, v1alpha1.ReasonReady, "everything that was asked for is there"},
+		"everything is well": {nil, nil, v1alpha1.ReasonReady, "everything is as specified"},
 		"a claim waits": {
 			func(o *observed, _ *decision) { delete(claimsOf(o), "data-0-fs-1") }, nil, v1alpha1.ReasonClaimsPending,
 			"StorageAvailable: 1 of 2 claims are not bound: data-0-fs-1 (not made yet)",

@@ -94,7 +94,7 @@ func planWithdrawal(o *observed) exportPlan {
 // describeNotAllowed returns the same message whether or not the FileServer exists: it must not reveal what is in
 // another namespace.
 func describeNotAllowed(o *observed) string {
-	text := fmt.Sprintf("FileServer %q in namespace %q does not exist, or does not allow shares of namespace %q; ask whoever runs it to add this namespace to its spec.allowedNamespaces",
+	text := fmt.Sprintf("FileServer %q in namespace %q does not exist, or does not allow shares of namespace %q; ask its administrator to add this namespace to its spec.allowedNamespaces",
 		o.share.Spec.FileServerRef.Name, o.namespace(), o.share.Namespace)
 	if len(o.directories) > 0 || len(o.exports) > 0 || o.attachment != nil {
 		text += "; until then nothing of the share is served, and its data stays on the volumes"

@@ -87,7 +87,7 @@ func findBlock(o *observed) *finding {
 	share := o.share
 	if o.unwatched {
 		return &finding{v1alpha1.ReasonNamespaceNotWatched, fmt.Sprintf(
-			"this operator does not look after namespace %q, where FileServer %q is to be; ask whoever installed Howdah to add it to the chart's watchNamespaces, "+
+			"this operator does not watch namespace %q, where FileServer %q is to be; ask the administrator of Howdah to add it to the chart's watchNamespaces, "+
 				"or delete this share and make one that names another FileServer", o.namespace(), share.Spec.FileServerRef.Name)}
 	}
 	if o.refused || naming.IsForeign(share) && o.attachment == nil && o.fileServer.DeletionTimestamp != nil {

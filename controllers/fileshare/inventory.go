@@ -72,7 +72,7 @@ func takeInventory(o *observed) inventory {
 			why = "is unavailable"
 		}
 		found.away = found.away || away
-		why = cmp.Or(why, whyNotExported(o, server), "was not looked at yet")
+		why = cmp.Or(why, whyNotExported(o, server), "was not checked yet")
 		found.waiting = append(found.waiting, server.Name+" ("+why+")")
 	}
 	slices.SortFunc(found.waiting, byNumber)
@@ -224,7 +224,7 @@ func inventoriedCondition(found inventory) metav1.Condition {
 			text += " and " + strconv.Itoa(more) + " more"
 		}
 		return conditions.True(kind, v1alpha1.ReasonDirectoriesSkipped, "clients don't see "+text+
-			": whoever runs the FileServer renames them on the volume")
+			": the administrator of the FileServer renames them on the volume")
 	default:
 		return conditions.True(kind, v1alpha1.ReasonReady, "no data server has a directory that the share does not know")
 	}

@@ -199,7 +199,7 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 			o.looked("fs-1", 1, func(i *internalv1.ShareInventory) {
 				i.Skipped, i.SkippedCount = []string{`volume 0: "long…" (its path has 1,400 characters, and can have 1024)`}, ptr.To(int32(3))
 			})
-		}, nil, `clients don't see fs-1, volume 0: "long…" (its path has 1,400 characters, and can have 1024) and 2 more: whoever runs the FileServer renames them`, 1},
+		}, nil, `clients don't see fs-1, volume 0: "long…" (its path has 1,400 characters, and can have 1024) and 2 more: the administrator of the FileServer renames them`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			share := tc.share.DeepCopy()

@@ -93,7 +93,7 @@ func TestBracesCountBeforeTheyBecomeObjects(t *testing.T) {
 		}
 	}
 	const want = "FileServer fs allows all shares together 100000 directories (spec.limits.total.directories); others have 100000 and this one would have 10000: " +
-		"whoever runs the FileServer raises spec.limits.total.directories, or make room"
+		"ask the administrator of the FileServer to raise spec.limits.total.directories, or make room"
 	if found, _ := c.pass(16, false); found.reason != v1alpha1.ReasonLimitReached || found.message != want {
 		t.Errorf("%+v", found)
 	}
@@ -225,7 +225,7 @@ func TestGrowthThatIsRefusedLeavesWhatIsServed(t *testing.T) {
 	}
 	status := statusOf(o, d, outcome{})
 	for _, kind := range []string{v1alpha1.FileSharePlaced, v1alpha1.FileShareExported, v1alpha1.ConditionReady} {
-		if conditions.Reason(status.Conditions, kind) != v1alpha1.ReasonGrowthRefused || !strings.Contains(conditions.Message(status.Conditions, kind), "raises spec.limits.perNamespace.directories") {
+		if conditions.Reason(status.Conditions, kind) != v1alpha1.ReasonGrowthRefused || !strings.Contains(conditions.Message(status.Conditions, kind), "raise spec.limits.perNamespace.directories") {
 			t.Errorf("%s: %s", kind, conditions.Message(status.Conditions, kind))
 		}
 	}

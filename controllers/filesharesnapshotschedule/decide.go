@@ -42,7 +42,7 @@ func decide(o *observed) decision {
 	}
 	if spec.Execution == v1alpha1.ExecutionSuspended {
 		d.ready = conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,
-			"spec.execution is Suspended: no snapshots are made, and none is deleted; Active lets it go on")
+			"spec.execution is Suspended: no snapshots are made, and none is deleted; set it to Active to continue")
 		return d
 	}
 	var expiry time.Time

@@ -98,7 +98,7 @@ func (r *Refusal) Message(fileServer string) string {
 	if r.Unit == unitShares {
 		wants = "this one is newer"
 	}
-	return fmt.Sprintf("FileServer %s allows %s %d %s (%s); others have %d and %s: whoever runs the FileServer raises %s, or make room",
+	return fmt.Sprintf("FileServer %s allows %s %d %s (%s); others have %d and %s: ask the administrator of the FileServer to raise %s, or make room",
 		fileServer, whose, r.Limit, r.Unit, r.Field, r.Others, wants, r.Field)
 }
 

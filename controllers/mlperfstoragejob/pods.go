@@ -46,7 +46,7 @@ func podWaits(pod *corev1.Pod) string {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return "no node takes it (each client needs a node of its own): " + c.Message
+			return "no node fits (each client needs its own node): " + c.Message
 		}
 	}
 	for _, s := range pod.Status.ContainerStatuses {

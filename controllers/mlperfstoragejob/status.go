@@ -102,7 +102,7 @@ func verdictCondition(r *v1alpha1.BenchmarkResult) metav1.Condition {
 
 // suspended describes a suspended job.
 func (o *observed) suspended() string {
-	const text = "spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on"
+	const text = "spec.execution is Suspended: there are no client pods, and the dataset stays; set it to Active to continue"
 	ending := 0
 	for _, pod := range o.pods {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {

@@ -137,17 +137,17 @@ func TestReport(t *testing.T) {
 
 		"suspended at once": {
 			begun(suspend), nil, unknown, "Suspended",
-			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on", unknown, false,
+			"spec.execution is Suspended: there are no client pods, and the dataset stays; set it to Active to continue", unknown, false,
 		},
 		"suspended with pods that still end": {
 			begun(suspend, generated, func(o *observed) { o.pods = make([]corev1.Pod, 2) }), nil, unknown, "Suspended",
-			"spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on; waiting for 2 client pods to end", isTrue, false,
+			"spec.execution is Suspended: there are no client pods, and the dataset stays; set it to Active to continue; waiting for 2 client pods to end", isTrue, false,
 		},
 		"at the deadline": {begun(limited, generating, func(o *observed) {
 			conditions.Set(&o.job.Status.Conditions, 1, began, conditions.Unknown(v1alpha1.JobSucceeded, "GeneratingDataset", "2 client pods write the dataset"))
 		}), nil, isFalse, "DeadlineExceeded", "the job did not end within 60 s (spec.activeDeadlineSeconds); its last step: 2 client pods write the dataset", isFalse, true},
 		"just before the deadline":        {begun(limited, generating, func(o *observed) { o.now = now.Add(-1) }), nil, unknown, "GeneratingDataset", "2 client pods write the dataset", unknown, false},
-		"suspended, with a deadline":      {begun(limited, suspend, generated), nil, unknown, "Suspended", "spec.execution is Suspended: there are no client pods, and the dataset stays; Active lets the job go on", isTrue, false},
+		"suspended, with a deadline":      {begun(limited, suspend, generated), nil, unknown, "Suspended", "spec.execution is Suspended: there are no client pods, and the dataset stays; set it to Active to continue", isTrue, false},
 		"a result at the deadline counts": {begun(limited, ran, result("Passed")), nil, isTrue, "Completed", "AU is 70.00 %, at least 90 % is asked for; l", isTrue, true},
 
 		"how it ended is final":             {begun(ended(isFalse, "DeadlineExceeded", "late"), ran, result("Passed")), nil, isFalse, "DeadlineExceeded", "late", "", true},

@@ -127,7 +127,7 @@ func decideNew(o *observed) decision {
 	}
 	p, problems := parametersOf(o.class)
 	if len(problems) > 0 {
-		return decision{refusal: fmt.Sprintf("StorageClass %s: %s; parameters can't be changed: whoever made the class deletes it and makes it again", o.class.Name, strings.Join(problems, "; "))}
+		return decision{refusal: fmt.Sprintf("StorageClass %s: %s; parameters can't be changed: delete the class and make it again", o.class.Name, strings.Join(problems, "; "))}
 	}
 	if problems = checkClaim(o.claim); len(problems) > 0 {
 		return decision{refusal: strings.Join(problems, "; ") + "; make the claim again"}
@@ -197,7 +197,7 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 // missing FileServer and one that does not allow the claim's namespace give the same message.
 func checkFileServer(o *observed, p parameters) string {
 	if o.unwatched {
-		return fmt.Sprintf("this operator does not look after namespace %q, where FileServer %q is to be; ask whoever installed Howdah to add it to the chart's watchNamespaces", p.fileServerNamespace, p.fileServer)
+		return fmt.Sprintf("this operator does not watch namespace %q, where FileServer %q is to be; ask the administrator of Howdah to add it to the chart's watchNamespaces", p.fileServerNamespace, p.fileServer)
 	}
 	if o.claim.Namespace == p.fileServerNamespace {
 		switch {
@@ -209,7 +209,7 @@ func checkFileServer(o *observed, p parameters) string {
 		return ""
 	}
 	if o.fileServer == nil || o.fileServer.DeletionTimestamp != nil || !desired.AllowsNamespace(o.fileServer, o.claim.Namespace, o.namespaceLabels) {
-		return fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask whoever runs it to allow them by its spec.allowedNamespaces", p.fileServer, p.fileServerNamespace, o.claim.Namespace)
+		return fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask its administrator to allow them by its spec.allowedNamespaces", p.fileServer, p.fileServerNamespace, o.claim.Namespace)
 	}
 	return ""
 }
@@ -221,14 +221,14 @@ func describeStalled(o *observed) string {
 	if o.claim.Namespace == o.share.Namespace || reason == v1alpha1.ReasonLimitReached {
 		return fmt.Sprintf("FileShare %s says %s: %s", o.share.Name, reason, message)
 	}
-	return fmt.Sprintf("FileShare %s says %s; ask whoever runs FileServer %s: kubectl describe fileshare -n %s %s", o.share.Name, reason, o.share.Spec.FileServerRef.Name, o.share.Namespace, o.share.Name)
+	return fmt.Sprintf("FileShare %s says %s; ask the administrator of FileServer %s: kubectl describe fileshare -n %s %s", o.share.Name, reason, o.share.Spec.FileServerRef.Name, o.share.Namespace, o.share.Name)
 }
 
 // describeRefused reports that the API server refuses an object (a quota, an admission policy), with the reason for
 // those who may know it.
 func describeRefused(o *observed, d decision, err error) string {
 	if o.claim != nil && d.createShare != nil && d.createShare.Namespace != o.claim.Namespace {
-		return fmt.Sprintf("a FileShare for the claim is refused in namespace %s, where FileServer %s is; ask whoever runs it: the operator's log has the reason, and tries again",
+		return fmt.Sprintf("a FileShare for the claim is refused in namespace %s, where FileServer %s is; ask its administrator: the operator's log has the reason, and tries again",
 			d.createShare.Namespace, d.createShare.Spec.FileServerRef.Name)
 	}
 	return err.Error() + "; it is tried again"
@@ -266,7 +266,7 @@ func decideGrowth(o *observed) decision {
 	}
 	if refused := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileShareQuotaEnforced); refused != nil &&
 		refused.ObservedGeneration == o.share.Generation && refused.Status == metav1.ConditionFalse && v1alpha1.NeedsUser(refused.Reason) {
-		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask whoever runs FileServer %s", o.share.Name, refused.Reason, o.share.Spec.FileServerRef.Name)}
+		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask the administrator of FileServer %s", o.share.Name, refused.Reason, o.share.Spec.FileServerRef.Name)}
 	}
 	if enforced := o.share.Status.Quota.Size; enforced == nil || enforced.Cmp(wanted) < 0 {
 		return decision{} // An event of the share causes the next pass.
@@ -286,7 +286,7 @@ func decideLost(o *observed) decision {
 		}
 	}
 	return decision{refusal: fmt.Sprintf("FileShare %s of namespace %s, which the claim's volume is, was deleted, and the claim's StorageClass is not what it was, by which it could be made again: "+
-		"whoever runs the FileServer makes a FileShare of that name with the path of the volume, and finds the data", name, namespace)}
+		"the administrator of the FileServer makes a FileShare of that name with the path of the volume, and finds the data", name, namespace)}
 }
 
 // isOver reports whether no claim has or can get the volume: Kubernetes does not bind a volume that is being deleted.

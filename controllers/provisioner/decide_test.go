@@ -243,8 +243,8 @@ func TestRefusals(t *testing.T) {
 		"missing":                             {func(o *observed) { o.fileServer = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"not allowed":                         {func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"its own":                             {func(o *observed) { o.fileServer, o.claim.Namespace = nil, "storage" }, `there is no FileServer "fs" in namespace "storage", which StorageClass c names; create it`, ""},
-		"not watched":                         {func(o *observed) { o.fileServer, o.unwatched = nil, true }, "ask whoever installed Howdah to add it to the chart's watchNamespaces", ""},
-		"a path taken":                        {stalled("team-a"), "FileShare " + volumeName + " says PathConflict; ask whoever runs FileServer fs: kubectl describe fileshare -n storage " + volumeName, "secret-share"},
+		"not watched":                         {func(o *observed) { o.fileServer, o.unwatched = nil, true }, "ask the administrator of Howdah to add it to the chart's watchNamespaces", ""},
+		"a path taken":                        {stalled("team-a"), "FileShare " + volumeName + " says PathConflict; ask the administrator of FileServer fs: kubectl describe fileshare -n storage " + volumeName, "secret-share"},
 		"a path taken, to those who may know": {stalled("storage"), "FileShare " + volumeName + " says PathConflict: the path is that of secret-share", ""},
 	} {
 		got := decide(unbound(tc.change)).refusal
@@ -338,7 +338,7 @@ func TestWhatAClaimGetsThatIsKeptToItsSize(t *testing.T) {
 		t.Errorf("%q, %+v", given.success, given.createVolume)
 	}
 	d := decide(kept(func(o *observed) { quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity) }))
-	if want := "the claim stays as large as it was: FileShare " + volumeName + " says QuotaAboveCapacity; ask whoever runs FileServer fs"; d.refusal != want || d.failed != ReasonResizeFailed {
+	if want := "the claim stays as large as it was: FileShare " + volumeName + " says QuotaAboveCapacity; ask the administrator of FileServer fs"; d.refusal != want || d.failed != ReasonResizeFailed {
 		t.Errorf("%s: %s", d.failed, d.refusal)
 	}
 }

@@ -24,7 +24,7 @@ import (
 func decideDirectory(o *observed, p parameters) decision {
 	switch share := o.share; {
 	case share == nil:
-		return decision{refusal: fmt.Sprintf("there is no FileShare %q in namespace %q, which StorageClass %s names; whoever runs FileServer %s makes it", p.fileShare, p.fileServerNamespace, o.class.Name, p.fileServer)}
+		return decision{refusal: fmt.Sprintf("there is no FileShare %q in namespace %q, which StorageClass %s names; the administrator of FileServer %s makes it", p.fileShare, p.fileServerNamespace, o.class.Name, p.fileServer)}
 	case share.DeletionTimestamp != nil:
 		return decision{refusal: fmt.Sprintf("FileShare %s is being deleted; use a StorageClass with another", p.fileShare)}
 	case share.Spec.FileServerRef.Name != p.fileServer || share.Spec.FileServerRef.Namespace != "" && share.Spec.FileServerRef.Namespace != share.Namespace:
@@ -73,7 +73,7 @@ func makeDirectory(o *observed, p parameters, path string) decision {
 		}
 	}
 	if n := len(o.directories) + len(d.createDirectories) + 1; n > int(share.Spec.MaxDirectories) {
-		return decision{refusal: fmt.Sprintf("FileShare %s has as many directories as its spec.maxDirectories allows, %d; whoever runs it raises that", share.Name, share.Spec.MaxDirectories)}
+		return decision{refusal: fmt.Sprintf("FileShare %s has as many directories as its spec.maxDirectories allows, %d; its owner can raise that", share.Name, share.Spec.MaxDirectories)}
 	}
 	if refusal := findDirectoryLimit(o, len(d.createDirectories)+1); refusal != "" {
 		return decision{refusal: refusal}

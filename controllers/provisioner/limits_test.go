@@ -29,7 +29,7 @@ func TestAClaimWaitsWhereThereIsNoRoomForItsShare(t *testing.T) {
 	}{
 		"there is room":                   {v1alpha1.FileServerLimits{PerNamespace: v1alpha1.ShareLimits{Shares: 2}}, append(made("team-a", 1), made("team-b", 5)...), ""},
 		"its namespace has as many":       {v1alpha1.FileServerLimits{PerNamespace: v1alpha1.ShareLimits{Shares: 2}}, made("team-a", 2), "the shares of namespace team-a together 2 shares (spec.limits.perNamespace.shares)"},
-		"the FileServer has as many":      {v1alpha1.FileServerLimits{Total: v1alpha1.ShareLimits{Shares: 5}}, made("team-b", 5), "raises spec.limits.total.shares"},
+		"the FileServer has as many":      {v1alpha1.FileServerLimits{Total: v1alpha1.ShareLimits{Shares: 5}}, made("team-b", 5), "raise spec.limits.total.shares"},
 		"by default a namespace has 512":  {v1alpha1.FileServerLimits{}, made("team-a", 512), "together 512 shares"},
 		"which others may have used, too": {v1alpha1.FileServerLimits{}, made("team-b", 512), ""},
 	} {

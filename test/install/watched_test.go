@@ -38,7 +38,7 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 		return []byte("apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: fs, namespace: " + namespace +
 			"}\nspec:\n  replicas: 1\n  allowedNamespaces: {from: All}\n  storage: {volumes: {size: 1Gi, storageClassName: none}}\n")
 	}
-	const warning = `Howdah (howdah in namespace howdah-system) does not look after namespace storage`
+	const warning = `Howdah (howdah in namespace howdah-system) does not watch namespace storage`
 	for what, tc := range map[string]struct {
 		manifest []byte
 		warned   bool
@@ -77,7 +77,7 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 		}
 		t.Errorf("share %s says %q, not %s", name, got, reason)
 	}
-	expect("far", "NamespaceNotWatched", `does not look after namespace "storage", where FileServer "fs" is to be`)
+	expect("far", "NamespaceNotWatched", `does not watch namespace "storage", where FileServer "fs" is to be`)
 	expect("near", "ExportsPending", "fs-0")
 	if got := kubectl("-n", "team-a", "get", "fileshare", "far", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].status}`); got != "True" {
 		t.Errorf("a share that needs an action is not Stalled: %q", got)

@@ -40,7 +40,7 @@ var _ = Describe("The limits of a FileServer", func() {
 		create(builders.FileShare(tenant, "second", "fs").OnNamespace(storage).Path("/second").Directories("{0..9999}").Build())
 		Expect(expectShare(tenant, "second", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonLimitReached)).To(Equal(fmt.Sprintf(
 			"Placed: FileServer fs allows the shares of namespace %s together 6 directories (spec.limits.perNamespace.directories); others have 4 and this one would have 10000: "+
-				"whoever runs the FileServer raises spec.limits.perNamespace.directories, or make room", tenant)))
+				"ask the administrator of the FileServer to raise spec.limits.perNamespace.directories, or make room", tenant)))
 		expectShare(tenant, "second", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonLimitReached)
 		Expect(tenantDirectories(storage, tenant, "second")).To(BeEmpty())
 		Expect(exportsOf(storage, "fs-0")).NotTo(HaveKey(tenant + ".second"))

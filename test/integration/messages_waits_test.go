@@ -110,7 +110,7 @@ func waits() []mistake {
 			}
 			loadConfigurations(namespace, "training")
 			Eventually(func() int {
-				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not looked at yet")
+				return strings.Count(shareCondition(namespace, "data", v1alpha1.FileSharePlaced).Message, "was not checked yet")
 			}, timeout).Should(Equal(2))
 		})},
 		{"FileShare: with its data in Ceph, and the Secret has no entry of it", summaryFor(share, "data", v1alpha1.ReasonExportsPending, func(namespace string) {

@@ -81,7 +81,7 @@ var _ = Describe("An MLPerfStorageJob", func() {
 		}})
 		Eventually(func() string {
 			return expectJob(namespace, job.Name, metav1.ConditionUnknown, v1alpha1.ReasonGeneratingDataset)
-		}, timeout).Should(ContainSubstring("client 1 waits: no node takes it (each client needs a node of its own): 0/1 nodes are available"))
+		}, timeout).Should(ContainSubstring("client 1 waits: no node fits (each client needs its own node): 0/1 nodes are available"))
 
 		By("running once the dataset is there")
 		finishJob(namespace, generate.Name, batchv1.JobComplete, "")

@@ -235,7 +235,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 
 		early := claimed(builders.Claim(team, "early", class))
 		refused := claimNotes(early, provisioner.ReasonFailed)
-		sentence := fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask whoever runs it to allow them by its spec.allowedNamespaces", "fs", storage, team)
+		sentence := fmt.Sprintf("there is no FileServer %q in namespace %q that allows claims of namespace %q; ask its administrator to allow them by its spec.allowedNamespaces", "fs", storage, team)
 		Eventually(refused, timeout).Should(ConsistOf(sentence))
 		create(builders.FileServer(storage, "fs").Replicas(1).Class(standardClass).Build())
 		runEverything(storage, "fs")
@@ -257,7 +257,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		Expect(admin.Status().Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
 		over := claimed(builders.Claim(team, "over", class))
 		Eventually(claimNotes(over, provisioner.ReasonFailed), timeout).Should(ConsistOf(fmt.Sprintf(
-			"a FileShare for the claim is refused in namespace %s, where FileServer fs is; ask whoever runs it: the operator's log has the reason, and tries again", storage)))
+			"a FileShare for the claim is refused in namespace %s, where FileServer fs is; ask its administrator: the operator's log has the reason, and tries again", storage)))
 		Expect(admin.Delete(ctx, quota)).To(Succeed())
 		boundClaim(over, storage)
 
@@ -275,7 +275,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		fixed := newClass(builders.StorageClass("fixed-"+team).Shares(storage, "fs", "path", "/{claim}"))
 		taken := claimed(builders.Claim(team, "taken", fixed))
 		Eventually(claimNotes(taken, provisioner.ReasonFailed), timeout).Should(ConsistOf(SatisfyAll(
-			ContainSubstring("says PathConflict; ask whoever runs FileServer fs"), Not(ContainSubstring("mine")))))
+			ContainSubstring("says PathConflict; ask the administrator of FileServer fs"), Not(ContainSubstring("mine")))))
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, storage, "mine"))).To(Succeed())
 		Expect(boundClaim(taken, storage).Spec.NFS.Path).To(Equal("/taken"))
 	})

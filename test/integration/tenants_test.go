@@ -76,7 +76,7 @@ func tenantDirectories(storage, namespace, share string) map[string]internalv1.S
 
 // notAllowed is the message for a share whose FileServer does not allow its namespace.
 func notAllowed(storage, namespace string) string {
-	return fmt.Sprintf(`FileServer "fs" in namespace %q does not exist, or does not allow shares of namespace %q; ask whoever runs it to add this namespace to its spec.allowedNamespaces`, storage, namespace)
+	return fmt.Sprintf(`FileServer "fs" in namespace %q does not exist, or does not allow shares of namespace %q; ask its administrator to add this namespace to its spec.allowedNamespaces`, storage, namespace)
 }
 
 const untilThen = "; until then nothing of the share is served, and its data stays on the volumes"

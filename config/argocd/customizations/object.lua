@@ -29,7 +29,7 @@ end
 -- Of a FileServer or a FileShare Ready; of a benchmark Succeeded; of a ShareExport Serving.
 local summary = conditions.Ready or conditions.Succeeded or conditions.Serving
 if summary == nil or status.observedGeneration ~= nil and status.observedGeneration ~= obj.metadata.generation then
-  return health("Progressing", conditions.Reconciling, "this generation was not looked at yet")
+  return health("Progressing", conditions.Reconciling, "this generation was not processed yet")
 end
 if is("Stalled") then
   return health("Degraded", conditions.Stalled)

@@ -71,7 +71,7 @@ func (b Backend) EnforcesSizes(fs *v1alpha1.FileServer) (bool, string) {
 		return true, ""
 	}
 	return false, fmt.Sprintf("the shares' directories in Ceph are those of Secret %s, and the accounts in it can set no quota; remove spec.quota, "+
-		"and have whoever runs the Ceph set it, which clients then see in df: ceph fs subvolume resize %s SUBVOLUME BYTES --group_name GROUP; "+
+		"and have the administrator of the Ceph set it, which clients then see in df: ceph fs subvolume resize %s SUBVOLUME BYTES --group_name GROUP; "+
 		"or make the share on a FileServer with storage.ceph.external.provisioningSecretRef",
 		external.SharesSecretRef.Name, external.FileSystem)
 }
@@ -82,7 +82,7 @@ func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 	if b.HasSteward(fs) {
 		return ""
 	}
-	return fmt.Sprintf("Howdah has no account that may make snapshots in Ceph: the directories of FileServer %s are made by whoever runs the Ceph cluster (spec.storage.ceph.external.sharesSecretRef); "+
+	return fmt.Sprintf("Howdah has no account that may make snapshots in Ceph: the directories of FileServer %s are made by the administrator of the Ceph cluster (spec.storage.ceph.external.sharesSecretRef); "+
 		"ask there for: ceph fs subvolume snapshot create %s SUBVOLUME NAME --group_name GROUP; users then find it below their directories as .snap/_NAME_NUMBER", fs.Name, fs.Spec.Storage.Ceph.External.FileSystem)
 }
 

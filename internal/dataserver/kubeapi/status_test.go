@@ -102,7 +102,7 @@ func TestTheStatusOfAnExport(t *testing.T) {
 		serving, removed string
 		observed         int64
 	}{
-		"not looked at yet":          {internalv1.ShareExportStatus{}, ExportObservation{Generation: 1}, "", "", 0},
+		"not checked yet":            {internalv1.ShareExportStatus{}, ExportObservation{Generation: 1}, "", "", 0},
 		"served":                     {internalv1.ShareExportStatus{}, ExportObservation{Generation: 1, Serves: true, IDs: []int32{7}}, "True Ready", "", 1},
 		"a new generation is served": {served, ExportObservation{Generation: 2, Serves: true, IDs: []int32{7}}, "True Ready", "", 2},
 		"served once, not looked at": {served, ExportObservation{Generation: 2}, "True Ready", "", 1},

@@ -17,7 +17,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonApplyFailed: "The API server refuses an object that the operator makes; the message has its answer. The usual reasons are a quota, an admission policy or Pod Security: change it, or what the object asks for. The operator retries by itself.",
 	v1alpha1.ReasonNameTaken:   "An object with this name exists and does not belong to Howdah. Delete it, or use another name.",
 	v1alpha1.ReasonPodsRefused: "For a ResourceQuota: raise it, or request less in spec.resources (for namespace servers: spec.namespaceServers.resources). For a LimitRange: set spec.resources within its bounds. " +
-		"For Pod Security: label the namespace with a level that admits the pods (docs/operate/security.md#what-pods-may-do). For a webhook: ask whoever runs it. Kubernetes retries by itself, which can take minutes.",
+		"For Pod Security: label the namespace with a level that admits the pods (docs/operate/security.md#what-pods-may-do). For a webhook: ask its administrator. Kubernetes retries by itself, which can take minutes.",
 	v1alpha1.ReasonInvalidSpec: "Correct the field that the message names.",
 
 	v1alpha1.ReasonServersNotReady:          "",
