@@ -12,8 +12,6 @@ import (
 //   - vers=4.1: referrals and sessions; nconnect=16: as many TCP connections to each
 //     server, because one connection is one stream and one CPU at both ends.
 //   - hard: a restarting server is a stall, not an error in the middle of a file.
-//   - timeo=50, with the default retrans=2: a connection that gets no sign of life for 15 s is made again. With the kernel's default of timeo=600 a
-//     client waits 180 s for a server on a node that has lost its power. It says nothing about slow answers: NFSv4 sends no request twice on a connection.
 //   - nosuid, nodev: a client that may write can make set-user-ID programs and device nodes for all others; theirs are not to work.
 //   - acdirmin=1, acdirmax=2: the client asks for a directory's change attribute again after 1 to 2 s (the kernel's
 //     defaults are 30 to 60 s, nfs(5)), so that a new share or directory is seen within 3 s by clients that have the tree mounted. Namespace servers give no
@@ -21,7 +19,7 @@ import (
 //
 // The mounts that the client makes when it follows a referral inherit all of them.
 func MountOptions() []string {
-	return []string{"vers=4.1", "nconnect=16", "hard", "timeo=50", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
+	return []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
 }
 
 // ShareMount is how to mount a share; address is that of the namespace servers.

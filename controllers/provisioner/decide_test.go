@@ -283,7 +283,7 @@ func TestWhatAClaimGets(t *testing.T) {
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: sized("10Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "c", VolumeMode: ptr.To(corev1.PersistentVolumeFilesystem),
-			MountOptions:           []string{"vers=4.1", "hard", "timeo=50", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=2"},
+			MountOptions:           []string{"vers=4.1", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=2"},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/team-a/scratch-3f2a91bc"}},
 			ClaimRef:               &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "team-a", Name: "scratch", UID: uid, ResourceVersion: "7"},
 		},

@@ -15,7 +15,7 @@ import (
 )
 
 func TestWhatAClassMeans(t *testing.T) {
-	recommended := []string{"vers=4.1", "nconnect=16", "hard", "timeo=50", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
+	recommended := []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
 	for what, tc := range map[string]struct {
 		class *storagev1.StorageClass
 		want  parameters

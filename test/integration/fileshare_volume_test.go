@@ -25,7 +25,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		address := exists(&v1alpha1.FileServer{}, namespace, "fs").Status.Address
 
 		Expect(volume.Spec.NFS).To(Equal(&corev1.NFSVolumeSource{Server: address, Path: "/deep/er"}))
-		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "nconnect=16", "hard", "timeo=50", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}))
+		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}))
 		Expect(volume.Spec.AccessModes).To(ConsistOf(corev1.ReadWriteMany, corev1.ReadOnlyMany))
 		Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimRetain))
 		Expect(volume.Spec.StorageClassName).To(BeEmpty())
@@ -35,7 +35,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		Expect(*claim.Spec.StorageClassName).To(BeEmpty())
 		Expect(metav1.GetControllerOf(claim).UID).To(Equal(share.UID))
 
-		Expect(share.Status.Mount.Command).To(Equal("mount -t nfs4 -o vers=4.1,nconnect=16,hard,timeo=50,nosuid,nodev,acdirmin=1,acdirmax=2 " + address + ":/deep/er /mnt"))
+		Expect(share.Status.Mount.Command).To(Equal("mount -t nfs4 -o vers=4.1,nconnect=16,hard,nosuid,nodev,acdirmin=1,acdirmax=2 " + address + ":/deep/er /mnt"))
 		Expect(share.Status.Mount.ClaimName).To(Equal("s"))
 	})
 
