@@ -249,7 +249,9 @@ func ownClientsAreForgotten(t *testing.T) {
 	mustHaveRecords(t, "while both are there", s.options.own.String(), "10.99.0.1")
 	mustWork(t, "kill", syscall.Kill(s.pid(), syscall.SIGKILL))
 	s.stop()
-	mustHaveRecords(t, "after the stop", s.options.own.String(), "10.99.0.1")
+	if s.supervisor.State().Starts == 1 { // Else ganesha was started again before the stop, and has removed them by then.
+		mustHaveRecords(t, "after the stop", s.options.own.String(), "10.99.0.1")
+	}
 	again := boot(t, "forgotten", 1)
 	again.apply(func(*dataservertest.Wanted) {})
 	again.settle()
