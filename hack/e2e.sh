@@ -15,8 +15,6 @@ name=${HOWDAH_E2E_LAB:-howdah-e2e}
 export HOWDAH_E2E_TIMEOUT_FACTOR=${HOWDAH_E2E_TIMEOUT_FACTOR:-4}
 # 2,000 directories, and a walk over 640 of them, take five minutes here; internal/namespace makes 2,000 on a real API server in every run.
 export HOWDAH_E2E_DIRECTORIES=${HOWDAH_E2E_DIRECTORIES:-300}
-# As many random kills in a row as there are kinds of them; make test-kills has 30.
-export HOWDAH_E2E_KILLS=${HOWDAH_E2E_KILLS:-7}
 
 # How the suite takes a node's power and gives it back; on other clusters nothing can.
 export HOWDAH_E2E_NODE_OFF="$PWD/hack/lab/lab kill-node --name $name"

@@ -114,7 +114,7 @@ func underMishaps(ctx context.Context, share string, m *mishaps, do func()) {
 	}
 }
 
-var _ = Describe("Random kills in a row", Label("killed"), func() {
+var _ = Describe("Random kills in a row", Label("killed", "random-kills"), func() {
 	It("stall the directories of their data server for seconds, and lose nothing", func(ctx SpecContext) {
 		m := newMishaps(ctx, seed(), false)
 		underMishaps(ctx, "kills-in-a-row", m, func() {
