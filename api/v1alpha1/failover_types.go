@@ -5,6 +5,7 @@ import (
 )
 
 // Failover is what the operator may do when a data server stops answering because its node is lost.
+// +kubebuilder:validation:MinProperties=1
 type Failover struct {
 	// fencing is how the operator makes sure that the lost data server can't write any more, before it starts the data
 	// server on another node. None, the default: the operator does not do this; the data server waits for its node, or
@@ -35,8 +36,8 @@ type ServerFailover struct {
 	// +required
 	Count int32 `json:"count,omitempty"`
 
-	// completed is the number of these failovers after which the data server served again.
-	// +kubebuilder:validation:Minimum=0
+	// completed is the number of these failovers after which the data server served again. Unset means none.
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Completed int32 `json:"completed,omitempty"`
 

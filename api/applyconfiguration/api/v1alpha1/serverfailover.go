@@ -15,7 +15,7 @@ import (
 type ServerFailoverApplyConfiguration struct {
 	// count is the number of failovers of this data server since the FileServer was created, including this one.
 	Count *int32 `json:"count,omitempty"`
-	// completed is the number of these failovers after which the data server served again.
+	// completed is the number of these failovers after which the data server served again. Unset means none.
 	Completed *int32 `json:"completed,omitempty"`
 	// nodeName is the node that was lost.
 	NodeName *string `json:"nodeName,omitempty"`
