@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/podhttp"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -80,7 +79,7 @@ func (f *namespaceServers) of(pods []corev1.Pod) (use connectionUse, known bool)
 	defer f.mu.Unlock()
 	for i := range pods {
 		pod := &pods[i]
-		if !isAsked(pod) {
+		if !podhttp.IsEndpoint(pod) {
 			continue
 		}
 		answer, ok := f.seen[pod.UID]
@@ -131,7 +130,7 @@ func (f *namespaceServers) round(ctx context.Context) error {
 	var asking errgroup.Group
 	asking.SetLimit(askAtOnce)
 	for i := range pods {
-		if !isAsked(&pods[i]) {
+		if !podhttp.IsEndpoint(&pods[i]) {
 			continue
 		}
 		asking.Go(func() error {
@@ -166,7 +165,7 @@ func (f *namespaceServers) take(pods []corev1.Pod, answers []*serverpod.Connecti
 		switch {
 		case answers[i] != nil:
 			seen[pod.UID] = answers[i]
-		case isAsked(pod) || f.seen[pod.UID] != nil:
+		case podhttp.IsEndpoint(pod) || f.seen[pod.UID] != nil:
 			seen[pod.UID] = f.seen[pod.UID]
 		}
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.FileServerLabel]}
@@ -193,36 +192,20 @@ func (f *namespaceServers) take(pods []corev1.Pod, answers []*serverpod.Connecti
 	return changed
 }
 
-// isAsked reports whether the pod serves clients.
-func isAsked(pod *corev1.Pod) bool {
-	return podReady(pod) && pod.DeletionTimestamp == nil && pod.Status.PodIP != ""
-}
-
-// httpClient asks pods directly: without proxy and without following redirects.
-var httpClient = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
-
 func askConnections(ctx context.Context, pod *corev1.Pod) (answer serverpod.Connections, err error) {
-	address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.ManagerPort))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+serverpod.ConnectionsPath, http.NoBody)
-	if err != nil {
-		return answer, err
-	}
-	response, err := httpClient.Do(request)
+	response, err := podhttp.Get(ctx, pod, serverpod.ConnectionsPath)
 	if err != nil {
 		return answer, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return answer, fmt.Errorf("%s: %s", request.URL, response.Status)
+		return answer, fmt.Errorf("%s: %s", response.Request.URL, response.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
-		return answer, fmt.Errorf("%s: %w", request.URL, err)
+		return answer, fmt.Errorf("%s: %w", response.Request.URL, err)
 	}
 	if answer.Used < 0 || answer.Limit < 1 {
-		return answer, fmt.Errorf("%s: %d of %d connections", request.URL, answer.Used, answer.Limit)
+		return answer, fmt.Errorf("%s: %d of %d connections", response.Request.URL, answer.Used, answer.Limit)
 	}
 	return answer, nil
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -24,6 +21,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/podhttp"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -81,7 +79,7 @@ func (p *Prober) round(ctx context.Context) error {
 	if err := p.Client.List(ctx, &list, client.MatchingLabels{v1alpha1.ComponentLabel: naming.ComponentNamespaceServer}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	pods := slices.DeleteFunc(slices.Clone(list.Items), func(pod corev1.Pod) bool { return !isEndpoint(&pod) })
+	pods := slices.DeleteFunc(slices.Clone(list.Items), func(pod corev1.Pod) bool { return !podhttp.IsEndpoint(&pod) })
 	p.note(pods, p.ask(ctx, pods))
 	byFileServer := map[types.NamespacedName][]corev1.Pod{}
 	for i := range pods {
@@ -168,27 +166,9 @@ func (p *Prober) evict(ctx context.Context, key types.NamespacedName, pod *corev
 	return nil
 }
 
-// isEndpoint reports whether Services send connections to the pod.
-func isEndpoint(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.PodIP != "" && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// httpClient asks pods directly: without proxy and without following redirects.
-var httpClient = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
-
 // Answers reports whether anything came back from the pod's address: also a refused connection shows that its node works.
 func Answers(ctx context.Context, pod *corev1.Pod) bool {
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.ManagerPort)) + serverpod.HealthPath
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return true
-	}
-	response, err := httpClient.Do(request)
+	response, err := podhttp.Get(ctx, pod, serverpod.HealthPath)
 	if err != nil {
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}

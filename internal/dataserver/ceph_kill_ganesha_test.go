@@ -91,16 +91,18 @@ func goesOn(t *testing.T, what string, file operation, goes func()) {
 	}
 }
 
+// alphaWithShortGrace asks for the share alpha, with times as short as are allowed.
+func alphaWithShortGrace(spec *dataservertest.Wanted) {
+	spec.LeaseSeconds, spec.GraceSeconds = 8, 12
+	spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+}
+
 // How long a client waits on a machine's own kernel, whose system calls don't cost what those of the lab's nodes do.
 func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
 	c.make("alpha")
-	want := func(spec *dataservertest.Wanted) {
-		spec.LeaseSeconds, spec.GraceSeconds = 8, 12
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	}
 	s := c.boot()
-	s.apply(want)
+	s.apply(alphaWithShortGrace)
 	s.settle()
 	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
 	file := openFile(t)
@@ -117,7 +119,7 @@ func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 		goesOn(t, "stopped, and started in a new pod that is there", file, func() {
 			s.stop()
 			s = c.boot()
-			s.apply(want)
+			s.apply(alphaWithShortGrace)
 		})
 		s.settle()
 	}
@@ -127,12 +129,8 @@ func TestAClientGoesOnInARealCephCluster(t *testing.T) {
 func TestAStoppedServerLeavesNothingToWaitForInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
 	c.make("alpha")
-	want := func(spec *dataservertest.Wanted) {
-		spec.LeaseSeconds, spec.GraceSeconds = 8, 12
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	}
 	s := c.boot()
-	s.apply(want)
+	s.apply(alphaWithShortGrace)
 	s.settle()
 	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
 	openFile(t)
@@ -141,7 +139,7 @@ func TestAStoppedServerLeavesNothingToWaitForInARealCephCluster(t *testing.T) {
 	s.stop()
 	t.Logf("FIGURE stopped after %s", since())
 	s = c.another(1).boot()
-	s.apply(want)
+	s.apply(alphaWithShortGrace)
 	s.settle()
 	t.Logf("FIGURE another data server has loaded its exports after %s", since())
 	s.await("the other's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
