@@ -146,7 +146,7 @@ test-ceph-failures: packages ##+ OSD, MDS, mon, node, space or network of a Ceph
 	HOWDAH_E2E_LABELS=failures hack/test.sh ceph
 
 .PHONY: test-failover
-test-failover: packages ##+ With Ceph, a node loses its power: its data server is served elsewhere by itself, within 20 s
+test-failover: packages ##+ With Ceph, a node loses its power: its data server is served elsewhere by itself (goal: 20 s)
 	HOWDAH_E2E_LABELS=failover hack/test.sh ceph
 
 .PHONY: test-arm64

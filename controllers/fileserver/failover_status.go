@@ -46,7 +46,7 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 	}
 	if !fence.Fenced.IsZero() && record.FencedTime == nil {
 		record.FencedTime = &metav1.Time{Time: fence.Fenced}
-		record.Message = fmt.Sprintf("%s; Ceph refuses the %d clients of its pod there", fence.Message, fence.Clients)
+		record.Message = fmt.Sprintf("%s; %d of its Ceph clients are in the blocklist, and its mounts end when the next pod mounts", fence.Message, fence.Clients)
 	}
 	if record.FencedTime == nil {
 		return record

@@ -101,7 +101,7 @@ func TestAFailoverIsReportedStepByStep(t *testing.T) {
 	if _, record = o.decided(true); !record.PodDeletedTime.Equal(at(10)) {
 		t.Fatalf("the pod is deleted: %+v", record)
 	}
-	if !strings.Contains(record.Message, "Ceph refuses the 2 clients") {
+	if !strings.Contains(record.Message, "2 of its Ceph clients") {
 		t.Error(record.Message)
 	}
 
