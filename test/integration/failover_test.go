@@ -155,7 +155,7 @@ var _ = Describe("A node that is lost, with failover", func() {
 		Expect(record.FencedTime).NotTo(BeNil())
 		Expect(record.PodDeletedTime).NotTo(BeNil())
 		Expect(record.DurationSeconds).To(HaveValue(BeNumerically(">=", 9)))
-		Expect(record.Message).To(And(ContainSubstring("training-namespace-0"), ContainSubstring("refuses the 2 clients")))
+		Expect(record.Message).To(And(ContainSubstring("training-namespace-0"), ContainSubstring("2 of its Ceph clients")))
 		for _, reason := range []string{"FailoverStarted", "FailoverFenced", "FailoverDone"} {
 			Eventually(func() []string { return eventsOf(namespace, reason) }, timeout, "100ms").Should(HaveLen(1), reason)
 		}
