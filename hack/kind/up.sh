@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Howdah on kind: a cluster, both images, the chart. Wants docker, kind, kubectl and helm.
-# Where Howdah is built there is no Docker engine: rehearse.sh runs this on a lab; docs/operate/install.md says what that shows.
+# Where Howdah is built there is no Docker engine: rehearse.sh runs this on a lab; docs/start/kind.md says what that shows.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 name=${KIND_CLUSTER:-howdah}
