@@ -23,8 +23,9 @@ type AccessRuleApplyConfiguration struct {
 	// values.
 	Squash *apiv1alpha1.Squash `json:"squash,omitempty"`
 	// sourcePorts is which source ports clients may use; unset means Any. Reserved ports are below 1024. If a client
-	// machine allows only root to use them (the default of Linux outside of containers), only its kernel can access the
-	// share. The NFS client of Linux uses ports 665 to 1023. API clients must tolerate new values.
+	// machine allows only root to use them (the default of Linux outside of containers), only its kernel and root can
+	// access the share. Programs in pods with a network of their own can use them as well. The NFS client of Linux uses
+	// ports 665 to 1023. API clients must tolerate new values.
 	SourcePorts *apiv1alpha1.SourcePorts `json:"sourcePorts,omitempty"`
 }
 

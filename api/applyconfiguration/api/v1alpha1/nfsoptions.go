@@ -17,10 +17,11 @@ type NFSOptionsApplyConfiguration struct {
 	// seconds (ganesha: Grace_Period). Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that
 	// is set. A data server uses a changed value from its next start.
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
-	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections); more
-	// are refused. A client uses as many as its mount option nconnect says, for each server whose directories it has
-	// entered. Unset: the number follows from the memory in spec.resources, and status.servers shows it. A data
-	// server uses a changed value from its next start.
+	// maxConnections is the maximum number of TCP connections of each data server (ganesha: RPC_Max_Connections). At the
+	// maximum, a new one takes the place of the connection that was unused for longest of the address that has most. One
+	// address can have a quarter of them, or 64. A client uses as many as its mount option nconnect says, for each server
+	// whose directories it has entered. Unset: the number follows from the memory in spec.resources, and status.servers
+	// shows it. A data server uses a changed value from its next start.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 }
 
