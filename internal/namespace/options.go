@@ -32,7 +32,7 @@ type Options struct {
 	// WaitingRoom is the address at which clients of data servers without a pod wait. Empty: there is none.
 	WaitingRoom string
 
-	// Lease of clients. There is no state to lose, so it is about noticing dead clients only.
+	// Lease of clients. There is no state to lose, but Linux gives up a silent connection by it (DefaultLease).
 	Lease time.Duration
 	// MaxWait is how long clients are put off while an owner does not serve. 0: for as long as they wait.
 	MaxWait time.Duration
@@ -56,7 +56,12 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultLease   = 60 * time.Second
+	// DefaultLease is also how long Linux waits until it gives up a connection on which nothing is acknowledged: nfs4_set_lease_period sets
+	// TCP_USER_TIMEOUT by it, and no mount option does. When a node is lost with its namespace server, a client with several connections
+	// gives up one after the other: that of the request, that of the renewal, and its main one. In all that is up to 8/3 of a lease
+	// and the pause before a new connection: with 60 s it was 160 s, with 10 s still up to 33 s (test/kernels). Less than 7 s gains
+	// little, because Linux lets 5 s pass between two looks at the lease.
+	DefaultLease   = 7 * time.Second
 	DefaultLinger  = 1 * time.Second
 	DefaultChanges = 64
 	// DefaultChangesPerSecond is for one client address: each change is an object in the API and a call to a data
@@ -64,6 +69,10 @@ const (
 	DefaultChangesPerSecond = 50
 	DefaultChangeTimeout    = 12 * time.Second
 )
+
+// renewalDelay is how much later than a lease Linux may renew it: it looks at its age every 5 s at most (nfs4_schedule_state_renewal).
+// Until then a client does not count as silent.
+const renewalDelay = 5 * time.Second
 
 // messageBytes is the size of the largest request and response. Nothing so large is ever needed here, but a Linux
 // client gives the rsize and wsize that this session allows to the mounts of the data

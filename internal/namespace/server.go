@@ -180,7 +180,8 @@ func (s *server) nfs(ctx context.Context) error {
 	sessions, err := session.New(session.Config{
 		// Clients take servers of one owner for one server with the same client IDs (RFC 8881 section 2.10.5), and replicas
 		// share none. The scope is the same: it is about file handles, and these are.
-		Handler: handler, Owner: identity + "/" + s.Replica, Scope: identity, Lease: s.Lease, Limits: s.Sessions, Now: s.Clock.Now, Logger: s.Log,
+		Handler: handler, Owner: identity + "/" + s.Replica, Scope: identity, Lease: s.Lease + renewalDelay, Limits: s.Sessions,
+		Now: s.Clock.Now, Logger: s.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("prepare NFS sessions: %w", err)

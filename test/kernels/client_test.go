@@ -31,6 +31,7 @@ var clientInit []byte
 
 // client is a machine with one of the kernels.
 type kernelClient struct {
+	name    string
 	kernel  string // its version, 6.1.176
 	address string
 	folder  string // what the machine has as /host
@@ -84,7 +85,7 @@ func kernels(t testing.TB, root string) []string {
 func bootClient(t testing.TB, root, kernel string, i int, scratch string) *kernelClient {
 	t.Helper()
 	c := &kernelClient{
-		kernel: kernel, address: clientAddress(i), folder: filepath.Join(scratch, "client-"+kernel),
+		name: clientDevice(i), kernel: kernel, address: clientAddress(i), folder: filepath.Join(scratch, clientDevice(i)),
 		ended: map[int]chan int{}, booted: make(chan struct{}),
 	}
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
@@ -142,7 +143,7 @@ func (c *kernelClient) kernelArgs(i int) []string {
 		// Two clients of one name would take each other's locks and sessions away at the server.
 		"nfs.nfs4_unique_id=" + clientDevice(i),
 		fmt.Sprintf("vec0:transport=tap,ifname=%s,depth=64,gro=1,mac=02:00:00:00:01:%02x", clientDevice(i), i),
-		"name=" + clientDevice(i), "address=" + c.address + "/24",
+		"name=" + clientDevice(i), "address=" + c.address + "/24", "router=" + testAddress,
 	}
 	if !older(c.kernel, "6.16") {
 		args = append(args, "seccomp=on")

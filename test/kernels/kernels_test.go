@@ -7,7 +7,7 @@ import (
 
 // TestKernels is one test, because all its parts share the world: starting it takes longer than most of them.
 func TestKernels(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(kernels []string) []string { return kernels })
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
 	t.Run("a directory is entered by many at the same moment", w.testFirstEntries)
 	t.Run("a directory of the namespace is one to all tools", w.testDirectories)
@@ -20,6 +20,7 @@ func TestKernels(t *testing.T) {
 	t.Run("access rules change under mounts", w.testAccess)
 	t.Run("a share is made again under mounts", w.testMadeAgain)
 	t.Run("howdah load finds nothing wrong while a ganesha is killed", w.testLoad)
+	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	t.Run("clients sleep", w.testSleep)
 	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)
 }

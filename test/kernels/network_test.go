@@ -7,18 +7,22 @@ import (
 	"testing"
 )
 
-// Addresses. All are on one bridge.
+// Addresses. All but that of the namespace servers are on one bridge.
 const (
-	bridge           = "kernels"
-	testAddress      = "10.77.0.1" // The test's, its API server's and the namespace server's own.
-	namespaceServers = "10.77.0.2"
-	clientsRange     = "10.77.0.0/24"
+	bridge       = "kernels"
+	testAddress  = "10.77.0.1" // The test's, its API server's, and the clients' router.
+	clientsRange = "10.77.0.0/24"
+	// namespaceServers is what clients mount. No server has it: as with a Service, connections to it are led to one of the namespace
+	// servers, and those that are there stay with it.
+	namespaceServers = "10.96.0.1"
 )
 
-func ownerAddress(i int) string  { return fmt.Sprintf("10.77.0.%d", 11+i) }
-func clientAddress(i int) string { return fmt.Sprintf("10.77.0.%d", 101+i) }
-func ownerNetwork(i int) string  { return fmt.Sprintf("owner%d", i) }
-func clientDevice(i int) string  { return fmt.Sprintf("client%d", i) }
+func namespaceAddress(i int) string { return fmt.Sprintf("10.77.0.%d", 3+i) }
+func namespaceNetwork(i int) string { return fmt.Sprintf("namespace%d", i) }
+func ownerAddress(i int) string     { return fmt.Sprintf("10.77.0.%d", 11+i) }
+func ownerNetwork(i int) string     { return fmt.Sprintf("owner%d", i) }
+func clientAddress(i int) string    { return fmt.Sprintf("10.77.0.%d", 101+i) }
+func clientDevice(i int) string     { return fmt.Sprintf("client%d", i) }
 
 // host runs a command of the test's own namespaces: words divided by spaces.
 func host(t testing.TB, format string, args ...any) {
@@ -29,26 +33,61 @@ func host(t testing.TB, format string, args ...any) {
 	}
 }
 
-// layNetwork makes the bridge, and what owners and clients are plugged into. It is in the network
+// layNetwork makes the bridge, and what servers and clients are plugged into. It is in the network
 // namespace that hack/test-kernels.sh made for this test, and ends with it.
 func layNetwork(t testing.TB, owners, clients int) {
 	t.Helper()
 	host(t, "ip link set lo up")
 	host(t, "ip link add %s type bridge forward_delay 0", bridge)
 	host(t, "ip address add %s/24 dev %s", testAddress, bridge)
-	host(t, "ip address add %s/24 dev %s", namespaceServers, bridge)
 	host(t, "ip link set %s up", bridge)
+	// What passes the bridge passes iptables, too: there the test loses packets, and changes the address of the namespace servers.
+	for _, setting := range []string{
+		"net.bridge.bridge-nf-call-iptables=1", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.send_redirects=0",
+		"net.ipv4.conf." + bridge + ".send_redirects=0",
+	} {
+		host(t, "sysctl -qw %s", setting)
+	}
+	for i := range fronts {
+		layServerNetwork(t, namespaceNetwork(i), namespaceAddress(i))
+	}
 	for i := range owners {
-		ns := ownerNetwork(i)
-		host(t, "ip netns add %s", ns)
-		host(t, "ip link add %s type veth peer name eth0 netns %s", ns, ns)
-		host(t, "ip link set %s master %s up", ns, bridge)
-		host(t, "ip -n %s address add %s/24 dev eth0", ns, ownerAddress(i))
-		host(t, "ip -n %s link set eth0 up", ns)
-		host(t, "ip -n %s link set lo up", ns)
+		layServerNetwork(t, ownerNetwork(i), ownerAddress(i))
 	}
 	for i := range clients {
 		host(t, "ip tuntap add dev %s mode tap vnet_hdr", clientDevice(i))
 		host(t, "ip link set %s master %s up", clientDevice(i), bridge)
 	}
+}
+
+// layServerNetwork makes the network namespace of a server.
+func layServerNetwork(t testing.TB, name, address string) {
+	t.Helper()
+	host(t, "ip netns add %s", name)
+	host(t, "ip link add %s type veth peer name eth0 netns %s", name, name)
+	host(t, "ip link set %s master %s up", name, bridge)
+	host(t, "ip -n %s address add %s/24 dev eth0", name, address)
+	host(t, "ip -n %s link set eth0 up", name)
+	host(t, "ip -n %s link set lo up", name)
+}
+
+// lead leads new connections of clients to a namespace server, as kube-proxy does.
+func lead(t testing.TB, i int) {
+	t.Helper()
+	host(t, "iptables -w -t nat -F PREROUTING")
+	host(t, "iptables -w -t nat -A PREROUTING -d %s -p tcp --dport 2049 -j DNAT --to-destination %s:2049", namespaceServers, namespaceAddress(i))
+}
+
+// cut drops what goes from one address, or range, to another.
+func cut(t testing.TB, from, to string) {
+	t.Helper()
+	for _, chain := range []string{"FORWARD", "INPUT", "OUTPUT"} {
+		host(t, "iptables -w -A %s -s %s -d %s -j DROP", chain, from, to)
+	}
+}
+
+// heal takes back all that was cut.
+func heal(t testing.TB) {
+	t.Helper()
+	host(t, "iptables -w -F")
 }

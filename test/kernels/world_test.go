@@ -27,6 +27,7 @@ import (
 
 const (
 	owners        = 2
+	fronts        = 2 // namespace servers
 	fileServer    = "fs"
 	kubeNamespace = "default"
 	// scope stands for the FileServer's UID.
@@ -58,7 +59,8 @@ func needed(t *testing.T, name string) string {
 	return value
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld starts all that there is, with a client for each of the kernels that chosen leaves of those that start here.
+func newWorld(t *testing.T, choose func(kernels []string) []string) *world {
 	t.Helper()
 	w := &world{
 		t: t, binary: needed(t, "HOWDAH_BINARY"), ganesha: needed(t, "HOWDAH_GANESHA_ROOT"), root: needed(t, "HOWDAH_CLIENTS_ROOT"),
@@ -77,7 +79,7 @@ func newWorld(t *testing.T) *world {
 			t.Errorf("cleaning up: %v", err)
 		}
 	})
-	versions := kernels(t, w.root)
+	versions := choose(kernels(t, w.root))
 	layNetwork(t, owners, len(versions))
 	w.startAPI()
 	for i := range owners {
@@ -202,18 +204,22 @@ func (w *world) startNamespaceServers() {
 	w.t.Helper()
 	certificate := filepath.Join(w.scratch, "namespace.pem")
 	w.certify(certificate, w.authority.NamespaceServers)
-	w.program("namespace", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
-		w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", "namespace",
-		"--listen", namespaceServers+":2049", "--manager", namespaceServers+":9588", "--lease", "10s",
-		"--certificate", certificate)
-	w.eventually("the namespace servers are ready", func() bool {
-		res, err := http.Get("http://" + namespaceServers + ":9588/readyz")
-		if err != nil {
-			return false
-		}
-		_ = res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
+	for i := range fronts {
+		name, address := namespaceNetwork(i), namespaceAddress(i)
+		w.program(name, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
+			"ip", "netns", "exec", name,
+			w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", name,
+			"--listen", address+":2049", "--manager", address+":9588", "--certificate", certificate)
+		w.eventually(name+" is ready", func() bool {
+			res, err := http.Get("http://" + address + ":9588/readyz")
+			if err != nil {
+				return false
+			}
+			_ = res.Body.Close()
+			return res.StatusCode == http.StatusOK
+		})
+	}
+	lead(w.t, 0)
 }
 
 func (w *world) declareOwner(i int) {

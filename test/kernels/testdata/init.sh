@@ -23,6 +23,8 @@ ip link set lo up
 # shellcheck disable=SC2154
 ip addr add "$address" dev vec0
 ip link set vec0 up
+# shellcheck disable=SC2154
+ip route add default via "$router"
 stty -echo 2>/dev/null
 echo "up $(uname -r)"
 while read -r number; do
