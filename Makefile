@@ -103,7 +103,11 @@ test-e2e: packages ## On a lab made for it, or on your cluster: HOWDAH_E2E_CLUST
 
 .PHONY: test-kernels
 test-kernels: packages ##+ Everyday commands on NFS clients of four kernels (HOWDAH_KERNELS=6.1 for one)
-	hack/test-kernels.sh
+	hack/test-kernels.sh -test.skip=TestNetworks
+
+.PHONY: test-networks
+test-networks: packages ##+ NFS clients under load on bad networks: loss, delay, one-way partitions, busy connections
+	hack/test-kernels.sh -test.run=TestNetworks
 
 .PHONY: test-race
 test-race: packages ##+ The packages with goroutines, under the race detector (needs gcc)

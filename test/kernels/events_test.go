@@ -38,11 +38,17 @@ func duration(t *testing.T, variable string, unset time.Duration) time.Duration 
 	return d
 }
 
-// spread makes directories in a share until each owner has two: those that are entered, with a file in
-// them, are a0 and a1, those that were not entered b0 and b1; the number is that of the owner.
+// spread mounts a share and fills it.
 func (w *world) spread(t *testing.T, c *kernelClient, share string) {
 	t.Helper()
 	c.mount(t, "/"+share, "nconnect=2")
+	w.fill(t, c, share)
+}
+
+// fill makes directories in a share that a client has mounted until each owner has two: those that are entered, with a file in
+// them, are a0 and a1, those that were not entered b0 and b1; the number is that of the owner.
+func (w *world) fill(t *testing.T, c *kernelClient, share string) {
+	t.Helper()
 	have := map[string]bool{}
 	for i := 0; i < 40 && len(have) < 2*owners; i++ {
 		name := fmt.Sprintf("new%d", i)
