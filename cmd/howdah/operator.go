@@ -34,6 +34,7 @@ type operatorOptions struct {
 	metricsAddress  string
 	metricsSecure   bool
 	healthAddress   string
+	profileAddress  string
 	networkPolicies bool
 	provisionClaims bool
 	failover        bool
@@ -61,6 +62,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "address of /metrics: HTTPS, for clients that RBAC allows to get it; 0 turns it off")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", true, "false: serve /metrics by HTTP without authentication, on a loopback address only")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
+	flags.StringVar(&o.profileAddress, "pprof-bind-address", "0", "loopback address of Go's profiles by HTTP, /debug/pprof/, such as 127.0.0.1:6060; 0 turns it off")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several operators to be active")
 	flags.DurationVar(&o.leaderLease, "leader-election-lease", 15*time.Second, "with --leader-elect: how long the active operator may be silent before another one takes over; at least 5s")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty: the pod's own")
@@ -78,8 +80,7 @@ func newOperatorCommand() *cobra.Command {
 // itself can read them.
 func metricsOptions(address string, secure bool) (metricsserver.Options, error) {
 	if !secure {
-		host, _, err := net.SplitHostPort(address)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		if !isLoopback(address) {
 			return metricsserver.Options{}, fmt.Errorf("--metrics-secure=false needs a loopback address, such as 127.0.0.1:8080, in --metrics-bind-address, not %q", address)
 		}
 		return metricsserver.Options{BindAddress: address}, nil
@@ -88,6 +89,12 @@ func metricsOptions(address string, secure bool) (metricsserver.Options, error) 
 		BindAddress: address, SecureServing: true, FilterProvider: metricsaccess.WithReviews,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	}, nil
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
 }
 
 func runOperator(o operatorOptions) error {
@@ -99,6 +106,9 @@ func runOperator(o operatorOptions) error {
 	}
 	if o.leaderLease < 5*time.Second {
 		return fmt.Errorf("--leader-election-lease is %s; with less than 5s a slow API server would end the operator", o.leaderLease)
+	}
+	if o.profileAddress != "0" && !isLoopback(o.profileAddress) {
+		return fmt.Errorf("--pprof-bind-address is %q; it must be a loopback address, such as 127.0.0.1:6060: profiles have no authentication", o.profileAddress)
 	}
 	newLog(o.logLevel)
 	memory.KeepWithin(memory.Limit())
@@ -123,6 +133,7 @@ func runOperator(o operatorOptions) error {
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
 		Metrics:                 scraping,
 		HealthProbeBindAddress:  o.healthAddress,
+		PprofBindAddress:        o.profileAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: o.leaderNamespace,

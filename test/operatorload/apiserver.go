@@ -35,7 +35,7 @@ type apiServer struct {
 	// audit is the path of its audit log.
 	audit string
 	read  int64
-	// profiles is the folder for its CPU profiles, one of each step; empty means none.
+	// profiles is the folder for CPU profiles of it and of the operator; empty means none.
 	profiles string
 }
 
@@ -52,18 +52,7 @@ func newAPIServer(config *rest.Config, audit, profiles string) (*apiServer, erro
 }
 
 func (s *apiServer) get(ctx context.Context, path string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("GET %s: %s", path, response.Status), response.Body.Close())
-	}
-	return response.Body, nil
+	return get(ctx, s.client, s.url+path)
 }
 
 // cpu is how many CPU seconds the API server has used so far, for whomever.
@@ -81,48 +70,6 @@ func (s *apiServer) cpu(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return 0, errors.Join(errors.New("the API server does not tell its CPU seconds"), lines.Err())
-}
-
-// profile writes a CPU profile of the API server until stop is called.
-func (s *apiServer) profile(ctx context.Context, step string) (stop func() error) {
-	if s.profiles == "" {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	end := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			err := s.profileOnce(ctx, fmt.Sprintf("%s-%d.pprof", strings.ReplaceAll(step, " ", "-"), n))
-			select {
-			case <-end:
-				done <- err
-				return
-			default:
-			}
-			if err != nil {
-				done <- err
-				return
-			}
-		}
-	}()
-	return func() error {
-		close(end)
-		return <-done
-	}
-}
-
-func (s *apiServer) profileOnce(ctx context.Context, name string) error {
-	body, err := s.get(ctx, "/debug/pprof/profile?seconds=10")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }()
-	file, err := os.Create(filepath.Join(s.profiles, name))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, body)
-	return errors.Join(err, file.Close())
 }
 
 // requests are the operator's since the last call, by what they did: "patch fileshares/status", "get pods: 404".

@@ -104,7 +104,7 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 	if err != nil {
 		return figure{}, err
 	}
-	profiled := operator.server.profile(ctx, name)
+	profiled := profile(ctx, operator, name)
 	after := before
 	for round := range times {
 		if err := do(round); err != nil {

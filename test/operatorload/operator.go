@@ -64,16 +64,20 @@ type process struct {
 	command *exec.Cmd
 	metrics string
 	server  *apiServer
+	// profiles is the URL of its CPU profiles; empty means none.
+	profiles string
 }
 
 func startOperator(ctx context.Context, server *apiServer, binary, kubeconfig string) (*process, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return nil, err
+	profiles := "0"
+	if server.profiles != "" {
+		if profiles, err = freeAddress(ctx); err != nil {
+			return nil, err
+		}
 	}
 	logs, err := os.Create(filepath.Join(filepath.Dir(kubeconfig), "operator.log"))
 	if err != nil {
@@ -81,13 +85,26 @@ func startOperator(ctx context.Context, server *apiServer, binary, kubeconfig st
 	}
 	defer func() { _ = logs.Close() }()
 	command := exec.CommandContext(ctx, binary, "operator", "--server-image", "registry.invalid/server:load", "--howdah-image",
-		"registry.invalid/howdah:load", "--metrics-bind-address", address, "--metrics-secure=false", "--health-probe-bind-address", "0")
+		"registry.invalid/howdah:load", "--metrics-bind-address", address, "--metrics-secure=false", "--health-probe-bind-address", "0",
+		"--pprof-bind-address", profiles)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "GOMEMLIMIT="+memoryLimit)
 	command.Stdout, command.Stderr = logs, logs
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	return &process{server: server, command: command, metrics: "http://" + address + "/metrics"}, nil
+	started := &process{server: server, command: command, metrics: "http://" + address + "/metrics"}
+	if profiles != "0" {
+		started.profiles = "http://" + profiles
+	}
+	return started, nil
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 // stop ends the operator and waits for it.
