@@ -245,6 +245,9 @@ func (e *explainer) dataServer(namespace, name string) {
 				Message: fmt.Sprintf("it does not answer NFS at %s (seen by namespace server %s); node %s", d.Spec.Address, u.SeenBy, cmp.Or(d.Status.NodeName, "?")),
 			}, "Check the node (kubectl get node): the pod of a lost node is shown as Running for minutes. Clients of its directories wait until the data server is back.")
 		}
+		if end := lastEnd(e.w.Now, &v1alpha1.FileServerServerStatus{}, d); end != nil && !end.isOver() {
+			e.add(Cause{Kind: "DataServer", Namespace: namespace, Name: name, Reason: string(end.Cause), Message: end.Message, Since: end.Age}, "")
+		}
 		e.conditions("DataServer", &d.ObjectMeta, d.Status.Conditions, v1alpha1.ConditionReady)
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/plugin/text"
@@ -47,6 +49,10 @@ func TestExplanationsBeginWithTheRootCause(t *testing.T) {
 		Reason: "ProvisioningFailed", Message: `storageclass.storage.k8s.io "fast" not found`, LastTimestamp: ago(10 * time.Second), Count: 4,
 	}}
 
+	ended := wellWorld()
+	set(&ended.DataServers[0].Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, internalv1.ReasonServerDown, "ganesha was killed by signal SIGSEGV; restarting it"))
+	ended.DataServers[0].Status.LastEnd = ptr.To(endOf(v1alpha1.EndGanesha, "ganesha was killed by signal SIGSEGV", 4*time.Second, 3))
+
 	unseen.FileServers[0].Status = v1alpha1.FileServerStatus{}
 	unseen.FileServers[0].CreationTimestamp = ago(10 * time.Minute)
 
@@ -68,6 +74,7 @@ func TestExplanationsBeginWithTheRootCause(t *testing.T) {
 		"claims":          ExplainFileServer(pending, &pending.FileServers[0]),
 		"no-operator":     ExplainFileServer(unseen, &unseen.FileServers[0]),
 		"data-server":     ExplainDataServer(broken, &broken.DataServers[1]),
+		"ended":           ExplainDataServer(ended, &ended.DataServers[0]),
 		"job":             ExplainJob(broken, &job),
 		"paused":          ExplainFileShare(paused, &paused.FileShares[0]),
 		"share-of-viewer": ExplainFileShare(viewersWorld(brokenWorld()), &brokenWorld().FileShares[0]),

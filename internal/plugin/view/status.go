@@ -51,7 +51,9 @@ type DataServer struct {
 	Address     string       `json:"address,omitempty"`
 	Space       *Space       `json:"space,omitempty"`
 	Connections *Connections `json:"connections,omitempty"`
-	Shares      []Part       `json:"shares,omitempty"`
+	// LastEnd is nil if none is known.
+	LastEnd *End   `json:"lastEnd,omitempty"`
+	Shares  []Part `json:"shares,omitempty"`
 }
 
 // Part is what a data server has of a share.
@@ -161,11 +163,13 @@ func newDataServer(
 ) DataServer {
 	server := DataServer{
 		Name: reported.Name, State: string(reported.State), Node: reported.NodeName, Address: reported.Address, Connections: connectionsOf(reported.Connections),
+		LastEnd: lastEnd(w.Now, reported, nil),
 	}
 	for _, d := range data {
 		if d.Name != reported.Name {
 			continue
 		}
+		server.LastEnd = lastEnd(w.Now, reported, d)
 		server.Space = spaceOf(d)
 		if c := condition(d.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != "True" && reported.State != v1alpha1.ServerServing {
 			server.Message = c.Message

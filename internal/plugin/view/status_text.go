@@ -70,6 +70,9 @@ func (s *DataServer) add(root *text.Line, all bool) {
 		space = s.Space.words()
 	}
 	line.Spans = append(line.Spans, some(s.Node, s.Address, space, s.Connections.words(), s.Message)...)
+	if s.LastEnd != nil {
+		line.Add(s.LastEnd.words()...)
+	}
 	for _, part := range s.Shares {
 		what := plural(part.Count, "directory")
 		if part.Single {

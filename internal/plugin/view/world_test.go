@@ -151,6 +151,12 @@ func brokenWorld() *World {
 	fs := &w.FileServers[0]
 	fs.Status.ReadyReplicas = ptr.To[int32](2)
 	fs.Status.Servers[1].State, fs.Status.Servers[1].NodeName = v1alpha1.ServerUnavailable, ""
+	ganeshaEnded := served(endOf(v1alpha1.EndGanesha, "ganesha was killed by signal SIGSEGV", 2*time.Hour, 3), 1240)
+	fs.Status.Servers[0].LastEnd = ganeshaEnded
+	w.DataServers[0].Status.LastEnd = &ganeshaEnded
+	// The FileServer has an end of the day before; the data server's own report is newer.
+	fs.Status.Servers[2].LastEnd = served(endOf(v1alpha1.EndPodStopped, "the pod was stopped and replaced", 25*time.Hour, 0), 9800)
+	w.DataServers[2].Status.LastEnd = ptr.To(served(endOf(v1alpha1.EndContainer, "the container was started again in its pod", 30*time.Second, 1), 4400))
 	unscheduled := "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match PersistentVolume's node affinity."
 	message := "2 of 3 data servers serve: training-1 is Unavailable (not scheduled: " + unscheduled + ")"
 	set(&fs.Status.Conditions, is(v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, message))
@@ -185,6 +191,15 @@ func brokenWorld() *World {
 	}
 	w.FileShares = append(w.FileShares, *taken)
 	return w
+}
+
+func endOf(cause v1alpha1.EndCause, message string, before time.Duration, count int64) v1alpha1.ServerEnd {
+	return v1alpha1.ServerEnd{Cause: cause, Message: message, EndTime: ptr.To(ago(before)), Count: &count}
+}
+
+func served(end v1alpha1.ServerEnd, milliseconds int64) v1alpha1.ServerEnd {
+	end.ServedAfterMilliseconds = &milliseconds
+	return end
 }
 
 // viewersWorld is the part of brokenWorld that a user with the role view can read.
