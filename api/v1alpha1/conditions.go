@@ -133,6 +133,9 @@ const (
 	// ReasonFailoverNotAllowed: all data servers serve, but spec.failover asks for what the operator was installed without
 	// (failover.enabled of the chart).
 	ReasonFailoverNotAllowed = "FailoverNotAllowed"
+	// ReasonRestartPending: all data servers have loaded their newest configuration, but some use options of spec.nfs
+	// only from their next start.
+	ReasonRestartPending = "RestartPending"
 	// ReasonConnectionsNearLimit: all servers serve, but some data servers or namespace servers use 80 % of their
 	// connections. The message lists them.
 	ReasonConnectionsNearLimit = "ConnectionsNearLimit"

@@ -120,6 +120,15 @@ type FileServerServerStatus struct {
 	// +optional
 	LastEnd ServerEnd `json:"lastEnd,omitempty,omitzero"`
 
+	// restartPending are the options of spec.nfs that the server uses from its next start, because nfs-ganesha reads
+	// them only when it starts. Until then it uses the earlier values.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	RestartPending []string `json:"restartPending,omitempty"`
+
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	// +optional
 	Drain ServerDrain `json:"drain,omitempty,omitzero"`

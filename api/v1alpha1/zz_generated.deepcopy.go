@@ -481,6 +481,11 @@ func (in *FileServerServerStatus) DeepCopyInto(out *FileServerServerStatus) {
 		**out = **in
 	}
 	in.LastEnd.DeepCopyInto(&out.LastEnd)
+	if in.RestartPending != nil {
+		in, out := &in.RestartPending, &out.RestartPending
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Drain.DeepCopyInto(&out.Drain)
 	in.LastFailover.DeepCopyInto(&out.LastFailover)
 	out.FailoverRefusal = in.FailoverRefusal

@@ -86,6 +86,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonReady:                    "Current",
 		v1alpha1.ReasonServersShareNodes:        "Current",
 		v1alpha1.ReasonConnectionsNearLimit:     "Current",
+		v1alpha1.ReasonRestartPending:           "Current",
 		v1alpha1.ReasonDirectoryInUse:           "Current",
 		v1alpha1.ReasonTooManyDirectories:       "Current",
 		v1alpha1.ReasonPending:                  "InProgress",

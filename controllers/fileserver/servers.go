@@ -55,6 +55,7 @@ func reportServer(o *observed, name string) serverReport {
 	count := o.directories[name]
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)
+	r.status.RestartPending = dataServer.Status.RestartPending
 	r.refused = o.refused[name] != ""
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone

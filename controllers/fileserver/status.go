@@ -3,6 +3,7 @@ package fileserver
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		o.storage.Condition(d.input.Replicas, d.storage),
 		serversCondition(d, servers, asksForFailover(fs) && !o.mayFailOver),
 		namespaceCondition(o),
-		configCondition(servers, o.leftOnClaims()),
+		configCondition(o.fileServer, servers, o.leftOnClaims()),
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
 	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
@@ -70,8 +71,12 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	if d.draining != nil { // Before ConfigApplied: draining takes long, and changes the data servers' configuration.
 		findings = append(findings, *d.draining)
 	}
-	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerConfigApplied))
-	return conditions.Worst(v1alpha1.ConditionReady, findings...)
+	config := conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerConfigApplied)
+	worst := conditions.Worst(v1alpha1.ConditionReady, append(findings, config)...)
+	if worst.Status == metav1.ConditionTrue && worst.Reason == v1alpha1.ReasonReady {
+		return config // It may have a caveat.
+	}
+	return worst
 }
 
 func serversCondition(d decision, servers []serverReport, failoverNotAllowed bool) metav1.Condition {
@@ -167,10 +172,13 @@ func namespaceCondition(o *observed) metav1.Condition {
 	return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 }
 
-func configCondition(servers []serverReport, left string) metav1.Condition {
+func configCondition(fs *v1alpha1.FileServer, servers []serverReport, left string) metav1.Condition {
 	const conditionType = v1alpha1.FileServerConfigApplied
-	var behind []string
+	var behind, early []string
 	for _, s := range servers {
+		if fields := s.status.RestartPending; len(fields) > 0 {
+			early = append(early, s.status.Name+" ("+strings.Join(fields, ", ")+")")
+		}
 		if s.config != "" {
 			behind = append(behind, s.status.Name+": "+s.config)
 		}
@@ -179,6 +187,11 @@ func configCondition(servers []serverReport, left string) metav1.Condition {
 		message := "every data server has loaded its newest configuration"
 		if left != "" {
 			message += "; " + left
+		}
+		if len(early) > 0 {
+			return conditions.True(conditionType, v1alpha1.ReasonRestartPending, fmt.Sprintf(
+				"%s; %d of %d use earlier values of spec.nfs until they restart: %s. To restart one after the other: kubectl -n %s rollout restart statefulset %s",
+				message, len(early), len(servers), conditions.List(early, maxPaths), fs.Namespace, naming.DataServers(fs.Name)))
 		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, message)
 	}

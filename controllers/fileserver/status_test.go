@@ -235,6 +235,15 @@ func TestReady(t *testing.T) {
 			func(o *observed, _ *decision) { o.dataServers["fs-0"] = dataServer(5, 4, true, "") }, nil, v1alpha1.ReasonConfigPending,
 			"ConfigApplied: 1 of 2 data servers have not loaded their newest configuration: fs-0: revision 4 loaded, 5 wanted",
 		},
+		"a restart is pending": {
+			func(o *observed, _ *decision) {
+				server := o.dataServers["fs-1"]
+				server.Status.RestartPending = []string{"graceSeconds", "leaseSeconds"}
+				o.dataServers["fs-1"] = server
+			}, nil, v1alpha1.ReasonRestartPending,
+			"every data server has loaded its newest configuration; 1 of 2 use earlier values of spec.nfs until they restart: fs-1 (graceSeconds, leaseSeconds). " +
+				"To restart one after the other: kubectl -n ns rollout restart statefulset fs",
+		},
 		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},
 		"a name is taken": {
 			nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),
@@ -250,7 +259,7 @@ func TestReady(t *testing.T) {
 			o.shares = []fleet.Share{{Key: "a"}, {Key: "b"}}
 		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, b; nothing is stopped until they are deleted"},
 	}
-	serves := []string{v1alpha1.ReasonReady, v1alpha1.ReasonServersShareNodes, v1alpha1.ReasonConnectionsNearLimit}
+	serves := []string{v1alpha1.ReasonReady, v1alpha1.ReasonServersShareNodes, v1alpha1.ReasonConnectionsNearLimit, v1alpha1.ReasonRestartPending}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o, d := world()

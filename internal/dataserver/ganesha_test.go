@@ -288,6 +288,7 @@ func runScenarios(t *testing.T) {
 		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"the ends of ganesha are reported", endsAreReported},
+		{"a restart that is pending is reported", aRestartIsPending},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"a client that is late is kept", lateClientsAreKept},

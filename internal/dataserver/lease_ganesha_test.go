@@ -2,6 +2,9 @@ package dataserver
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,5 +39,31 @@ func lateClientsAreKept(t *testing.T) {
 		if status := w.Run(user, lookUp("alpha")...); status != nfsv4.NFS4_OK {
 			t.Errorf("client %d, %s after its last call, with a lease of %d s: %s", i, time.Since(came[i]).Round(time.Millisecond), lease, client.StatusName(status))
 		}
+	}
+}
+
+// aRestartIsPending: ganesha takes another lease only when it starts. The status names the field until then, and the
+// generation counts as loaded.
+func aRestartIsPending(t *testing.T) {
+	s := boot(t, "pending", 1)
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.settle()
+	pending := func(what string, want ...string) {
+		t.Helper()
+		s.await(what, func(dataservertest.Reported) bool {
+			status, _ := s.status.Get()
+			return slices.Equal(status.RestartPending, want)
+		})
+	}
+	pending("nothing at first")
+	s.apply(func(spec *dataservertest.Wanted) { spec.LeaseSeconds, spec.GraceSeconds = 11, 22 })
+	s.settle()
+	pending("the lease and the grace period", "graceSeconds", "leaseSeconds")
+	mustWork(t, "kill ganesha", syscall.Kill(s.pid(), syscall.SIGKILL))
+	pending("nothing after a start")
+	if text := s.supervisor.State().Config; !strings.Contains(text, "Lease_Lifetime = 11;") {
+		t.Errorf("ganesha was started with:\n%.2000s", text)
 	}
 }

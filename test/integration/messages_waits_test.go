@@ -258,6 +258,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonPodsRefused:            "quotes the API server (refused_pods_test.go)",
 	v1alpha1.ReasonApplyFailed:            "quotes the API server (apply_test.go)",
 	v1alpha1.ReasonConfigPending:          "passes when a data server loads it (status_test.go)",
+	v1alpha1.ReasonRestartPending:         "needs a data server that runs (status_test.go, fileserver_children_test.go)",
 	v1alpha1.ReasonConnectionsNearLimit:   "needs namespace servers that answer (namespace_servers_test.go)",
 	v1alpha1.ReasonFailoverNotAllowed:     "needs an operator without failover (controllers/fileserver, failover_test.go)",
 	v1alpha1.ReasonNamespaceNotWatched:    "needs an operator of some namespaces (test/install)",

@@ -353,6 +353,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
+    - name: restartPending
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerState

@@ -231,6 +231,15 @@ type DataServerStatus struct {
 	// +optional
 	LastEnd *v1alpha1.ServerEnd `json:"lastEnd,omitempty"`
 
+	// restartPending are the fields of the specification whose values the running ganesha does not have, because it reads
+	// them only when it starts: leaseSeconds, graceSeconds, maxConnections. observedGeneration does not wait for them.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	RestartPending []string `json:"restartPending,omitempty"`
+
 	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
 	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
 	// minute.

@@ -196,6 +196,11 @@ func (in *DataServerStatus) DeepCopyInto(out *DataServerStatus) {
 		*out = new(apiv1alpha1.ServerEnd)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.RestartPending != nil {
+		in, out := &in.RestartPending, &out.RestartPending
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Unreachable.DeepCopyInto(&out.Unreachable)
 	if in.VolumeIDs != nil {
 		in, out := &in.VolumeIDs, &out.VolumeIDs

@@ -47,6 +47,7 @@ func (m *Exporter) apply(ctx, supervised context.Context) *kubeapi.Fault {
 	if failure := m.refuseForgeries(ctx, config); failure != nil {
 		return failure
 	}
+	m.restartPending = ganesha.RestartPending(m.Ganesha.State().Config, text)
 	m.remove(ctx, supervised)
 	return nil
 }

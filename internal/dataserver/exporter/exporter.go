@@ -135,6 +135,8 @@ type Exporter struct {
 	connections int32
 	trash       trashCan
 	group       sync.WaitGroup
+	// restartPending are the fields that the running ganesha does not have yet, as of the last pass without a fault.
+	restartPending []string
 	// refused is true if the last pass refused the storage; it has a fault for every export then.
 	refused bool
 	ends    ends
@@ -291,7 +293,7 @@ func (m *Exporter) verdict(fault *kubeapi.Fault) kubeapi.Observation {
 		seen.Message += "; but ganesha could not record a client that connected: after a restart such clients lose their open files and " +
 			"locks. Check whether volume 0 (with storage.ceph, the pool for recovery records) is full"
 	}
-	seen.Loaded, seen.Ready = true, true
+	seen.Loaded, seen.Ready, seen.RestartPending = true, true, m.restartPending
 	m.Expected.SetGeneration(m.dataServer.Generation)
 	return seen
 }

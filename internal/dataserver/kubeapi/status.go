@@ -42,6 +42,8 @@ type Observation struct {
 	VolumeIDs map[int32]string
 	// Connections is the number of the clients' connections, MaxConnections its limit; 0 if it is not known.
 	Connections, MaxConnections int32
+	// RestartPending are fields whose values ganesha has only from its next start; they are known if Loaded is true.
+	RestartPending []string
 	// LastEnd is the last end of the data server, nil if there was none.
 	LastEnd *v1alpha1.ServerEnd
 }
@@ -120,7 +122,7 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	if seen.Loaded {
-		status.ObservedGeneration = &seen.Generation
+		status.ObservedGeneration, status.RestartPending = &seen.Generation, seen.RestartPending
 	}
 	if seen.MaxConnections > 0 {
 		status.Connections = reportConnections(earlier.Connections, seen.Connections, seen.MaxConnections)

@@ -81,6 +81,7 @@ func hostileObjects() map[string][]any {
 		}
 		end := v1alpha1.ServerEnd{EndTime: ptr.To(metav1.NewTime(then.Add(-time.Minute))), Cause: v1alpha1.EndGanesha, Message: "ganesha was killed", Count: ptr.To[int64](2)}
 		server.Status.LastEnd, fs.Status.Servers[i].LastEnd = &end, end
+		fs.Status.Servers[i].RestartPending = []string{"leaseSeconds"}
 		objects["dataservers"] = append(objects["dataservers"], server)
 		objects["shareexports"] = append(objects["shareexports"], builders.ShareExport("team-a", "fs", "share", name))
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, Labels: naming.SelectDataServers("fs")}}

@@ -51,6 +51,8 @@ type DataServer struct {
 	Address     string       `json:"address,omitempty"`
 	Space       *Space       `json:"space,omitempty"`
 	Connections *Connections `json:"connections,omitempty"`
+	// RestartPending are the options of spec.nfs that it uses from its next start.
+	RestartPending []string `json:"restartPending,omitempty"`
 	// LastEnd is nil if none is known.
 	LastEnd *End   `json:"lastEnd,omitempty"`
 	Shares  []Part `json:"shares,omitempty"`
@@ -163,7 +165,7 @@ func newDataServer(
 ) DataServer {
 	server := DataServer{
 		Name: reported.Name, State: string(reported.State), Node: reported.NodeName, Address: reported.Address, Connections: connectionsOf(reported.Connections),
-		LastEnd: lastEnd(w.Now, reported, nil),
+		LastEnd: lastEnd(w.Now, reported, nil), RestartPending: reported.RestartPending,
 	}
 	for _, d := range data {
 		if d.Name != reported.Name {

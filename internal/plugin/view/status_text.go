@@ -70,6 +70,9 @@ func (s *DataServer) add(root *text.Line, all bool) {
 		space = s.Space.words()
 	}
 	line.Spans = append(line.Spans, some(s.Node, s.Address, space, s.Connections.words(), s.Message)...)
+	if len(s.RestartPending) > 0 {
+		line.Add(text.S(text.Busy, "uses earlier "+strings.Join(s.RestartPending, ", ")+" until it restarts"))
+	}
 	if s.LastEnd != nil {
 		line.Add(s.LastEnd.words()...)
 	}

@@ -154,6 +154,7 @@ func brokenWorld() *World {
 	ganeshaEnded := served(endOf(v1alpha1.EndGanesha, "ganesha was killed by signal SIGSEGV", 2*time.Hour, 3), 1240)
 	fs.Status.Servers[0].LastEnd = ganeshaEnded
 	w.DataServers[0].Status.LastEnd = &ganeshaEnded
+	fs.Status.Servers[2].RestartPending = []string{"graceSeconds", "leaseSeconds"}
 	// The FileServer has an end of the day before; the data server's own report is newer.
 	fs.Status.Servers[2].LastEnd = served(endOf(v1alpha1.EndPodStopped, "the pod was stopped and replaced", 25*time.Hour, 0), 9800)
 	w.DataServers[2].Status.LastEnd = ptr.To(served(endOf(v1alpha1.EndContainer, "the container was started again in its pod", 30*time.Second, 1), 4400))

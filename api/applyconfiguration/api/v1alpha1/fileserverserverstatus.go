@@ -31,6 +31,9 @@ type FileServerServerStatusApplyConfiguration struct {
 	// lastEnd is the last time that the server stopped serving because something was killed or a pod was replaced, at
 	// most a minute late.
 	LastEnd *ServerEndApplyConfiguration `json:"lastEnd,omitempty"`
+	// restartPending are the options of spec.nfs that the server uses from its next start, because nfs-ganesha reads
+	// them only when it starts. Until then it uses the earlier values.
+	RestartPending []string `json:"restartPending,omitempty"`
 	// drain exists while the server is to be idle: it is in spec.drain.servers, or above spec.replicas.
 	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
 	// lastFailover is the last failover of the server to another node.
@@ -106,6 +109,16 @@ func (b *FileServerServerStatusApplyConfiguration) WithDirectories(value int32) 
 // If called multiple times, the LastEnd field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithLastEnd(value *ServerEndApplyConfiguration) *FileServerServerStatusApplyConfiguration {
 	b.LastEnd = value
+	return b
+}
+
+// WithRestartPending adds the given value to the RestartPending field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RestartPending field.
+func (b *FileServerServerStatusApplyConfiguration) WithRestartPending(values ...string) *FileServerServerStatusApplyConfiguration {
+	for i := range values {
+		b.RestartPending = append(b.RestartPending, values[i])
+	}
 	return b
 }
 

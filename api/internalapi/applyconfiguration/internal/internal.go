@@ -185,6 +185,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podIP
       type:
         scalar: string
+    - name: restartPending
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: shares
       type:
         scalar: string

@@ -26,6 +26,9 @@ type DataServerStatusApplyConfiguration struct {
 	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
 	// was replaced.
 	LastEnd *apiv1alpha1.ServerEnd `json:"lastEnd,omitempty"`
+	// restartPending are the fields of the specification whose values the running ganesha does not have, because it reads
+	// them only when it starts: leaseSeconds, graceSeconds, maxConnections. observedGeneration does not wait for them.
+	RestartPending []string `json:"restartPending,omitempty"`
 	// unreachable is set while the server does not answer NFS at its address. The leader of the namespace servers
 	// writes and removes it. It checks every second; the kubelet of a failed node is only noticed after most of a
 	// minute.
@@ -100,6 +103,16 @@ func (b *DataServerStatusApplyConfiguration) WithPodIP(value string) *DataServer
 // If called multiple times, the LastEnd field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithLastEnd(value apiv1alpha1.ServerEnd) *DataServerStatusApplyConfiguration {
 	b.LastEnd = &value
+	return b
+}
+
+// WithRestartPending adds the given value to the RestartPending field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RestartPending field.
+func (b *DataServerStatusApplyConfiguration) WithRestartPending(values ...string) *DataServerStatusApplyConfiguration {
+	for i := range values {
+		b.RestartPending = append(b.RestartPending, values[i])
+	}
 	return b
 }
 
