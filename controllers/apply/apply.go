@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,16 +77,16 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 	if err != nil {
 		return fmt.Errorf("owner of a child: %w", err)
 	}
-	desired, err := a.mark(owner, ownerGVK, object)
+	text, err := json.Marshal(object.config)
 	if err != nil {
-		return err
+		return fmt.Errorf("child of %s %s: %w", ownerGVK.Kind, owner.GetName(), err)
 	}
-	id := identify(desired)
-	digest, err := digestOf(desired)
+	id, err := identityOf(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", id, err)
+		return fmt.Errorf("child of %s %s: %w", ownerGVK.Kind, owner.GetName(), err)
 	}
-	present, err := a.find(ctx, desired)
+	digest := digestOf(text, ownerValue(owner, ownerGVK), string(owner.GetUID()), strconv.FormatBool(object.unowned))
+	present, err := a.find(ctx, id)
 	if err != nil {
 		return fmt.Errorf("%s: reading it: %w", id, err)
 	}
@@ -96,6 +97,10 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 		if a.written.unchanged(ownerValue(owner, ownerGVK), id, digest, present, a.fieldManager) {
 			return nil
 		}
+	}
+	desired, err := a.mark(owner, ownerGVK, object)
+	if err != nil {
+		return err
 	}
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 		client.FieldOwner(a.fieldManager), client.ForceOwnership); err != nil {
@@ -116,15 +121,14 @@ func (a *Applier) Remembered() int { return a.written.size() }
 
 // find reads the object from the cache, and from the API server if the cache does not have it: caches have only objects
 // with our labels, and can be stale.
-func (a *Applier) find(ctx context.Context, desired *unstructured.Unstructured) (client.Object, error) {
-	present, err := a.newObject(desired.GroupVersionKind())
+func (a *Applier) find(ctx context.Context, id identity) (client.Object, error) {
+	present, err := a.newObject(id.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
-	key := client.ObjectKeyFromObject(desired)
-	err = a.client.Get(ctx, key, present)
+	err = a.client.Get(ctx, id.NamespacedName, present)
 	if apierrors.IsNotFound(err) {
-		err = a.live.Get(ctx, key, present)
+		err = a.live.Get(ctx, id.NamespacedName, present)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
@@ -41,10 +40,13 @@ func (i identity) String() string {
 
 type digest [sha256.Size]byte
 
+// entry is what is known of a child since its last write.
 type entry struct {
 	desired digest
 	uid     types.UID
-	fields  []byte
+	// fields is of the sorted set of fields that were applied, seen of that set in the order in which the informer had it;
+	// zero: not known.
+	fields, seen digest
 }
 
 func newAppliedCache() *appliedCache { return &appliedCache{entries: map[string]map[identity]entry{}} }
@@ -53,13 +55,23 @@ func identify(object *unstructured.Unstructured) identity {
 	return identity{object.GroupVersionKind(), client.ObjectKeyFromObject(object)}
 }
 
-func digestOf(object *unstructured.Unstructured) (digest, error) {
-	// encoding/json sorts the keys of maps, so equal objects have equal text.
-	text, err := json.Marshal(object.Object)
-	if err != nil {
-		return digest{}, err
+// identityOf reads the identity of an apply configuration in JSON.
+func identityOf(text []byte) (identity, error) {
+	var head metav1.PartialObjectMetadata
+	if err := json.Unmarshal(text, &head); err != nil {
+		return identity{}, err
 	}
-	return sha256.Sum256(text), nil
+	return identity{head.GroupVersionKind(), client.ObjectKeyFromObject(&head)}, nil
+}
+
+func digestOf(text []byte, more ...string) (sum digest) {
+	hash := sha256.New()
+	hash.Write(text)
+	for _, part := range more {
+		hash.Write([]byte{0})
+		hash.Write([]byte(part))
+	}
+	return digest(hash.Sum(nil))
 }
 
 // unchanged reports whether present is as the last write left it, and desired is the same.
@@ -67,8 +79,20 @@ func (c *appliedCache) unchanged(owner string, id identity, desired digest, pres
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.entries[owner][id]
-	return ok && last.desired == desired && last.uid == present.GetUID() &&
-		len(last.fields) > 0 && bytes.Equal(last.fields, fieldsOf(present, fieldManager))
+	if !ok || last.desired != desired || last.uid != present.GetUID() || last.fields == (digest{}) {
+		return false
+	}
+	raw := rawFieldsOf(present, fieldManager)
+	seen := sha256.Sum256(raw)
+	if seen == last.seen {
+		return true
+	}
+	if sorted(raw) != last.fields {
+		return false
+	}
+	last.seen = seen
+	c.entries[owner][id] = last
+	return true
 }
 
 func (c *appliedCache) remember(owner string, id identity, desired digest, applied client.Object, fieldManager string) {
@@ -77,7 +101,7 @@ func (c *appliedCache) remember(owner string, id identity, desired digest, appli
 	if c.entries[owner] == nil {
 		c.entries[owner] = map[identity]entry{}
 	}
-	c.entries[owner][id] = entry{desired: desired, uid: applied.GetUID(), fields: fieldsOf(applied, fieldManager)}
+	c.entries[owner][id] = entry{desired: desired, uid: applied.GetUID(), fields: sorted(rawFieldsOf(applied, fieldManager))}
 }
 
 func (c *appliedCache) forget(owner string, id identity) {
@@ -105,22 +129,28 @@ func (c *appliedCache) size() int {
 	return n
 }
 
-// fieldsOf is the set of fields that the field manager has applied, sorted: informers and apply responses have them in
-// different orders.
-func fieldsOf(object client.Object, fieldManager string) []byte {
+// rawFieldsOf is the set of fields that the field manager has applied, in JSON; nil if there is none.
+func rawFieldsOf(object client.Object, fieldManager string) []byte {
 	for _, managed := range object.GetManagedFields() {
 		if managed.Manager == fieldManager && managed.Operation == metav1.ManagedFieldsOperationApply &&
 			managed.Subresource == "" && managed.FieldsV1 != nil {
-			var fields map[string]any
-			if json.Unmarshal(managed.FieldsV1.GetRawBytes(), &fields) != nil {
-				return nil
-			}
-			text, err := json.Marshal(fields)
-			if err != nil {
-				return nil
-			}
-			return text
+			return managed.FieldsV1.GetRawBytes()
 		}
 	}
 	return nil
+}
+
+// sorted is the digest of a sorted set of fields, because informers and apply responses have them in different orders;
+// zero if it is none.
+func sorted(raw []byte) digest {
+	var fields map[string]any
+	if json.Unmarshal(raw, &fields) != nil {
+		return digest{}
+	}
+	// encoding/json sorts the keys of maps, so equal sets have equal text.
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return digest{}
+	}
+	return sha256.Sum256(text)
 }

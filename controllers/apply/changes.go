@@ -2,12 +2,11 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json" // It keeps large integers as they are.
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -123,29 +122,17 @@ func patch(ctx context.Context, c client.Client, before, after client.Object) er
 	version := before.GetResourceVersion()
 	if status, changed := rest["status"]; changed {
 		delete(rest, "status")
-		written, ok := before.DeepCopyObject().(client.Object)
-		if !ok {
-			return fmt.Errorf("%T is not an object", before)
-		}
-		data, err := atVersion(map[string]any{"status": status}, version)
-		if err != nil {
+		if version, err = send(ctx, c, before, map[string]any{"status": status}, version, true); err != nil {
 			return err
 		}
-		if err := c.Status().Patch(ctx, written, client.RawPatch(types.MergePatchType, data)); err != nil {
-			return err
-		}
-		version = written.GetResourceVersion()
 	}
 	if len(rest) == 0 {
 		return nil
 	}
-	if data, err = atVersion(rest, version); err != nil {
-		return err
-	}
-	return c.Patch(ctx, after, client.RawPatch(types.MergePatchType, data))
+	_, err = send(ctx, c, before, rest, version, false)
+	return err
 }
 
-// atVersion adds the resource version that an object must have for a patch to be taken.
 func atVersion(patch map[string]any, version string) ([]byte, error) {
 	metadata, ok := patch["metadata"].(map[string]any)
 	if !ok {
