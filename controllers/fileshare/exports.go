@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -44,7 +45,6 @@ type exportChange struct{ before, after *internalv1.ShareExport }
 func planExports(o *observed) exportPlan {
 	var plan exportPlan
 	growth := o.grant.AccessNetworks != nil // The rules stay as they were.
-	digest := desired.AccessDigest(desired.ShareExport(o.share, "").Spec.Access)
 	servers := map[string]bool{}
 	for i := range o.dataServers {
 		server := &o.dataServers[i]
@@ -57,7 +57,7 @@ func planExports(o *observed) exportPlan {
 		case growth:
 		case present == nil:
 			plan.create = append(plan.create, wanted)
-		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted, digest):
+		case present.DeletionTimestamp == nil && !isAsWanted(present, wanted, o.accessDigest):
 			after := present.DeepCopy()
 			after.Spec = wanted.Spec
 			after.OwnerReferences = wanted.OwnerReferences
@@ -71,6 +71,39 @@ func planExports(o *observed) exportPlan {
 		}
 	}
 	return plan
+}
+
+// digests remembers the digests of shares' access rules, which can be long, for one generation of each share.
+type digests struct {
+	mu sync.Mutex
+	by map[types.NamespacedName]accessDigest
+}
+
+type accessDigest struct {
+	uid        types.UID
+	generation int64
+	rules      []v1alpha1.AccessRule
+}
+
+func (d *digests) of(share *v1alpha1.FileShare) []v1alpha1.AccessRule {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := client.ObjectKeyFromObject(share)
+	known := d.by[key]
+	if known.rules == nil || known.uid != share.UID || known.generation != share.Generation {
+		known = accessDigest{share.UID, share.Generation, desired.AccessDigest(desired.ShareExport(share, "").Spec.Access)}
+		if d.by == nil {
+			d.by = map[types.NamespacedName]accessDigest{}
+		}
+		d.by[key] = known
+	}
+	return known.rules
+}
+
+func (d *digests) forget(share types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.by, share)
 }
 
 // isAsWanted compares a cached export with the wanted one, whose rules have this digest.

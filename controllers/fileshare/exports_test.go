@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -88,10 +89,39 @@ func TestExportsOfALiveShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := twoServers()
 			tc.change(o)
+			o.accessDigest = new(digests).of(o.share)
 			if got := describe(planExports(o)); got != tc.want {
 				t.Errorf("%q, not %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// What is remembered of access rules is for one generation of one share.
+func TestADigestIsOfTheNewestRules(t *testing.T) {
+	var d digests
+	share := builders.FileShare("ns", "s", "fs").Access(v1alpha1.AccessReadWrite, v1alpha1.SquashNone, "10.0.0.0/8").Build()
+	share.UID, share.Generation = "uid", 1
+	first := d.of(share)
+	if !equality.Semantic.DeepEqual(first, desired.AccessDigest(desired.ShareExport(share, "").Spec.Access)) {
+		t.Errorf("%v", first)
+	}
+	other := share.DeepCopy()
+	other.Spec.Access[0].Clients = []string{"10.0.0.0/9"}
+	if d.of(other)[0].Clients[0] != first[0].Clients[0] {
+		t.Error("the digest was computed again without a new generation")
+	}
+	newer := other.DeepCopy()
+	newer.Generation++
+	again := share.DeepCopy()
+	again.UID = "another"
+	for what, share := range map[string]*v1alpha1.FileShare{"a generation": newer, "another share of the name": again} {
+		if want := desired.AccessDigest(desired.ShareExport(share, "").Spec.Access); !equality.Semantic.DeepEqual(d.of(share), want) {
+			t.Errorf("%s: %v, not %v", what, d.of(share), want)
+		}
+	}
+	if d.forget(client.ObjectKeyFromObject(share)); len(d.by) > 0 {
+		t.Errorf("left: %v", d.by)
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,120 +21,12 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// What the limits of a FileServer allow a share is written into its status (limitsUsed) and counts from then on. So a
-// pass only adds up numbers of existing shares, and only if its share needs more than it has.
+// What the limits of a FileServer allow a share is written into its status (limitsUsed) and counts from then on. The
+// ledger (ledger.go) has the sums, so a pass reads no other share.
 
 // lookForRoom is how often a refused share checks the limits again without a change of another share: data of deleted
 // shares may have been removed.
 const lookForRoom = 10 * time.Minute
-
-// ledger has grants of limits that the cache does not show yet. Passes run in parallel and must not grant the same room
-// twice.
-type ledger struct {
-	sync.Mutex
-	shares map[types.NamespacedName]account
-}
-
-// account is what is known of a share.
-type account struct {
-	uid types.UID
-	// granted is the last grant; nil if the status has it.
-	granted *limits.Usage
-	// wants is what its specification requests, for one generation; nil if not computed yet.
-	wants      *limits.Usage
-	generation int64
-}
-
-// forget drops a share that is gone.
-func (l *ledger) forget(share types.NamespacedName) {
-	l.Lock()
-	defer l.Unlock()
-	delete(l.shares, share)
-}
-
-// of is the account of a share. l is locked.
-func (l *ledger) of(share *v1alpha1.FileShare) account {
-	key := client.ObjectKeyFromObject(share)
-	if found := l.shares[key]; found.uid == share.UID {
-		if found.granted != nil && isRecorded(share, *found.granted) {
-			found.granted = nil
-		}
-		return found
-	}
-	return account{uid: share.UID}
-}
-
-// keep notes an account. l is locked.
-func (l *ledger) keep(share *v1alpha1.FileShare, a account) {
-	if l.shares == nil {
-		l.shares = map[types.NamespacedName]account{}
-	}
-	l.shares[client.ObjectKeyFromObject(share)] = a
-}
-
-// siblings reads what other shares use of a FileServer's limits. It is called only if a share needs more than it has.
-type siblings interface {
-	// shares returns all FileShares that name the FileServer, in all Kubernetes namespaces, allowed or not.
-	shares() []v1alpha1.FileShare
-	// allows reports whether the FileServer allows shares of a Kubernetes namespace.
-	allows(namespace string) bool
-	// retained returns what deleted shares left.
-	retained() limits.Taken
-}
-
-// admit gives a share what there is room for, and remembers it.
-func (l *ledger) admit(o *observed, caps limits.Caps, s siblings) limits.Grant {
-	l.Lock()
-	defer l.Unlock()
-	own := demandOf(o.share, l.of(o.share), len(o.directories))
-	own.Wants = wantsOf(o.share, o.directories)
-	if isOfShare(o) {
-		own.Admitted = true
-	}
-	if own.Admitted {
-		// Directories that clients made exist, whatever was recorded.
-		own.Has.Directories = max(own.Has.Directories, directories(o))
-	}
-	var others []limits.Demand
-	var gone limits.Taken
-	if own.Needs() {
-		others, gone = l.others(o, !own.Admitted, s), s.retained()
-	}
-	grant := caps.Admit(own, others, gone)
-	mine := account{uid: o.share.UID}
-	if grant.Admitted && !isRecorded(o.share, grant.Has) {
-		mine.granted = &grant.Has
-	}
-	l.keep(o.share, mine)
-	return grant
-}
-
-// others returns the demands of the FileServer's other shares: of admitted ones and, if the share is not admitted yet,
-// of waiting ones. l is locked.
-func (l *ledger) others(o *observed, lettingIn bool, s siblings) []limits.Demand {
-	shares := s.shares()
-	others := make([]limits.Demand, 0, len(shares))
-	for i := range shares {
-		other := &shares[i]
-		if other.UID == o.share.UID {
-			continue
-		}
-		known := l.of(other)
-		demand := demandOf(other, known, 0)
-		if !demand.Admitted {
-			if !lettingIn || !mayWait(other, s.allows) {
-				continue
-			}
-			if known.wants == nil || known.generation != other.Generation {
-				known.wants, known.generation = ptr.To(wantsOf(other, nil)), other.Generation
-				l.keep(other, known)
-			}
-			demand.Wants = *known.wants
-		}
-		others = append(others, demand)
-	}
-	return others
-}
 
 // demandOf returns what a share has. A share from before there were limits has what its status counts.
 func demandOf(share *v1alpha1.FileShare, known account, actual int) limits.Demand {
@@ -235,13 +125,13 @@ func (r *Reconciler) observeLimits(ctx context.Context, o *observed) error {
 	if !asksForRoom(o) {
 		return nil
 	}
-	s := &cachedSiblings{ctx: ctx, r: r, o: o, known: map[string]bool{}}
+	s := &cachedSurroundings{ctx: ctx, r: r, o: o, known: map[string]bool{}}
 	o.grant = r.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), backend.Of(o.fileServer).ExportsPerShare(o.fileServer)), s)
 	return s.failed
 }
 
-// cachedSiblings reads the cache, for one pass.
-type cachedSiblings struct {
+// cachedSurroundings reads the cache, for one pass.
+type cachedSurroundings struct {
 	ctx    context.Context //nolint:containedctx // It lives no longer than the call that it is for.
 	r      *Reconciler
 	o      *observed
@@ -249,15 +139,7 @@ type cachedSiblings struct {
 	failed error
 }
 
-func (s *cachedSiblings) shares() []v1alpha1.FileShare {
-	var list v1alpha1.FileShareList
-	if err := s.r.Client.List(s.ctx, &list, index.SharesOf(s.o.namespace(), s.o.fileServer.Name), client.UnsafeDisableDeepCopy); err != nil {
-		s.failed = errors.Join(s.failed, fmt.Errorf("listing FileShares: %w", err))
-	}
-	return list.Items
-}
-
-func (s *cachedSiblings) allows(namespace string) bool {
+func (s *cachedSurroundings) allows(namespace string) bool {
 	answer, asked := s.known[namespace]
 	if !asked {
 		var err error
@@ -267,7 +149,7 @@ func (s *cachedSiblings) allows(namespace string) bool {
 	return answer
 }
 
-func (s *cachedSiblings) retained() limits.Taken {
+func (s *cachedSurroundings) retained() limits.Taken {
 	taken, err := s.r.retainedElsewhere(s.ctx, s.o)
 	s.failed = errors.Join(s.failed, err)
 	return taken

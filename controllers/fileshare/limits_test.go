@@ -37,23 +37,31 @@ func (c *crowd) add(namespace string, edit ...func(*v1alpha1.FileShare)) *v1alph
 		e(share)
 	}
 	c.shares = append(c.shares, *share)
+	c.ledger.see(share)
 	return &c.shares[i]
 }
 
-type crowdSiblings []v1alpha1.FileShare
+// crowdSurroundings has the directories that deleted shares of tenant ns left.
+type crowdSurroundings int
 
-func (c crowdSiblings) shares() []v1alpha1.FileShare { return c }
-func (crowdSiblings) allows(namespace string) bool   { return namespace != "forbidden" }
-func (crowdSiblings) retained() limits.Taken         { return limits.Taken{} }
+func (crowdSurroundings) allows(namespace string) bool { return namespace != "forbidden" }
+
+func (c crowdSurroundings) retained() (taken limits.Taken) {
+	if c > 0 {
+		taken.Add("ns", limits.Usage{Directories: int(c)})
+	}
+	return taken
+}
 
 // pass is what a pass decides of a share; its status is written if it is to be seen by later ones.
 func (c *crowd) pass(i int, written bool) (*finding, limits.Grant) {
 	o := passOf(&c.shares[i])
 	o.fileServer.Spec.Limits = c.limits
-	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), crowdSiblings(c.shares))
+	o.grant = c.ledger.admit(o, limits.Of(o.fileServer, maxShares(o), 1), crowdSurroundings(0))
 	d := decide(o)
 	if written {
 		c.shares[i].Status = statusOf(o, d, outcome{})
+		c.ledger.see(c.shares[i].DeepCopy())
 	}
 	return d.blocked, o.grant
 }
@@ -275,9 +283,17 @@ func TestSharesThatAreGoneAreForgotten(t *testing.T) {
 		t.Errorf("%d shares are remembered, want 300", got)
 	}
 	for i := 1; i < 300; i++ {
-		c.ledger.forget(client.ObjectKeyFromObject(&c.shares[i]))
+		c.ledger.forget(client.ObjectKeyFromObject(&c.shares[i]), c.shares[i].UID)
 	}
 	if got := len(c.ledger.shares); got != 1 {
 		t.Errorf("with one share left %d are remembered", got)
+	}
+	c.ledger.forget(client.ObjectKeyFromObject(&c.shares[0]), "another")
+	if got := len(c.ledger.shares); got != 1 {
+		t.Error("a share was forgotten in the place of an earlier one of its name")
+	}
+	c.ledger.forget(client.ObjectKeyFromObject(&c.shares[0]), c.shares[0].UID)
+	if len(c.ledger.shares) != 0 || len(c.ledger.books) != 0 {
+		t.Errorf("left: %v, %v", c.ledger.shares, c.ledger.books)
 	}
 }

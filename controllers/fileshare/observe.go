@@ -46,6 +46,8 @@ type observed struct {
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
 	exports map[string]*internalv1.ShareExport
+	// accessDigest is what the cache has in the place of the access rules of the share's exports.
+	accessDigest []v1alpha1.AccessRule
 	// storage is the ShareStorage of the share, nil if there is none.
 	storage *internalv1.ShareStorage
 	// grant is what the FileServer's limits allow the share.
@@ -65,7 +67,7 @@ func (o *observed) namespace() string { return naming.ServerNamespace(o.share) }
 
 // observe reads all there is to know about a share.
 func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}}
+	o := &observed{now: r.Clock.Now(), share: share, exports: map[string]*internalv1.ShareExport{}, accessDigest: r.digests.of(share)}
 	o.refused = naming.IsForeign(share) // a FileServer must allow it first
 	for _, export := range exports {
 		if export.Namespace == o.namespace() && export.Spec.FileServerRef.Name == o.share.Spec.FileServerRef.Name {
@@ -228,8 +230,9 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
 	if err != nil {
 		return err
 	}
-	if !found {
-		// The cache has only objects of Howdah and can be stale, so check past the cache that there is no claim.
+	if !found && o.volume == nil {
+		// The cache has only objects of Howdah and can be stale, so check past the cache that there is no claim. A share
+		// that has its volume was checked; later the applier checks the name.
 		found, err = lookup.Object(ctx, r.Live, key, claim)
 		if err != nil {
 			return err

@@ -37,8 +37,8 @@ type Reconciler struct {
 	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 
-	// The zero value of ledger is ready.
-	ledger ledger
+	ledger  ledger
+	digests digests
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
@@ -68,18 +68,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return apply.Outcome(err)
 	}
+	known := r.ledger.known(request.NamespacedName)
 	share := &v1alpha1.FileShare{}
 	if found, err := lookup.Object(ctx, r.Client, request.NamespacedName, share); err != nil {
 		return ctrl.Result{}, err
 	} else if !found {
-		r.ledger.forget(request.NamespacedName)
+		// The last pass may have noted it after its last event.
+		r.ledger.forget(request.NamespacedName, known)
+		r.digests.forget(request.NamespacedName)
 		r.Applier.Forget("FileShare", request.NamespacedName)
 		return apply.Outcome(r.dropOrphans(ctx, request.NamespacedName, exports, storages))
 	}
 	if share.DeletionTimestamp == nil && !conditions.IsPaused(share) {
-		// Make nothing for a share without the finalizer. This write causes the next pass.
-		added, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer)
-		if err != nil || added || !controllerutil.ContainsFinalizer(share, v1alpha1.FileShareFinalizer) {
+		// Make nothing for a share without the finalizer.
+		_, err := apply.AddFinalizer(ctx, r.Client, share, v1alpha1.FileShareFinalizer)
+		if err != nil || !controllerutil.ContainsFinalizer(share, v1alpha1.FileShareFinalizer) {
 			return apply.Outcome(err) // Or it is deleted, and the cache does not know it yet.
 		}
 	}
@@ -139,13 +142,12 @@ func untaken(err error) error {
 
 // report writes the status, and then records events for its changes.
 func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.FileShareStatus) error {
-	after := o.share.DeepCopy()
+	after := *o.share
 	after.Status = status
 	conditions.SetPaused(&after.Status.Conditions, o.share, o.now)
-	before := o.share.DeepCopy().Status.Conditions
-	if err := apply.Status(ctx, r.Client, o.share, after); err != nil {
+	if err := apply.Status(ctx, r.Client, o.share, &after); err != nil {
 		return err
 	}
-	apply.Tell(r.Events, after, before, status.Conditions)
+	apply.Tell(r.Events, &after, o.share.Status.Conditions, status.Conditions)
 	return nil
 }

@@ -41,8 +41,8 @@ type outcome struct {
 
 // statusOf is the status of the share after a pass. It is pure: equal input, equal status.
 func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
-	share := o.share.DeepCopy()
-	status := share.Status
+	share := o.share
+	status := *share.Status.DeepCopy()
 	found := conditionsOf(o, d, out)
 	setQuota(&status, d.quota)
 	record(&status, o.grant)

@@ -34,13 +34,15 @@ import (
 // mkdirs cause some passes and status writes, not two thousand.
 const settle = 200 * time.Millisecond
 
+type queueOf = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("fileshare").
 		For(&v1alpha1.FileShare{}, builder.WithPredicates(specOrLife)).
-		Owns(&corev1.PersistentVolumeClaim{}).
-		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.siblings), builder.WithPredicates(comesOrGoes)).
+		Watches(&corev1.PersistentVolumeClaim{}, afterSettling(), builder.WithPredicates(ofShare)).
+		Watches(&v1alpha1.FileShare{}, r.siblingEvents()).
 		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer), builder.WithPredicates(fileServerChanged)).
 		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(serverChanged)).
 		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(r.ofAttachment)).
@@ -51,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(shareOfSnapshot), builder.WithPredicates(snapshotGone)).
 		Watches(&v1alpha1.FileShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(r.fromSnapshot)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.waitingForClaim), builder.WithPredicates(claimGone)).
-		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(shareOfVolume)).
+		Watches(&corev1.PersistentVolume{}, volumeEvents()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
 			RateLimiter:             requeue.RateLimiter(),
@@ -59,23 +61,53 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// specOrLife passes changes of the specification, annotations and deletion, and not of the status, which this
-// controller writes.
+// specOrLife passes changes of the specification, annotations and deletion, and not of the status or an added
+// finalizer, which this controller writes.
 var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
-			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+			slices.ContainsFunc(e.ObjectOld.GetFinalizers(), func(f string) bool { return !slices.Contains(e.ObjectNew.GetFinalizers(), f) })
 	},
 })
 
-// comesOrGoes passes the changes of a share that matter to other shares: its path and its use of the FileServer's
-// limits.
-var comesOrGoes = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.FileShare)
-		after, alsoOK := e.ObjectNew.(*v1alpha1.FileShare)
-		return ok && alsoOK && makesRoom(before, after) || (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
-	},
+// siblingEvents keeps the ledger, and then enqueues the other shares that depend on a share that comes, goes, or makes
+// room. It is one handler, because a pass that looks for room must find it in the ledger.
+func (r *Reconciler) siblingEvents() handler.EventHandler {
+	enqueue := func(ctx context.Context, object client.Object, queue queueOf) {
+		for _, request := range r.siblings(ctx, object) {
+			queue.Add(request)
+		}
+	}
+	see := func(object client.Object) {
+		if share, ok := object.(*v1alpha1.FileShare); ok {
+			r.ledger.see(share)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue queueOf) {
+			see(e.Object)
+			if !e.IsInInitialList { // Every share of it gets a pass of its own.
+				enqueue(ctx, e.Object, queue)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue queueOf) {
+			see(e.ObjectNew)
+			if matters(e.ObjectOld, e.ObjectNew) {
+				enqueue(ctx, e.ObjectNew, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queueOf) {
+			r.ledger.forget(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
+			enqueue(ctx, e.Object, queue)
+		},
+	}
+}
+
+// matters reports whether a share's change matters to other shares: its path and its use of the FileServer's limits.
+func matters(before, after client.Object) bool {
+	was, ok := before.(*v1alpha1.FileShare)
+	is, alsoOK := after.(*v1alpha1.FileShare)
+	return ok && alsoOK && makesRoom(was, is) || (before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
 }
 
 // fileServerChanged passes changes of what shares read of a FileServer. The number of directories of each server is not
@@ -89,24 +121,21 @@ var fileServerChanged = predicate.Funcs{
 	},
 }
 
-// whatSharesRead is a FileServer's status without what no share looks at.
+// whatSharesRead is the part of a FileServer's status that shares read.
 func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
-	status := fileServer.Status.DeepCopy()
-	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
-	status.NamespaceServers, status.Moves = v1alpha1.NamespaceServersStatus{}, v1alpha1.DirectoryMoves{}
+	status := &fileServer.Status
+	read := v1alpha1.FileServerStatus{Address: status.Address, Replicas: status.Replicas}
+	read.Capacity.TotalBytes = status.Capacity.TotalBytes
 	for i := range status.Servers {
-		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
-		status.Servers[i].Connections, status.Servers[i].Drain = v1alpha1.FileServerConnections{}, v1alpha1.ServerDrain{}
+		read.Servers = append(read.Servers, v1alpha1.FileServerServerStatus{Name: status.Servers[i].Name, State: status.Servers[i].State})
 	}
-	available, failing := conditions.IsTrue(status.Conditions, v1alpha1.FileServerNamespaceServersAvailable), storageFailing(fileServer)
-	status.Conditions = nil
-	if available {
-		status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue}}
+	if conditions.IsTrue(status.Conditions, v1alpha1.FileServerNamespaceServersAvailable) {
+		read.Conditions = append(read.Conditions, metav1.Condition{Type: v1alpha1.FileServerNamespaceServersAvailable, Status: metav1.ConditionTrue})
 	}
-	if failing != nil {
-		status.Conditions = append(status.Conditions, *failing)
+	if failing := storageFailing(fileServer); failing != nil {
+		read.Conditions = append(read.Conditions, *failing)
 	}
-	return *status
+	return read
 }
 
 // serverChanged passes changes of what shares read of a data server when they place nothing: whether it exists, has
@@ -215,19 +244,49 @@ func requestOf(serverNamespace, key string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// shareOfVolume finds a volume's share by its annotation: a cluster-wide object has no owner reference.
-func shareOfVolume(_ context.Context, object client.Object) []reconcile.Request {
-	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
-	if len(parts) != 3 || parts[0] != "FileShare" {
-		return nil
+// volumeEvents enqueues the share of a volume: at once when Kubernetes or a user has changed it, because the claim waits
+// for it, and after settling when the controller has made it.
+func volumeEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queueOf) {
+			if request, ok := shareOfVolume(e.Object); ok {
+				queue.AddAfter(request, settle)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queueOf) {
+			if request, ok := shareOfVolume(e.ObjectNew); ok {
+				queue.Add(request)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queueOf) {
+			if request, ok := shareOfVolume(e.Object); ok {
+				queue.Add(request)
+			}
+		},
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}}
 }
 
-// afterSettling enqueues the share of a directory, storage or export once for all changes within settle.
+// shareOfVolume finds a volume's share by its annotation: a cluster-wide object has no owner reference.
+func shareOfVolume(object client.Object) (reconcile.Request, bool) {
+	parts := strings.Split(object.GetAnnotations()[v1alpha1.OwnerAnnotation], "/")
+	if len(parts) != 3 || parts[0] != "FileShare" {
+		return reconcile.Request{}, false
+	}
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}, true
+}
+
+// ofShare passes the ready-made claims of shares.
+var ofShare = predicate.NewPredicateFuncs(func(o client.Object) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.Kind == "FileShare" && owner.APIVersion == v1alpha1.GroupVersion.String()
+})
+
+// afterSettling enqueues the share of a directory, storage, export or claim once for all changes within settle.
 func afterSettling() handler.EventHandler {
-	add := func(object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	add := func(object client.Object, queue queueOf) {
 		switch object := object.(type) {
+		case *corev1.PersistentVolumeClaim:
+			queue.AddAfter(requestOf(object.Namespace, metav1.GetControllerOf(object).Name), settle)
 		case *internalv1.ShareDirectory:
 			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
 		case *internalv1.ShareStorage:
@@ -236,7 +295,6 @@ func afterSettling() handler.EventHandler {
 			queue.AddAfter(requestOf(object.Namespace, object.Spec.FileShareRef.Name), settle)
 		}
 	}
-	type queueOf = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queueOf) { add(e.Object, queue) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queueOf) { add(e.ObjectNew, queue) },

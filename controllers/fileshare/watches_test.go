@@ -21,6 +21,12 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 			f.Status.Servers[0].Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
 			f.Status.NamespaceServers.Connections = v1alpha1.FileServerConnections{Used: &number, Limit: 64}
 		}, false},
+		"an end, a failover, a node": {func(f *v1alpha1.FileServer) {
+			s := &f.Status.Servers[0]
+			s.LastEnd, s.NodeName, s.Address = v1alpha1.ServerEnd{Message: "ganesha was killed"}, "n2", "10.0.0.9"
+			s.LastFailover, s.ConfigRevision = v1alpha1.ServerFailover{NodeName: "n1"}, &bytes
+			f.Status.NodeAddresses, f.Status.ReadyReplicas = &number, &number
+		}, false},
 		"a fuller volume": {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
 		"a condition's message": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerServersAvailable, Status: metav1.ConditionTrue, Message: "3 of 3"}}

@@ -123,6 +123,27 @@ func (t *Taken) Add(tenant string, u Usage) {
 	t.Total, t.ByTenant[tenant] = t.Total.Plus(u), t.ByTenant[tenant].Plus(u)
 }
 
+// Remove takes back what Add counted.
+func (t *Taken) Remove(tenant string, u Usage) {
+	t.Total = t.Total.Minus(u)
+	if left := t.ByTenant[tenant].Minus(u); left == (Usage{}) {
+		delete(t.ByTenant, tenant)
+	} else {
+		t.ByTenant[tenant] = left
+	}
+}
+
+// Plus is the sum of two. It shares nothing with them.
+func (t *Taken) Plus(other Taken) Taken {
+	sum := Taken{Total: t.Total.Plus(other.Total), ByTenant: make(map[string]Usage, len(t.ByTenant)+len(other.ByTenant))}
+	for _, of := range []map[string]Usage{t.ByTenant, other.ByTenant} {
+		for tenant, u := range of {
+			sum.ByTenant[tenant] = sum.ByTenant[tenant].Plus(u)
+		}
+	}
+	return sum
+}
+
 // Shares returns why a share of a tenant exceeds the limit, given what other shares use; nil if it does not.
 func (c Caps) Shares(others *Taken, tenant string, wanted int) *Refusal {
 	return c.check(others, tenant, wanted, unitShares, "shares", func(u Usage) int { return u.Shares })
