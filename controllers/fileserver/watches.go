@@ -40,6 +40,8 @@ import (
 const (
 	// directoryDelay gathers the directories that clients make in bursts into one pass.
 	directoryDelay = time.Second
+	// shareDelay does it for shares: a pass reads all shares of the FileServer.
+	shareDelay = time.Second
 	// nodeDelay gathers nodes that come together into one write for each data server.
 	nodeDelay = 500 * time.Millisecond
 )
@@ -73,8 +75,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(meantChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(podChanged())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(ofDataServers())).
-		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(byShare), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(byLabel)).
+		Watches(&v1alpha1.FileShare{}, delayed(byShare, shareDelay), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&internalv1.ShareAttachment{}, delayed(byLabel, shareDelay)).
 		Watches(&internalv1.ShareDirectory{}, delayed(byDirectory, directoryDelay), builder.WithPredicates(ownerChanged())).
 		Watches(&internalv1.ShareExport{}, delayed(byExport, directoryDelay), builder.WithPredicates(undoneChanged())).
 		Watches(&corev1.Node{}, delayed(r.every, nodeDelay), builder.WithPredicates(nodeChanged())).
