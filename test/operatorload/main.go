@@ -23,6 +23,8 @@ import (
 // size is how much the operator is given.
 type size struct {
 	fileServers, replicas, shares, directories int
+	// maxShares is spec.limits.total.shares; 0 leaves it unset.
+	maxShares int32
 	// rounds is how often one event is measured, each time on another FileServer.
 	rounds int
 	idle   time.Duration
@@ -53,7 +55,7 @@ func run(ctx context.Context) (err error) {
 	profiles := flag.String("profiles", "", "folder for CPU profiles of the operator and the API server during each step; empty means none")
 	flag.Parse()
 	if m.long > 0 {
-		s.fileServers, s.shares = 1, 0
+		s.fileServers, s.shares, s.maxShares = 1, 0, int32(m.limit)
 	}
 	ctrl.SetLogger(logr.Discard())
 	scheme, err := controllers.Scheme()

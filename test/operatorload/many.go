@@ -249,7 +249,12 @@ func (s *sight) note(share *v1alpha1.FileShare, gone bool) {
 	disturbed := !ready || gone || !condition.LastTransitionTime.Time.Equal(known.since)
 	known.lost = known.lost || known.ready && !known.leaving && disturbed
 	known.ready, known.gone = ready && !gone, gone
-	known.refused = conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) == v1alpha1.ReasonTooManyShares
+	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
+	case v1alpha1.ReasonTooManyShares, v1alpha1.ReasonLimitReached:
+		known.refused = true
+	default:
+		known.refused = false
+	}
 }
 
 func (s *sight) count(is func(name string, share *shareSeen) bool) (names []string) {

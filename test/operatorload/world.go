@@ -105,6 +105,7 @@ func (w *world) makeFileServers(ctx context.Context) error {
 	return each(ctx, w.size.fileServers, func(ctx context.Context, i int) error {
 		server := builders.FileServer(kubeNamespace, fileServerName(i)).Replicas(int32(w.size.replicas)).Build()
 		server.Spec.Limits.Total.AccessNetworks = maxAccessNetworks
+		server.Spec.Limits.Total.Shares = w.size.maxShares
 		if err := w.Create(ctx, server); err != nil {
 			return err
 		}
