@@ -31,6 +31,13 @@ const (
 	reasonFailed, reasonMade = "FailedCreate", "SuccessfulCreate"
 )
 
+// What the controller of StatefulSets writes of a pod, and of a pod's claim. Kubernetes 1.36.3 begins it with a capital
+// letter (seen with its own admission and controllers); earlier text had a small one.
+var (
+	madePod   = regexp.MustCompile(`\b[Cc]reate Pod (\S+) in StatefulSet `)
+	madeClaim = regexp.MustCompile(`\b[Cc]reate Claim `)
+)
+
 // Refusals are why pods of one object are refused.
 type Refusals struct {
 	events []corev1.Event
@@ -51,7 +58,8 @@ func Read(ctx context.Context, reader client.Reader, owner client.Object) (Refus
 // a StatefulSet does not try the next pod before it has made the first.
 func (r Refusals) Of(pod string) string {
 	event := newest(r.events, func(e *corev1.Event) bool {
-		return strings.Contains(e.Message, "create Pod "+pod+" ")
+		of := madePod.FindStringSubmatch(e.Message)
+		return of != nil && of[1] == pod
 	})
 	if event == nil {
 		return r.Any()
@@ -72,7 +80,7 @@ func (r Refusals) Any() string {
 func newest(events []corev1.Event, matches func(*corev1.Event) bool) (found *corev1.Event) {
 	for i := range events {
 		e := &events[i]
-		if e.Reason != reasonFailed && e.Reason != reasonMade || !matches(e) {
+		if e.Reason != reasonFailed && e.Reason != reasonMade || madeClaim.MatchString(e.Message) || !matches(e) {
 			continue
 		}
 		if found == nil || timeOf(e).After(timeOf(found)) || timeOf(e).Equal(timeOf(found)) && e.Reason == reasonFailed {

@@ -41,7 +41,17 @@ func TestWhyAPodIsRefused(t *testing.T) {
 		events []corev1.Event
 		want   string
 	}{
-		"no event":                         {nil, ""},
+		"no event":                  {nil, ""},
+		"another pod is made later": {[]corev1.Event{failed(1, "fs-1", quota), made(2, "fs-0")}, quotaText},
+		"of Kubernetes 1.36": {[]corev1.Event{
+			event(1, reasonFailed, "Create Pod fs-1 in StatefulSet fs failed error: "+quota), event(2, reasonMade, "Create Pod fs-0 in StatefulSet fs successful"),
+		}, quotaText},
+		"made, of Kubernetes 1.36": {[]corev1.Event{
+			event(1, reasonFailed, "Create Pod fs-1 in StatefulSet fs failed error: "+quota), event(2, reasonMade, "Create Pod fs-1 in StatefulSet fs successful"),
+		}, ""},
+		"the claim of another pod is made": {[]corev1.Event{
+			failed(1, "fs-0", webhook), event(2, reasonMade, "Create Claim data-0-fs-2 Pod fs-2 in StatefulSet fs success"),
+		}, webhook},
 		"a quota":                          {[]corev1.Event{failed(1, "fs-1", quota)}, quotaText},
 		"the newest counts":                {[]corev1.Event{failed(5, "fs-1", webhook), failed(1, "fs-1", quota)}, webhook},
 		"it was made since":                {[]corev1.Event{failed(1, "fs-1", quota), made(2, "fs-1")}, ""},
