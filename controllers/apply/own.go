@@ -47,7 +47,8 @@ func onlyStatus(object client.Object) client.Object {
 	from := reflect.ValueOf(object).Elem()
 	to := reflect.New(from.Type())
 	to.Elem().FieldByName("Status").Set(from.FieldByName("Status"))
-	return to.Interface().(client.Object) //nolint:forcetypeassert // it has the type of object
+	alone, _ := to.Interface().(client.Object) // It has the type of object.
+	return alone
 }
 
 // send sends a merge patch of the object, or of its status, if it has this resourceVersion. It returns the new one. The
