@@ -43,6 +43,8 @@ func newServerCommand() *cobra.Command {
 	flags.StringVar(&options.VolumesRoot, "volumes-root", naming.VolumesRoot, "directory with a directory for each volume")
 	flags.StringVar(&options.RunDir, "run-dir", serverpod.RunDir, "directory for ganesha's configuration and pid file")
 	flags.StringVar(&options.GaneshaBinary, "ganesha-binary", serverpod.GaneshaBinary, "the ganesha.nfsd to run")
+	flags.StringVar(&options.GaneshaRoot, serverpod.FlagGaneshaRoot, "",
+		"root directory of ganesha, with volumes and run directory in it; unset: this process's")
 	flags.IntVar(&options.Port, "port", v1alpha1.ManagerPort, "port of /healthz, /readyz and /metrics")
 	return command
 }

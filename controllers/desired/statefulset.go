@@ -50,7 +50,11 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		pod.WithVolumes(corev1ac.Volume().WithName(writableName(i)).WithEmptyDir(corev1ac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).WithSizeLimit(resource.MustParse(serverpod.WritableSizes[i]))))
 	}
+	if in.Storage.GaneshaRoot {
+		withGaneshaRoot(pod, container)
+	}
 	pod.WithVolumes(in.Storage.Volumes...)
+	container.WithVolumeMounts(in.Storage.Mounts...)
 	withHandleKeys(in, pod, container)
 	withDataServerCertificates(in, pod, container)
 	return pod.WithContainers(container)
@@ -94,7 +98,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 	for i, dir := range serverpod.WritableDirs {
 		container.WithVolumeMounts(corev1ac.VolumeMount().WithName(writableName(i)).WithMountPath(dir))
 	}
-	return container.WithVolumeMounts(in.Storage.Mounts...)
+	return container
 }
 
 func writableName(i int) string { return "writable-" + strconv.Itoa(i) }

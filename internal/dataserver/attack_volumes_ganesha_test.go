@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -117,10 +118,10 @@ func xattrsNeedPermissions(t *testing.T) {
 }
 
 // socketsLeadNowhere: attributes of a socket are those of the socket, whatever has taken its name.
-func socketsLeadNowhere(t *testing.T) {
-	s := exported(t, "sockets")
-	share := "/volumes/sockets/0/alpha/"
-	secret := "/volumes/sockets/0/hidden/secret"
+func socketsLeadNowhere(t *testing.T, name string) {
+	s := exported(t, name)
+	share := filepath.Join(volumesOf(name), "0/alpha") + "/"
+	secret := filepath.Join(volumesOf(name), "0/hidden/secret")
 	mustWork(t, "write", os.WriteFile(secret, []byte("of others"), 0o600))
 	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 1)
 	directory := lookUp("alpha", "0")
@@ -146,7 +147,7 @@ func socketsLeadNowhere(t *testing.T) {
 	}
 	exports := s.want.Exports
 	s.stop()
-	s = boot(t, "sockets", 1)
+	s = boot(t, name, 1)
 	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = exports })
 	s.settle()
 	seen, err := s.from("10.99.0.1").StatHandle(t.Context(), user, handle)

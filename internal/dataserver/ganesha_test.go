@@ -88,6 +88,9 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 		t.Fatal(err)
 	}
 	options.GaneshaBinary = cmp.Or(ganeshaOf[name], options.GaneshaBinary)
+	if storage == nil && !withoutRoot[name] {
+		options.GaneshaRoot = serverpod.GaneshaRoot
+	}
 	var through server.Prober
 	if made := proberOf[name]; made != nil {
 		through = made(options.own)
@@ -142,6 +145,9 @@ func volumesOf(name string) string {
 
 // ganeshaOf names the binaries of data servers that boot must not give the image's.
 var ganeshaOf = map[string]string{}
+
+// withoutRoot are the data servers on volumes whose ganesha gets no root directory of its own.
+var withoutRoot = map[string]bool{}
 
 // gatewaysOf are the addresses from which a data server's own node comes to it.
 var gatewaysOf = map[string][]netip.Addr{}
@@ -339,7 +345,12 @@ func runScenarios(t *testing.T) {
 		{"shares of others are not shown", sharesOfOthers},
 		{"whatever lies on a volume holds no thread", nothingHoldsAThread},
 		{"extended attributes need permissions", xattrsNeedPermissions},
-		{"a socket leads to no other file", socketsLeadNowhere},
+		{"a socket leads to no other file", func(t *testing.T) { socketsLeadNowhere(t, "sockets") }},
+		{"a socket leads to no other file on an older kernel", func(t *testing.T) {
+			ganeshaOf["older-sockets"] = "/usr/lib/howdah/older"
+			socketsLeadNowhere(t, "older-sockets")
+		}},
+		{"a ganesha that was taken over stays in its root", takenOverGaneshaStays},
 		{"slow operations are named", slowOperationsAreNamed},
 		{"truncating ends set-user-ID", truncatingEndsSetUserID},
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	RunDir string
 	// GaneshaBinary is unset for GaneshaBinary.
 	GaneshaBinary string
+	// GaneshaRoot is the root directory of ganesha; unset means that of this process.
+	GaneshaRoot string
 	// HandleKey and PreviousHandleKey are files with the keys of file handles; unset means the constants of these names.
 	HandleKey, PreviousHandleKey string
 	// Certificate and PreviousCertificate are files with the certificates by which namespace servers know this one, and it
@@ -100,6 +102,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
+	}
+	if options.GaneshaRoot != "" {
+		if err := supervisor.KeepOut(); err != nil {
+			return err
+		}
 	}
 	source, err := kubeapi.NewSource(config, options.Namespace, options.DataServer)
 	if err != nil {
@@ -182,7 +189,7 @@ func newProcess(options Options, with parts) (*process, error) {
 	keys, expected := supervisor.HandleKeys{Current: options.HandleKey, Previous: options.PreviousHandleKey}, &server.Expectation{}
 	p.proxy = server.NewProxy(func(ctx context.Context) (net.Conn, error) { return server.DialGanesha(ctx, options.own) }, p.metrics, options.Log)
 	p.supervisor = supervisor.New(supervisor.Config{
-		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: filepath.Join(options.RunDir, "ganesha.pid"),
+		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: options.pidFile(), Root: options.GaneshaRoot,
 		RoundsFile: options.roundsFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
 		BeforeStart: func(ctx context.Context) { p.exporter.BeforeStart(ctx, hostname) },
 		Changed:     func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
@@ -204,4 +211,13 @@ func newProcess(options Options, with parts) (*process, error) {
 func (p *process) handler() http.Handler { return server.NewHandler(p.probes, p.usage, p.metrics) }
 
 func (o Options) configFile() string { return filepath.Join(o.RunDir, "ganesha.conf") }
+
+// pidFile is where ganesha may write: it can only read RunDir in a root of its own.
+func (o Options) pidFile() string {
+	if o.GaneshaRoot != "" {
+		return filepath.Join(serverpod.StateDir, "ganesha.pid")
+	}
+	return filepath.Join(o.RunDir, "ganesha.pid")
+}
+
 func (o Options) roundsFile() string { return filepath.Join(o.RunDir, "export-rounds") }

@@ -12,6 +12,8 @@ type Volume struct {
 	Path string
 	// MountID is the ID of the mount that a process gets to there.
 	MountID int
+	// Again is where else the volume is mounted; "" if nowhere.
+	Again string
 }
 
 // ownTypes are the types of which all of a file system can be had by mounting its root, and a part of it shows
@@ -61,7 +63,7 @@ func sharedWith(mounts []Mount, volumes []Volume, own []Mount, i int) string {
 		}
 	}
 	for _, mount := range mounts {
-		if mount.Device != own[i].Device || within(mount.Point, volumes[i].Path) {
+		if mount.Device != own[i].Device || within(mount.Point, volumes[i].Path) || volumes[i].Again != "" && within(mount.Point, volumes[i].Again) {
 			continue
 		}
 		// What else a pod has from a disk (its emptyDirs, /etc/hosts) is the kubelet's, and so is the disk.

@@ -15,7 +15,7 @@ const pod = `1086 1006 0:64 / / ro,relatime - overlay overlay rw,lowerdir=/a:/b,
 `
 
 func TestWhatIsAFileSystemOfItsOwn(t *testing.T) {
-	zero, one := Volume{"/volumes/0", 2000}, Volume{"/volumes/1", 2001}
+	zero, one := Volume{Path: "/volumes/0", MountID: 2000}, Volume{Path: "/volumes/1", MountID: 2001}
 	tests := map[string]struct {
 		lines   string
 		volumes []Volume
@@ -56,7 +56,7 @@ func TestWhatIsAFileSystemOfItsOwn(t *testing.T) {
 		"FUSE":               {"2000 1086 0:52 / /volumes/0 rw - fuse.s3fs s3fs rw\n", []Volume{zero}, []string{"of type fuse.s3fs"}},
 		"an overlay":         {"2000 1086 0:53 / /volumes/0 rw - overlay overlay rw\n", []Volume{zero}, []string{"of type overlay"}},
 		"memory, unnamed":    {"2000 1086 0:54 / /volumes/0 rw - tmpfs  rw\n", []Volume{zero}, []string{"of type tmpfs ()"}},
-		"nothing is mounted": {"", []Volume{{"/volumes/0", 1086}}, []string{"is not mounted; /volumes/0 is a directory of the file system (overlay) at /"}},
+		"nothing is mounted": {"", []Volume{{Path: "/volumes/0", MountID: 1086}}, []string{"is not mounted; /volumes/0 is a directory of the file system (overlay) at /"}},
 		"a mount below the volume": {
 			"2000 1086 7:0 / /volumes/0 rw - ext4 /dev/loop0 rw\n2002 2000 7:0 /x /volumes/0/y rw - ext4 /dev/loop0 rw\n",
 			[]Volume{zero},
@@ -64,7 +64,7 @@ func TestWhatIsAFileSystemOfItsOwn(t *testing.T) {
 		},
 		"one over the other: the upper one counts": {
 			"2000 1086 7:0 / /volumes/0 rw - ext4 /dev/loop0 rw\n2003 2000 98:16 /x /volumes/0 rw - ext4 /dev/ubdb rw\n",
-			[]Volume{{"/volumes/0", 2003}},
+			[]Volume{{Path: "/volumes/0", MountID: 2003}},
 			[]string{"the directory /x of"},
 		},
 		"two volumes of one disk": {
@@ -77,12 +77,22 @@ func TestWhatIsAFileSystemOfItsOwn(t *testing.T) {
 			[]Volume{zero, one},
 			[]string{"as /volumes/1", "the directory /x of"},
 		},
+		"ganesha has it in its root, too": {
+			"2000 1086 7:0 / /volumes/0 rw - ext4 /dev/loop0 rw\n2001 1086 7:0 / /ganesha/volumes/0 rw - ext4 /dev/loop0 rw\n",
+			[]Volume{{Path: "/volumes/0", MountID: 2000, Again: "/ganesha/volumes/0"}},
+			[]string{""},
+		},
+		"ganesha has it in its root, and something else has it": {
+			"2000 1086 7:0 / /volumes/0 rw - ext4 /dev/loop0 rw\n2001 1086 7:0 / /ganesha/volumes/00 rw - ext4 /dev/loop0 rw\n",
+			[]Volume{{Path: "/volumes/0", MountID: 2000, Again: "/ganesha/volumes/0"}},
+			[]string{"/ganesha/volumes/00 is of it"},
+		},
 		"volume 1 is not below volume 1's namesake": {
 			"2000 1086 7:0 / /volumes/1 rw - ext4 /dev/loop0 rw\n2001 1086 7:0 / /volumes/10 rw - ext4 /dev/loop0 rw\n",
-			[]Volume{{"/volumes/1", 2000}},
+			[]Volume{{Path: "/volumes/1", MountID: 2000}},
 			[]string{"/volumes/10 is of it"},
 		},
-		"a mount that is not listed": {"", []Volume{{"/volumes/0", 4711}}, []string{"does not list"}},
+		"a mount that is not listed": {"", []Volume{{Path: "/volumes/0", MountID: 4711}}, []string{"does not list"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +147,7 @@ func FuzzShared(f *testing.F) {
 		if lines := strings.Count(table, "\n"); len(mounts) < lines {
 			t.Fatalf("%d mounts of %d lines", len(mounts), lines)
 		}
-		volumes := []Volume{{"/volumes/0", 2000}, {"/volumes/1", 2001}}
+		volumes := []Volume{{Path: "/volumes/0", MountID: 2000}, {Path: "/volumes/1", MountID: 2001}}
 		for i, verdict := range Shared(mounts, volumes) {
 			if verdict != "" {
 				continue

@@ -18,6 +18,12 @@ const (
 	// build). It must be writable, but nothing in it needs to outlive the pod: the
 	// recovery records are on volume 0, by ganesha's option RecoveryRoot.
 	StateDir = "/var/lib/nfs/ganesha"
+	// GaneshaRoot is the root directory of a ganesha with volumes: a directory in memory, with the volumes, RunDir and StateDir at the paths
+	// that they have outside, RunDir a second time as EtcDir, and StateDir as TempDir. Nothing else is in it, so a ganesha that was
+	// taken over has no file of the node's disk, from which it could open every other one by its handle. The supervisor goes by no path in it.
+	GaneshaRoot = "/ganesha"
+	// EtcDir is where libraries look for files that the supervisor writes to RunDir.
+	EtcDir = "/etc"
 	// GaneshaBinary is ganesha in the server image.
 	GaneshaBinary = "/usr/bin/ganesha.nfsd"
 
@@ -86,16 +92,19 @@ const (
 	StartAllowance = 60 * time.Second
 )
 
-// Args starts the supervisor in the server image, whose entrypoint is the howdah binary.
+// Args starts the supervisor in the server image, whose entrypoint is the howdah binary. FlagGaneshaRoot gives ganesha a root of its own.
 var Args = []string{"server"}
+
+// FlagGaneshaRoot is the flag of "howdah server" with the root directory of ganesha.
+const FlagGaneshaRoot = "ganesha-root"
 
 // Capabilities are what the container of a data server with volumes needs after dropping ALL, with
 // runAsUser 0, allowPrivilegeEscalation false and a read-only root file system; one whose data is in Ceph needs none
 // (measured: without DAC_READ_SEARCH open_by_handle_at fails with EPERM; SETUID and SETGID
 // are for acting as the client's user; CHOWN, FOWNER and FSETID for its chown and
-// chmod; DAC_OVERRIDE for root without squash).
+// chmod; DAC_OVERRIDE for root without squash; SYS_CHROOT for GaneshaRoot, and ganesha gives it up there).
 var Capabilities = []string{
-	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "SETGID", "SETUID",
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "SETGID", "SETUID", "SYS_CHROOT",
 }
 
 // WritableDirs are the emptyDirs that the read-only root file system needs, besides the volumes.

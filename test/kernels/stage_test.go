@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/howdah/howdah/internal/ganesha/realtest"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -84,7 +85,7 @@ func becomeOwner(name, lower, folder string) error {
 		"mount --make-rprivate /",
 		"hostname " + name,
 		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + path("upper") + ",workdir=" + path("work") + " " + root,
-		"mkdir -p " + root + "/volumes/0 " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
+		"mkdir -p " + root + "/volumes/0 " + root + serverpod.RunDir + " " + root + serverpod.StateDir + " " + root + serverpod.GaneshaRoot,
 		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
 		"install -D -m 400 " + path("handle-key") + " " + root + serverpod.HandleKey,
 		"install -D -m 400 " + path("certificate.pem") + " " + root + serverpod.Certificate,
@@ -102,13 +103,14 @@ func becomeOwner(name, lower, folder string) error {
 	for device, minor := range map[string]int{"null": 3, "zero": 5, "urandom": 9} {
 		commands = append(commands, fmt.Sprintf("mknod -m 666 %s/dev/%s c 1 %d", root, device, minor))
 	}
-	if err := prepare(commands...); err != nil {
+	if err := prepare(append(commands, realtest.GaneshaRoot(root, "/volumes/0")...)...); err != nil {
 		return err
 	}
 	capabilities := "-all,+" + strings.ToLower(strings.Join(serverpod.Capabilities, ",+"))
 	args := []string{
 		"/usr/bin/setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", "-all",
 		"/run/howdah", "server", "--data-server", name, "--namespace", kubeNamespace, "--pod-ip", os.Getenv("POD_IP"), "--node-name", "here",
+		"--" + serverpod.FlagGaneshaRoot, serverpod.GaneshaRoot,
 	}
 	return become(root, args, []string{"KUBECONFIG=/run/kubeconfig", "PATH=/usr/bin:/usr/sbin"})
 }

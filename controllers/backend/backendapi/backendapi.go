@@ -117,6 +117,8 @@ type ServerStorage struct {
 	// Root: the container runs as user 0, because ganesha accesses the kernel's file system as its clients' users.
 	// Otherwise the container runs as a user that owns no files.
 	Root bool
+	// GaneshaRoot: ganesha has serverpod.GaneshaRoot as its root directory. Mounts has each volume there, too.
+	GaneshaRoot bool
 	// Capabilities are the Linux capabilities that the container needs for the storage.
 	Capabilities []corev1.Capability
 	// LeaseSeconds and GraceSeconds are the defaults if spec.nfs leaves them unset.

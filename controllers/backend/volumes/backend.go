@@ -93,6 +93,7 @@ func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string
 	servers := backendapi.ServerStorage{
 		Missing:      className == "",
 		Root:         true,
+		GaneshaRoot:  true,
 		Capabilities: capabilities(),
 		LeaseSeconds: 10, GraceSeconds: 20,
 		Describe: func(ordinal int32, spec *internalv1ac.DataServerSpecApplyConfiguration) {
@@ -102,8 +103,9 @@ func Servers(fs *v1alpha1.FileServer, labels map[string]string, className string
 	for volume := range perServer(fs) {
 		name := naming.VolumeClaimTemplate(volume)
 		servers.ClaimTemplates = append(servers.ClaimTemplates, claimTemplate(fs, labels, name, className, size))
-		servers.Mounts = append(servers.Mounts, corev1ac.VolumeMount().WithName(name).
-			WithMountPath(path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))))
+		at := path.Join(naming.VolumesRoot, strconv.Itoa(int(volume)))
+		servers.Mounts = append(servers.Mounts, corev1ac.VolumeMount().WithName(name).WithMountPath(at),
+			corev1ac.VolumeMount().WithName(name).WithMountPath(path.Join(serverpod.GaneshaRoot, at)))
 	}
 	return servers
 }

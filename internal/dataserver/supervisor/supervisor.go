@@ -39,6 +39,9 @@ const (
 type Config struct {
 	// Binary is the ganesha.nfsd to run, ConfigFile its configuration, which must exist before Run, and PIDFile where it writes its process ID.
 	Binary, ConfigFile, PIDFile string
+	// Root is the root directory that ganesha gets; "" for that of this process. ConfigFile, PIDFile and the paths in the configuration are the
+	// same in both. Keys and RoundsFile are read before ganesha goes there, so they need not be in it.
+	Root string
 	// RoundsFile has, for ganesha, how often each Export_Id was used before.
 	RoundsFile string
 	Keys       HandleKeys
@@ -201,15 +204,26 @@ func (s *Supervisor) once(ctx context.Context) error {
 	// that move between addresses hang. A constant one hides lost writes.
 	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
 	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	environment, err := PrepareRoot(s.Root, s.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("making ganesha's root directory: %w", err)
+	}
+	command.Env = append(command.Env, environment...)
 	lent, environment := s.port.lend()
 	command.ExtraFiles, command.Env = lent, append(command.Env, environment...)
 	output, input, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("starting ganesha: %w", err)
 	}
-	command.Stdout, command.Stderr = input, input
+	nothing, end, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting ganesha: %w", err)
+	}
+	_ = end.Close()
+	// Not /dev/null, which Go opens otherwise: with a root of its own ganesha takes nothing but pipes and sockets along.
+	command.Stdin, command.Stdout, command.Stderr = nothing, input, input
 	wait, err := child.Start(command)
-	_ = input.Close()
+	_, _ = input.Close(), nothing.Close()
 	if err != nil {
 		_ = output.Close()
 		err = fmt.Errorf("could not be started: %w", err)

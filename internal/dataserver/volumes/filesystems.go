@@ -14,6 +14,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/mountinfo"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // claimOf is the name of a volume's claim.
@@ -37,7 +38,7 @@ func sharedVolumes(where layout, count int32) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading where volume %d is mounted: %w", index, err)
 		}
-		volumes = append(volumes, mountinfo.Volume{Path: path, MountID: id})
+		volumes = append(volumes, mountinfo.Volume{Path: path, MountID: id, Again: serverpod.GaneshaRoot + path})
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -84,6 +84,10 @@ make -C build -j"$(nproc)" > make.log 2>&1 || { grep -E -A5 'error|Error' make.l
 mkdir -p "$out/usr/bin" "$out/usr/lib/ganesha" "$out.tests/usr/lib/howdah"
 install -m 0755 build/ganesha.nfsd "$out/usr/bin/ganesha.nfsd"
 install -m 0755 build/ganesha.unsigned "$out.tests/usr/lib/howdah/ganesha.unsigned"
+# What tests do to it.
+cc -O1 -Wall -Wextra -Werror -shared -fPIC -o "$out.tests/usr/lib/howdah/attack.so" "$here/tests/attack.c"
+cc -O1 -Wall -Wextra -Werror -o "$out.tests/usr/lib/howdah/older" "$here/tests/older.c"
+cc -O1 -Wall -Wextra -Werror -static -o "$out.tests/usr/lib/howdah/chroot-again" "$here/tests/again.c"
 find build \( -name '*.so' -o -name '*.so.*' \) -type f | while read -r library; do
 	install -m 0644 "$library" "$out/usr/lib/ganesha/$(basename "$library")"
 done

@@ -36,6 +36,13 @@ const (
 	OwnRoot = "/own"
 	// OwnBytes is the size of the volume in OwnRoot.
 	OwnBytes = 64 << 20
+
+	// NodeHosts is a file of the node's disk: the kubelet mounts it in each container.
+	NodeHosts = "/etc/hosts"
+	// NodeLog is another one.
+	NodeLog = "/dev/termination-log"
+	// NodeSecret is the name of a file in the root directory of that disk, and its content. It is mounted nowhere.
+	NodeSecret = "secret-of-the-node"
 )
 
 // Addresses of this machine that a test inside may use as clients', beside those of 127.0.0.0/8.
@@ -133,6 +140,9 @@ func enter() error {
 			return err
 		}
 	}
+	if err := os.WriteFile(filepath.Join(scratch, "node", NodeSecret), []byte(NodeSecret), 0o600); err != nil {
+		return err
+	}
 	if err := syscall.Mknod(filepath.Join(root, Device), syscall.S_IFCHR|0o666, 1<<8|5); err != nil {
 		return err
 	}
@@ -161,7 +171,7 @@ func enter() error {
 }
 
 func commands(scratch, root, lower string) []string {
-	return []string{
+	all := []string{
 		"mount --make-rprivate /",
 		"ip link set lo up",
 		// Clients of several addresses, beside the loopback that is trusted.
@@ -181,6 +191,11 @@ func commands(scratch, root, lower string) []string {
 		// A volume that is a file system of its own. The loop device goes with the mount.
 		"truncate -s " + strconv.Itoa(OwnBytes) + " " + scratch + "/own.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/own.img",
 		"mkdir -p " + root + OwnRoot + "/0", "mount -o loop " + scratch + "/own.img " + root + OwnRoot + "/0",
+		"truncate -s 16M " + scratch + "/node.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/node.img",
+		"mkdir " + scratch + "/node", "mount -o loop " + scratch + "/node.img " + scratch + "/node",
+		"mkdir -p " + scratch + "/node/kubelet/pod", "touch " + scratch + "/node/kubelet/pod/hosts " + scratch + "/node/kubelet/pod/log " + root + NodeHosts,
+		"mount --bind " + scratch + "/node/kubelet/pod/hosts " + root + NodeHosts,
+		"mkdir -p " + root + serverpod.GaneshaRoot,
 		"mount -o remount,bind,ro " + root,
 		"mount -t tmpfs tmpfs " + root + "/run",
 		"mkdir " + root + serverpod.RunDir,
@@ -188,5 +203,26 @@ func commands(scratch, root, lower string) []string {
 		"mount -t tmpfs tmpfs " + root + serverpod.StateDir,
 		"mount -t proc proc " + root + "/proc",
 		"mount -t tmpfs tmpfs " + root + "/dev",
+		"touch " + root + NodeLog, "mount --bind " + scratch + "/node/kubelet/pod/log " + root + NodeLog,
 	}
+	return append(all, GaneshaRoot(root, "/volumes", OwnRoot)...)
+}
+
+// GaneshaRoot are the commands that make serverpod.GaneshaRoot below a container's root, with volumes in it, as pods have it.
+func GaneshaRoot(root string, volumes ...string) []string {
+	at := root + serverpod.GaneshaRoot
+	all := []string{"mount -t tmpfs -o size=1M tmpfs " + at}
+	again := func(path, as string) {
+		all = append(all, "mkdir -p "+at+as, "mount --rbind "+root+path+" "+at+as)
+	}
+	for _, volume := range volumes {
+		again(volume, volume)
+	}
+	again(serverpod.StateDir, serverpod.StateDir)
+	again(serverpod.StateDir, serverpod.TempDir)
+	for _, as := range []string{serverpod.RunDir, serverpod.EtcDir} {
+		again(serverpod.RunDir, as)
+		all = append(all, "mount -o remount,bind,ro "+at+as)
+	}
+	return all
 }

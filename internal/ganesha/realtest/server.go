@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/serverpod"
 )
@@ -74,7 +75,11 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	}
 	epoch := strconv.FormatInt(time.Now().UnixNano()&0x7fffffff|1, 10)
 	s := &Server{t: t, ended: make(chan struct{})}
-	s.command = exec.Command(serverpod.GaneshaBinary, "-F", "-E", epoch, "-f", file, "-L", "STDOUT", "-p", serverpod.RunDir+"/pid")
+	root, pidFile := ganeshaRoot(config), filepath.Join(serverpod.RunDir, "pid")
+	if root != "" {
+		pidFile = filepath.Join(serverpod.StateDir, "pid") // It can only read the other.
+	}
+	s.command = exec.Command(serverpod.GaneshaBinary, "-F", "-E", epoch, "-f", file, "-L", "STDOUT", "-p", pidFile)
 	s.command.Env = []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "HOWDAH_HANDLE_KEY=" + handleKey,
 		// Of a build with sanitizers; others don't know them. Leaks are not looked for: that needs ptrace.
@@ -83,6 +88,18 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 		// The dlopen of AddressSanitizer does not look where ganesha is linked to look.
 		"LD_LIBRARY_PATH=/usr/lib/ganesha",
 	}
+	environment, err := supervisor.PrepareRoot(root, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.command.Env = append(s.command.Env, environment...)
+	nothing, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = end.Close()
+	defer func() { _ = nothing.Close() }()
+	s.command.Stdin = nothing
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if id, is := user(); is {
 		s.command.SysProcAttr.Credential = &syscall.Credential{Uid: id, Gid: id}
@@ -123,6 +140,14 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 		t.Fatalf("ganesha does not serve after %s:\n%s", startsWithin, s.Log())
 	}
 	return s
+}
+
+// ganeshaRoot is the root directory of ganesha. With Ceph it has none of its own, as in pods, and with sanitizers it needs /proc for its reports.
+func ganeshaRoot(config ganesha.Config) string {
+	if sanitizers, _ := filepath.Glob("/usr/lib/*/libasan.so*"); config.Ceph != nil || len(sanitizers) > 0 { // The pattern is well-formed.
+		return ""
+	}
+	return serverpod.GaneshaRoot
 }
 
 // user is the ID of the user and group that ganesha runs as, if it is not the test's own.
