@@ -90,7 +90,7 @@ func (w *world) start(name string) *process {
 			case <-ctx.Done():
 				return
 			case apply := <-p.events:
-				time.Sleep(w.latency())
+				time.Sleep(w.latency() + p.lag())
 				apply()
 			}
 		}
@@ -110,6 +110,13 @@ func (p *process) watch(o *internalv1.ShareDirectory, gone bool) {
 		p.service.Confirm(o)
 		p.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}
+}
+
+// lag is how late the process learns of changes, beside the latency of everything.
+func (p *process) lag() time.Duration {
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	return p.world.lags[p.name]
 }
 
 // keep makes the process the leader until its end.

@@ -34,7 +34,9 @@ type world struct {
 	random    *rand.Rand
 	processes []*process // those that live, the leader last
 	names     int
-	trail     []string
+	// lags are how late processes learn of changes, by name.
+	lags  map[string]time.Duration
+	trail []string
 	// steps counts the calls that may be cut; cutting tells what goes wrong with the one of a number.
 	steps   int
 	cutting func(step int, p *process, what string) mode

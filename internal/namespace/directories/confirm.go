@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
 // confirmWithin is how long the watch may take to deliver this server's own writes.
@@ -19,6 +21,66 @@ const confirmWithin = 30 * time.Second
 type unconfirmed struct {
 	mu          sync.Mutex
 	directories map[types.UID]shown
+	// listeners want to know which versions of a ShareDirectory the watch delivers.
+	listeners map[types.UID][]*listener
+}
+
+// listener waits for the watch to deliver a version of a ShareDirectory. The watch keeps the order of all changes (client-go's
+// InOrderInformers), so what was written before it was delivered, too. After a watch was lost, everything is delivered in any order.
+type listener struct {
+	heard chan uint64
+}
+
+// listen must be called before the version is written.
+func (s *Service) listen(uid types.UID) *listener {
+	l := &listener{heard: make(chan uint64, 1)}
+	u := &s.unconfirmed
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.listeners == nil {
+		u.listeners = map[types.UID][]*listener{}
+	}
+	u.listeners[uid] = append(u.listeners[uid], l)
+	return l
+}
+
+// await waits for a version that was written, and ends listening. false: it did not come in time.
+func (s *Service) await(ctx context.Context, l *listener, o *internalv1.ShareDirectory) bool {
+	defer s.unlisten(l, o.UID)
+	timer := s.Clock.NewTimer(learnWithin)
+	defer timer.Stop()
+	version := tree.NewDirectory(o).Version
+	for {
+		select {
+		case heard := <-l.heard:
+			if heard >= version {
+				return true
+			}
+		case <-timer.C():
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (s *Service) unlisten(l *listener, uid types.UID) {
+	u := &s.unconfirmed
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.listeners[uid] = slices.DeleteFunc(u.listeners[uid], func(other *listener) bool { return other == l })
+	if len(u.listeners[uid]) == 0 {
+		delete(u.listeners, uid)
+	}
+}
+
+// tell gives a version to its listener. Only the newest counts.
+func (l *listener) tell(version uint64) {
+	select {
+	case <-l.heard:
+	default:
+	}
+	l.heard <- version
 }
 
 type shown struct {
@@ -48,6 +110,9 @@ func (s *Service) Confirm(o *internalv1.ShareDirectory) {
 	s.unconfirmed.mu.Lock()
 	defer s.unconfirmed.mu.Unlock()
 	delete(s.unconfirmed.directories, o.UID)
+	for _, l := range s.unconfirmed.listeners[o.UID] {
+		l.tell(tree.NewDirectory(o).Version)
+	}
 }
 
 // CheckUnconfirmed reads ShareDirectories that the watch does not deliver, until the context ends.

@@ -64,7 +64,10 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
 	}
 	if tree.Depth(rel) < share.Depth {
-		_, status = s.claim(ctx, share, rel, spec)
+		var directory *internalv1.ShareDirectory
+		if directory, status = s.claim(ctx, share, rel, spec); status == nfsv4.NFS4_OK {
+			status = s.settleInPlace(ctx, share, directory)
+		}
 	} else {
 		status = s.mkdirOnOwner(ctx, req, rel, spec)
 	}
@@ -119,6 +122,9 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return status
 	}
 	release()
+	if status := s.settleInPlace(ctx, share, directory); status != nfsv4.NFS4_OK {
+		return status
+	}
 	if resumed { // it may have another owner then
 		owner = placement.Owner{Server: directory.Spec.DataServerRef.Name, Volume: ptr.Deref(directory.Spec.Volume, 0)}
 		if address, err = s.address(owner.Server); err != nil {

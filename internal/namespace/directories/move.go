@@ -97,10 +97,9 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	if !ok {
 		return nfsv4.NFS4ERR_DELAY, true
 	}
-	if r := tree.NewDirectory(old); r.Server != "" {
-		status = s.renameOnOwner(ctx, share, r, to, creds)
-	} else {
-		status = s.moveKids(ctx, share, from, to)
+	status = s.carryOut(ctx, share, tree.NewDirectory(old), to, creds)
+	if status == nfsv4.NFS4ERR_STALE && ours {
+		status = nfsv4.NFS4ERR_DELAY // Something may have moved already.
 	}
 	switch status {
 	case nfsv4.NFS4_OK:
@@ -118,6 +117,20 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		return s.status(what, err), true
 	}
 	return nfsv4.NFS4_OK, true
+}
+
+// carryOut renames a directory for which both names are locked. NFS4ERR_STALE: the directory of the new name is gone, or is about to go.
+func (s *Service) carryOut(ctx context.Context, share *tree.Share, r *tree.Directory, to string, creds nfs.Credentials) nfsv4.Nfsstat4 {
+	stays, err := s.inPlace(ctx, share, to)
+	switch {
+	case err != nil:
+		return s.status("rename to "+to, err)
+	case !stays:
+		return nfsv4.NFS4ERR_STALE
+	case r.Server != "":
+		return s.renameOnOwner(ctx, share, r, to, creds)
+	}
+	return s.moveKids(ctx, share, r.Path, to)
 }
 
 // sameDirectory reports whether a ShareDirectory is another one's successor under a new path.

@@ -48,24 +48,48 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	if r, ok := s.Tree.Directory(entry.Share.Name, rel); !resumes && (old.State() != internalv1.DirectoryReady || ok && !r.Shown()) {
 		return nfsv4.NFS4ERR_DELAY // one of the names is being changed
 	}
-	if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
-		// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
-		if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
-			return inTheWay(status)
-		}
-	}
 	var begun bool
 	var status nfsv4.Nfsstat4
-	if entry.Junction() {
-		status, begun = s.move(ctx, entry.Share, entry.Rel, rel, credentials(caller))
-	} else {
-		status, begun = s.moveTree(ctx, &entry, rel)
+	for range replaceTries {
+		if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
+			// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
+			if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
+				return inTheWay(status)
+			}
+		}
+		if entry.Junction() {
+			status, begun = s.move(ctx, entry.Share, entry.Rel, rel, credentials(caller))
+		} else {
+			status, begun = s.moveTree(ctx, &entry, rel)
+		}
+		if status != nfsv4.NFS4ERR_EXIST {
+			break
+		}
+		// Another client made a directory of the new name meanwhile. It is replaced, too, if it is empty.
+		if status = s.inTheWayNow(ctx, entry.Share, rel); status == nfsv4.NFS4ERR_DELAY {
+			break
+		}
 	}
 	if status == nfsv4.NFS4ERR_DELAY && (begun || resumes) {
 		// It is not known whether it was renamed. The client repeats the request, or the leader checks.
 		s.attempts.put(key, newMark(), s.Clock.Now())
 	}
 	return status
+}
+
+// replaceTries is how many directories of the new name are removed that others make one after the other.
+const replaceTries = 3
+
+// inTheWayNow puts what has a name into the tree. NFS4ERR_DELAY: it is being changed.
+func (s *Service) inTheWayNow(ctx context.Context, share *tree.Share, rel string) nfsv4.Nfsstat4 {
+	o, err := s.get(ctx, share.Name, rel)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return s.status("rename to "+rel, err)
+	case err == nil && o.State() != internalv1.DirectoryReady:
+		return nfsv4.NFS4ERR_DELAY
+	}
+	return nfsv4.NFS4ERR_EXIST
 }
 
 // inTheWay is the answer to a RENAME whose target can't be removed. If it is not empty, that is NFS4ERR_EXIST (RFC 8881

@@ -5,6 +5,7 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -83,16 +84,27 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 // removed too.
 func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfsstat4 {
 	if entry.Entries > 0 {
-		return nfsv4.NFS4ERR_NOTEMPTY
+		return s.notEmpty(ctx, &entry)
 	}
 	if entry.Directory == nil { // implied by directories below it, and removed with them
 		return nfsv4.NFS4ERR_DELAY
 	}
+	uid := types.UID(entry.Directory.UID)
+	heard := s.listen(uid)
 	directory, status := s.lock(ctx, &entry, internalv1.DirectoryRemoving)
 	if status != nfsv4.NFS4_OK {
+		s.unlisten(heard, uid)
 		return status
 	}
-	if status := s.emptied(ctx, entry.Share, directory.Spec.Path); status != nfsv4.NFS4_OK {
+	// From here on others make nothing in it (inPlace). What they made before the tree has then.
+	switch status = nfsv4.NFS4ERR_DELAY; {
+	case !s.await(ctx, heard, directory):
+	case s.Tree.Below(entry.Share.Name, directory.Spec.Path) && !s.shows(&entry):
+		// What is in it is being made, and may be taken back.
+	default:
+		status = s.emptied(ctx, entry.Share, directory.Spec.Path)
+	}
+	if status != nfsv4.NFS4_OK {
 		if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
 			s.Log.Warn("a removal that was refused is left to the leader", "path", entry.Path, "error", err)
 		}
@@ -104,6 +116,12 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
+}
+
+// shows reports whether a directory above the depth has directories that clients see.
+func (s *Service) shows(entry *tree.Entry) bool {
+	now, ok := s.Tree.Get(entry.ID)
+	return ok && now.Entries > 0
 }
 
 // emptied removes a directory above the share's depth from all owners. It returns NFS4ERR_NOTEMPTY if something is

@@ -63,8 +63,8 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 		return session.Fail(op, status)
 	}
 	// NFS4ERR_EXIST goes to callers without write permission, too: "mkdir -p" relies on it.
-	if e, ok := c.h.Tree.Lookup(dir.ID, args.Objname); ok && c.sees(&e) {
-		return session.Fail(op, nfsv4.NFS4ERR_EXIST)
+	if exists := c.exists(ctx, &dir, args.Objname, status == nfsv4.NFS4_OK); exists != nfsv4.NFS4ERR_NOENT {
+		return session.Fail(op, exists)
 	}
 	if kind != nfsv4.NFS4_OK {
 		return session.Fail(op, kind)
@@ -89,6 +89,26 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	return &nfsv4.NfsResop4_OP_CREATE{Opcreate: &nfsv4.Create4res_NFS4_OK{Resok4: nfsv4.Create4resok{
 		Cinfo: c.changes(&dir), Attrset: trim(args.Createattrs.Attrmask),
 	}}}
+}
+
+// exists is NFS4ERR_EXIST for a name that a directory has, and NFS4ERR_NOENT for one that it does not have. What another server has
+// removed a moment ago does not exist for who may make it again.
+func (c *compound) exists(ctx context.Context, dir *tree.Entry, name string, mayMake bool) nfsv4.Nfsstat4 {
+	shown := func() (tree.Entry, bool) {
+		e, ok := c.h.Tree.Lookup(dir.ID, name)
+		return e, ok && c.sees(&e)
+	}
+	e, ok := shown()
+	if ok && mayMake && e.Directory != nil && dir.Share != nil {
+		if status := c.h.Mutator.Refresh(ctx, *dir, name); status != nfsv4.NFS4_OK {
+			return status
+		}
+		_, ok = shown()
+	}
+	if ok {
+		return nfsv4.NFS4ERR_EXIST
+	}
+	return nfsv4.NFS4ERR_NOENT
 }
 
 // defaultMode is that of a directory whose maker gave none.
@@ -142,7 +162,7 @@ func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest
 
 // remove is REMOVE (RFC 8881 section 18.25): rmdir.
 func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nfsv4.NfsResop4 {
-	dir, e, creds, status := c.removable(c.current, op.Opremove.Target)
+	dir, e, creds, status := c.removable(ctx, c.current, op.Opremove.Target)
 	if status == nfsv4.NFS4_OK {
 		status = c.h.Mutator.Rmdir(ctx, e, creds)
 	}
@@ -155,7 +175,7 @@ func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nf
 }
 
 // removable gives an entry that the caller may remove from a directory.
-func (c *compound) removable(h *handle, name string) (dir, e tree.Entry, creds tree.Credentials, status nfsv4.Nfsstat4) {
+func (c *compound) removable(ctx context.Context, h *handle, name string) (dir, e tree.Entry, creds tree.Credentials, status nfsv4.Nfsstat4) {
 	dir, status = c.resolve(h)
 	switch {
 	case status != nfsv4.NFS4_OK:
@@ -173,6 +193,13 @@ func (c *compound) removable(h *handle, name string) (dir, e tree.Entry, creds t
 		return dir, e, creds, status
 	}
 	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	if !ok && c.h.Tree.Pending(dir.ID, name) == nil && dir.Share != nil {
+		// Another server may have made it a moment ago.
+		if status := c.h.Mutator.Refresh(ctx, dir, name); status != nfsv4.NFS4_OK {
+			return dir, e, creds, status
+		}
+		e, ok = c.h.Tree.Lookup(dir.ID, name)
+	}
 	switch {
 	case !ok && c.h.Tree.Pending(dir.ID, name) != nil:
 		return dir, e, creds, nfsv4.NFS4ERR_DELAY
@@ -203,7 +230,7 @@ func (c *compound) rename(ctx context.Context, op *nfsv4.NfsArgop4_OP_RENAME) nf
 	if c.saved == nil {
 		return session.Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
 	}
-	from, e, creds, status := c.removable(c.saved, args.Oldname)
+	from, e, creds, status := c.removable(ctx, c.saved, args.Oldname)
 	if status == nfsv4.NFS4_OK {
 		status = checkName(args.Newname)
 	}

@@ -22,6 +22,9 @@ type Mutator interface {
 	Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4
 	// Rename gives a directory another name, in the same or another directory of its share.
 	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
+	// Refresh has the tree show a name of a directory as the API has it now, not as it was a moment ago. Another status than NFS4_OK: it
+	// can't, and the client must try again.
+	Refresh(ctx context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4
 	// SetAttributes sets what is set in the settings. Those of a distributed directory are its owner's to set and to refuse.
 	SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4
 }

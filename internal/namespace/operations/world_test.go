@@ -31,6 +31,8 @@ type mutator struct {
 	version int
 	mkdirs  []MkdirRequest
 	set     []tree.Settings
+	// refresh brings the tree up to date; nil: it is.
+	refresh func(parent tree.Entry, name string)
 }
 
 func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
@@ -57,6 +59,13 @@ func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfs
 		m.tree.DeleteDirectory(e.Share.Name, e.Rel, e.Directory.UID)
 	}
 	return m.status
+}
+
+func (m *mutator) Refresh(_ context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4 {
+	if m.refresh != nil {
+		m.refresh(parent, name)
+	}
+	return nfsv4.NFS4_OK
 }
 
 func (m *mutator) SetAttributes(_ context.Context, e tree.Entry, s tree.Settings, _ tree.Credentials) nfsv4.Nfsstat4 {

@@ -1,0 +1,122 @@
+package crash
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+// A namespace server that learns late of what the other one has changed makes the change that it is asked for, or refuses it, as if it
+// had learned of it. test/consistency looks for such things at random.
+func TestAServerThatLearnsLateRefusesAndMakesWhatIsRight(t *testing.T) {
+	type step struct {
+		through int
+		request request
+		want    nfsv4.Nfsstat4
+	}
+	mkdir := func(path string) request { return request{op: "mkdir", path: path} }
+	rmdir := func(path string) request { return request{op: "rmdir", path: path} }
+	const prompt, late = 1, 0
+	for name, test := range map[string]struct {
+		steps []step
+		// there and gone are paths at the end.
+		there, gone string
+	}{
+		"a directory that another server has just made is removed": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, rmdir("q/n"), nfsv4.NFS4_OK},
+		}, "q", "q/n"},
+		"a directory that another server has just made is renamed": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, request{op: "rename", path: "q/n", to: "q/m"}, nfsv4.NFS4_OK},
+		}, "q/m", "q/n"},
+		"a directory that another server has just removed is made": {[]step{
+			{prompt, rmdir("p/a"), nfsv4.NFS4_OK}, {late, mkdir("p/a"), nfsv4.NFS4_OK},
+		}, "p/a", "-"},
+		"nothing is made in a directory that another server has just removed": {[]step{
+			{prompt, rmdir("q"), nfsv4.NFS4_OK}, {late, mkdir("q/n"), nfsv4.NFS4ERR_NOENT},
+		}, "p", "q"},
+		"nothing is renamed into a directory that another server has just removed": {[]step{
+			{prompt, rmdir("q"), nfsv4.NFS4_OK}, {late, request{op: "rename", path: "p/full", to: "q/full"}, nfsv4.NFS4ERR_NOENT},
+		}, "p/full", "q"},
+		"a directory in which another server has just made one is not removed": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, rmdir("q"), nfsv4.NFS4ERR_NOTEMPTY},
+		}, "q/n", "-"},
+		"a directory that another server has just emptied is removed": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, mkdir("q/n"), nfsv4.NFS4ERR_EXIST},
+			{prompt, rmdir("q/n"), nfsv4.NFS4_OK}, {late, rmdir("q"), nfsv4.NFS4_OK},
+		}, "p", "q"},
+		"an empty directory that another server has just made is replaced": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, request{op: "rename", path: "p/full", to: "q/n"}, nfsv4.NFS4_OK},
+		}, "q/n", "p/full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, tree1)
+				end := w.begin()
+				time.Sleep(20 * time.Second)
+				w.mu.Lock()
+				w.lags = map[string]time.Duration{w.processes[late].name: time.Second}
+				w.trail = nil
+				w.mu.Unlock()
+				for _, s := range test.steps {
+					if got := w.doThrough(s.through, s.request); got.status != s.want {
+						t.Errorf("%s: %s, want %s", s.request, nfsv4.Nfsstat4_name[got.status], nfsv4.Nfsstat4_name[s.want])
+					}
+				}
+				time.Sleep(quiet)
+				left := w.layout()
+				if _, there := left[test.there]; !there {
+					t.Errorf("%s is not there: %v", test.there, left)
+				}
+				for path := range left {
+					if path == test.gone || strings.HasPrefix(path, test.gone+"/") {
+						t.Errorf("%s is there", path)
+					}
+				}
+				if faults := w.faults(); len(faults) > 0 {
+					t.Errorf("faults: %v", faults)
+				}
+				if t.Failed() {
+					t.Log("\n" + strings.Join(w.trail, "\n"))
+				}
+				end()
+			})
+		})
+	}
+}
+
+// One of the two is refused, whoever is faster by how much: there is never a directory in one that was removed.
+func TestADirectoryIsRemovedWhileAnotherServerMakesOneInIt(t *testing.T) {
+	for lead := range 25 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, uint64(lead), tree1)
+			end := w.begin()
+			time.Sleep(20 * time.Second)
+			w.mu.Lock()
+			w.lags = map[string]time.Duration{w.processes[lead%2].name: 100 * time.Millisecond}
+			w.mu.Unlock()
+			var made, removed answer
+			var clients sync.WaitGroup
+			clients.Go(func() { made = w.doThrough(0, request{op: "mkdir", path: "q/n"}) })
+			time.Sleep(time.Duration(lead) * time.Millisecond)
+			clients.Go(func() { removed = w.doThrough(1, request{op: "rmdir", path: "q"}) })
+			clients.Wait()
+			time.Sleep(quiet)
+			left := w.layout()
+			_, above := left["q"]
+			_, in := left["q/n"]
+			first := made.status == nfsv4.NFS4_OK && removed.status == nfsv4.NFS4ERR_NOTEMPTY && above && in
+			second := made.status == nfsv4.NFS4ERR_NOENT && removed.status == nfsv4.NFS4_OK && !above && !in
+			if !first && !second {
+				t.Errorf("%d ms later: mkdir %s, rmdir %s, and there is %v", lead, nfsv4.Nfsstat4_name[made.status], nfsv4.Nfsstat4_name[removed.status], left)
+			}
+			if faults := w.faults(); len(faults) > 0 {
+				t.Errorf("%d ms later: %v", lead, faults)
+			}
+			end()
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package operations
+
+import (
+	"testing"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
+)
+
+// What another server has changed a moment ago the tree does not have yet. No change is refused because of that.
+func TestWhatIsToBeChangedIsLookedAtInTheAPIBeforeAChangeIsRefused(t *testing.T) {
+	const asked, notAsked = true, false
+	inPlain := func(op nfsv4.NfsArgop4) []nfsv4.NfsArgop4 {
+		return []nfsv4.NfsArgop4{&nfsv4.NfsArgop4_OP_PUTROOTFH{}, lookup("open"), lookup("plain"), op}
+	}
+	remove := func(name string) nfsv4.NfsArgop4 {
+		return &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: name}}
+	}
+	gone := func(w *world) {
+		r, _ := w.handler.Tree.Directory("open", "plain/junction")
+		w.handler.Tree.DeleteDirectory("open", r.Path, r.UID)
+	}
+	made := func(w *world) {
+		w.handler.Tree.SetDirectory(directory("open", "plain/new", "fs-0", internalv1.DirectoryReady, 9))
+	}
+	for name, test := range map[string]struct {
+		caller rpc.Caller
+		op     nfsv4.NfsArgop4
+		// happened is what another server has changed; nil: nothing.
+		happened func(w *world)
+		asked    bool
+		want     nfsv4.Nfsstat4
+	}{
+		"mkdir of what exists":                  {rootUser, mkdir("junction"), nil, asked, nfsv4.NFS4ERR_EXIST},
+		"mkdir of what was removed":             {rootUser, mkdir("junction"), gone, asked, nfsv4.NFS4_OK},
+		"mkdir of what exists, by who may not":  {bob, mkdir("junction"), nil, notAsked, nfsv4.NFS4ERR_EXIST},
+		"mkdir of what does not exist":          {rootUser, mkdir("other"), nil, notAsked, nfsv4.NFS4_OK},
+		"rmdir of what does not exist":          {rootUser, remove("new"), nil, asked, nfsv4.NFS4ERR_NOENT},
+		"rmdir of what was made":                {rootUser, remove("new"), made, asked, nfsv4.NFS4_OK},
+		"rmdir of what exists":                  {rootUser, remove("junction"), nil, notAsked, nfsv4.NFS4_OK},
+		"rmdir of what is being made right now": {rootUser, remove("making"), nil, notAsked, nfsv4.NFS4ERR_DELAY},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			times := 0
+			w.mutator.refresh = func(parent tree.Entry, _ string) {
+				if times++; parent.Rel != "plain" {
+					t.Errorf("asked about %q", parent.Rel)
+				}
+				if test.happened != nil {
+					test.happened(w)
+				}
+			}
+			_, status := w.do(test.caller, inPlain(test.op)...)
+			if status != test.want || (times > 0) != test.asked {
+				t.Errorf("%s, want %s; the API was asked %d times", nfs.StatusName(status), nfs.StatusName(test.want), times)
+			}
+		})
+	}
+}
