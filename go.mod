@@ -3,6 +3,7 @@ module github.com/howdah/howdah
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/buildbarn/go-xdr v0.0.0-20261005144839-a2095890273e
 	github.com/fluxcd/cli-utils v1.2.3
 	github.com/go-logr/logr v1.4.4
