@@ -43,7 +43,7 @@ type hostileOptions struct {
 	Host                        string
 	TLS                         rest.TLSClientConfig
 	Namespace, Address, Manager string
-	Certificate                 string
+	Certificate, Replica        string
 }
 
 // serveHostile is the server's process.
@@ -55,7 +55,7 @@ func serveHostile() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, &rest.Config{Host: o.Host, TLSClientConfig: o.TLS}, Options{
-		FileServer: fileServer, KubeNamespace: o.Namespace, Replica: "hostile", Listen: o.Address, Manager: o.Manager, Certificate: o.Certificate,
+		FileServer: fileServer, KubeNamespace: o.Namespace, Replica: o.Replica, Listen: o.Address, Manager: o.Manager, Certificate: o.Certificate,
 		Memory: 512 << 20, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *world) serveProcess() *target {
 	s := &target{T: w.t, address: freeAddress(w.t), manager: freeAddress(w.t)}
 	given, err := json.Marshal(hostileOptions{
 		Host: config.Host, TLS: config.TLSClientConfig, Namespace: w.namespace, Address: s.address, Manager: s.manager,
-		Certificate: ownertest.Certificate(w.t),
+		Certificate: ownertest.Certificate(w.t), Replica: "hostile",
 	})
 	if err != nil {
 		w.t.Fatal(err)

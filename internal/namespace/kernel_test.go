@@ -2,6 +2,8 @@ package namespace
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -30,40 +32,84 @@ type kernel struct {
 // boot makes a session.
 func boot(t testing.TB, address string) *kernel {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	k, err := dialKernel(t, address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	t.Cleanup(func() { _ = k.conn.Close() })
+	return k
+}
+
+// dialKernel is boot where the server may be away. The caller closes the connection.
+func dialKernel(t testing.TB, address string) (*kernel, error) {
+	conn, err := net.DialTimeout("tcp", address, callLimit)
+	if err != nil {
+		return nil, err
+	}
 	k := &kernel{t: t, conn: conn}
-	res := k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
-		EiaClientowner:  nfsv4.ClientOwner4{CoVerifier: [8]byte{1}, CoOwnerid: []byte(t.Name() + conn.LocalAddr().String())},
+	if err := k.introduce(); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return k, nil
+}
+
+// introduce makes a session.
+func (k *kernel) introduce() error {
+	res, err := k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
+		EiaClientowner:  nfsv4.ClientOwner4{CoVerifier: [8]byte{1}, CoOwnerid: []byte(k.t.Name() + k.conn.LocalAddr().String())},
 		EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
 	}})
-	id := res[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
+	if err != nil {
+		return err
+	}
+	known, ok := res[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK)
+	if !ok {
+		return fmt.Errorf("EXCHANGE_ID: %s", nfs.StatusName(session.StatusOf(res[0])))
+	}
+	id := known.EirResok4
 	channel := nfsv4.ChannelAttrs4{CaMaxrequestsize: 1 << 20, CaMaxresponsesize: 1 << 20, CaMaxresponsesizeCached: 4096, CaMaxoperations: 16, CaMaxrequests: 64}
-	res = k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
+	res, err = k.call(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
 		CsaClientid: id.EirClientid, CsaSequence: id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
 	}})
-	k.session = res[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
-	k.do(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	return k
+	if err != nil {
+		return err
+	}
+	made, ok := res[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK)
+	if !ok {
+		return fmt.Errorf("CREATE_SESSION: %s", nfs.StatusName(session.StatusOf(res[0])))
+	}
+	k.session = made.CsrResok4.CsrSessionid
+	_, err = k.attempt(nfs.Credentials{}, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	return err
 }
 
 // do sends operations after a SEQUENCE. The results are those up to the first that failed.
 func (k *kernel) do(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.NfsResop4 {
 	k.t.Helper()
+	res, err := k.attempt(creds, ops...)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return res
+}
+
+// attempt is do where the server may go away. Then the session is of no use any more.
+func (k *kernel) attempt(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.seq++
 	sequence := &nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
 		SaSessionid: k.session, SaSequenceid: k.seq, SaCachethis: true,
 	}}
-	res := k.call(creds, append([]nfsv4.NfsArgop4{sequence}, ops...)...)
-	if status := session.StatusOf(res[0]); status != nfsv4.NFS4_OK {
-		k.t.Fatalf("SEQUENCE: %s", nfs.StatusName(status))
+	res, err := k.call(creds, append([]nfsv4.NfsArgop4{sequence}, ops...)...)
+	if err != nil {
+		return nil, err
 	}
-	return res[1:]
+	if status := session.StatusOf(res[0]); status != nfsv4.NFS4_OK {
+		return nil, fmt.Errorf("SEQUENCE: %s", nfs.StatusName(status))
+	}
+	return res[1:], nil
 }
 
 // try is do, repeated while the server asks for it, and the status of the last result.
@@ -79,8 +125,10 @@ func (k *kernel) try(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) ([]nfsv4.Nfs
 	}
 }
 
-func (k *kernel) call(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.NfsResop4 {
-	k.t.Helper()
+// callLimit is for a call whose server may be gone.
+const callLimit = time.Minute
+
+func (k *kernel) call(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) ([]nfsv4.NfsResop4, error) {
 	k.xid++
 	var parms, body bytes.Buffer
 	auth := rpcv2.AuthsysParms{Machinename: "test", Uid: creds.UID, Gid: creds.GID, Gids: creds.GIDs}
@@ -92,19 +140,24 @@ func (k *kernel) call(creds nfs.Credentials, ops ...nfsv4.NfsArgop4) []nfsv4.Nfs
 	args := nfsv4.Compound4args{Minorversion: 2, Argarray: ops}
 	_, argsErr := args.WriteTo(&body)
 	message := rpc.FinishRecord(append(rpc.NewRecord(body.Len()), body.Bytes()...))
+	limitErr := k.conn.SetDeadline(time.Now().Add(callLimit))
 	_, writeErr := k.conn.Write(message)
+	if err := errors.Join(authErr, msgErr, argsErr, limitErr, writeErr); err != nil {
+		return nil, err
+	}
 	reply, readErr := rpc.ReadRecord(k.conn, 2<<20)
 	r := bytes.NewReader(reply)
 	var header rpcv2.RpcMsg
 	_, headerErr := header.ReadFrom(r)
 	var res nfsv4.Compound4res
 	_, resErr := res.ReadFrom(r)
-	for _, err := range []error{authErr, msgErr, argsErr, writeErr, readErr, headerErr, resErr} {
-		if err != nil {
-			k.t.Fatal(err)
-		}
+	if err := errors.Join(readErr, headerErr, resErr); err != nil {
+		return nil, err
 	}
-	return res.Resarray
+	if len(res.Resarray) == 0 {
+		return nil, fmt.Errorf("COMPOUND: %s", nfs.StatusName(res.Status))
+	}
+	return res.Resarray, nil
 }
 
 // walk looks a path up from the root.
