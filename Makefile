@@ -125,6 +125,10 @@ test-lost-node: packages ##+ Nodes of a lab lose their power: the loss is report
 test-kills: packages ##+ 30 random kills in a row under load (HOWDAH_E2E_KILLS, HOWDAH_E2E_SEED, BACKEND=ceph)
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_KILLS=$${HOWDAH_E2E_KILLS:-30} HOWDAH_E2E_LABELS=killed hack/test.sh e2e
 
+.PHONY: test-consistency
+test-consistency: packages ##+ What clients see of directories and files while servers fail (HOWDAH_E2E_SEED, BACKEND=ceph)
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=consistency hack/test.sh e2e
+
 .PHONY: soak
 soak: packages ##+ Load and random failures on a lab: SOAK_MINUTES=60, HOWDAH_E2E_SEED=…, BACKEND=volumes|ceph
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) SOAK_MINUTES=$(or $(SOAK_MINUTES),60) HOWDAH_E2E_LABELS=soak hack/test.sh e2e

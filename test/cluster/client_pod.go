@@ -19,6 +19,8 @@ type ClientPod struct {
 	Claims map[string]string
 	// NodeSelector restricts the nodes; nil means any that has no other client pod.
 	NodeSelector map[string]string
+	// Beside: the pod may share its node with client pods that want theirs for themselves. It does not have ClientLabel.
+	Beside bool
 	// Command is what the pod runs, once: it is not restarted. By default it sleeps.
 	Command []string
 }
@@ -47,6 +49,9 @@ func (c *Cluster) RunClient(ctx context.Context, want ClientPod) error {
 				TopologyKey:   corev1.LabelHostname,
 			}},
 		}}
+	}
+	if want.Beside {
+		pod.Labels = nil
 	}
 	if want.Command != nil {
 		pod.Spec.Containers[0].Command = want.Command

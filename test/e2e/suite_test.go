@@ -65,6 +65,9 @@ func TestE2E(t *testing.T) {
 	if kills, err = killCount(); err != nil {
 		t.Fatal(err)
 	}
+	if rounds, err = roundCount(); err != nil {
+		t.Fatal(err)
+	}
 	if err := checkBackend(); err != nil {
 		t.Fatal(err)
 	}
