@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -114,24 +115,7 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	}
 	t.Cleanup(s.Stop)
 	up := make(chan struct{})
-	go func() {
-		reader := bufio.NewReader(output)
-		for serving := false; ; {
-			line, err := reader.ReadString('\n')
-			s.mutex.Lock()
-			s.log.WriteString(line)
-			s.mutex.Unlock()
-			if !serving && strings.Contains(line, lineInitialized) {
-				serving = true
-				close(up)
-			}
-			if err != nil {
-				break
-			}
-		}
-		_ = s.command.Wait() // What matters is that it ended.
-		close(s.ended)
-	}()
+	go s.follow(output, up)
 	select {
 	case <-up:
 	case <-s.ended:
@@ -140,6 +124,26 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 		t.Fatalf("ganesha does not serve after %s:\n%s", startsWithin, s.Log())
 	}
 	return s
+}
+
+// follow keeps what ganesha writes until it ends, and closes up when it serves.
+func (s *Server) follow(output io.Reader, up chan<- struct{}) {
+	reader := bufio.NewReader(output)
+	for serving := false; ; {
+		line, err := reader.ReadString('\n')
+		s.mutex.Lock()
+		s.log.WriteString(line)
+		s.mutex.Unlock()
+		if !serving && strings.Contains(line, lineInitialized) {
+			serving = true
+			close(up)
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = s.command.Wait() // What matters is that it ended.
+	close(s.ended)
 }
 
 // ganeshaRoot is the root directory of ganesha. With Ceph it has none of its own, as in pods, and with sanitizers it needs /proc for its reports.
