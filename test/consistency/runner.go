@@ -59,7 +59,7 @@ func (r *Runner) Load(ctx context.Context, seed uint64, clients []Client, pause,
 	defer cancel()
 	var workers sync.WaitGroup
 	for i, c := range clients {
-		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // A seed repeats the order.
 		number := i
 		workers.Go(func() {
 			for ctx.Err() == nil {

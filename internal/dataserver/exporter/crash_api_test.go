@@ -48,6 +48,9 @@ func newModelAPI() *modelAPI {
 
 // kindOf is the kind of an object, or of the objects of a list.
 func kindOf(o runtime.Object) string {
+	if metadata, is := o.(*metav1.PartialObjectMetadata); is {
+		return metadata.Kind
+	}
 	return strings.TrimSuffix(reflect.TypeOf(o).Elem().Name(), "List")
 }
 
@@ -121,8 +124,12 @@ func (a *modelAPI) Get(name string, into client.Object) error {
 	return nil
 }
 
-// fill makes an object what another is.
+// fill makes an object what another is, or gives it the metadata if it has no room for more.
 func fill(into, from client.Object) {
+	if metadata, is := into.(*metav1.PartialObjectMetadata); is {
+		metadata.ObjectMeta = *reflect.ValueOf(copyOf(from)).Elem().FieldByName("ObjectMeta").Addr().Interface().(*metav1.ObjectMeta)
+		return
+	}
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(copyOf(from)).Elem())
 }
 
