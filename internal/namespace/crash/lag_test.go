@@ -8,6 +8,12 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // A namespace server that learns late of what the other one has changed makes the change that it is asked for, or refuses it, as if it
@@ -121,4 +127,42 @@ func TestADirectoryIsRemovedWhileAnotherServerMakesOneInIt(t *testing.T) {
 			end()
 		})
 	}
+}
+
+// A name that another server is making is not there yet, and may be taken back. So a mkdir waits, and does not get NFS4ERR_EXIST.
+func TestAMkdirIsNotRefusedBecauseOfOneThatIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, tree1)
+		end := w.begin()
+		time.Sleep(20 * time.Second)
+		o := &internalv1.ShareDirectory{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: naming.Directory("fs", "s", "p/n"), Annotations: map[string]string{tree.MadeByAnnotation: "another"},
+		}}
+		o.Spec = internalv1.ShareDirectorySpec{
+			FileServerRef: internalv1.FileServerReference{Name: "fs"}, FileShareRef: internalv1.FileShareReference{Name: "s"}, Path: "p/n",
+			DataServerRef: internalv1.DataServerReference{Name: w.servers[0].Name}, Volume: ptr.To[int32](0), Mode: "0755",
+		}
+		if err := w.api.create(o); err != nil {
+			t.Fatal(err)
+		}
+		var taken sync.WaitGroup
+		taken.Go(func() {
+			time.Sleep(8 * time.Second)
+			if err := w.api.remove(o, metav1.Preconditions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := w.do(request{op: "mkdir", path: "p/n"}); got.status != nfsv4.NFS4_OK {
+			t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+		taken.Wait()
+		time.Sleep(quiet)
+		if _, there := w.layout()["p/n"]; !there {
+			t.Error("p/n is not there")
+		}
+		if faults := w.faults(); len(faults) > 0 {
+			t.Error(faults)
+		}
+		end()
+	})
 }

@@ -207,7 +207,7 @@ func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
 }
 
 // claim creates the ShareDirectory, which is the lock on the path. If it exists, claim returns NFS4ERR_EXIST when the
-// other directory can be looked up.
+// other directory can be looked up. For a rename (which looks at it again) it does so, too, when the other one is not finished in time.
 func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	directory, _, status := s.claimOrResume(ctx, share, rel, spec)
 	return directory, status
@@ -243,9 +243,9 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 					return nil, false, s.status("rename to "+rel, err)
 				}
 				return other, resumed, nfsv4.NFS4_OK
-			case err == nil && (other.State() == internalv1.DirectoryReady || s.Clock.Now().After(until)):
+			case err == nil && (other.State() == internalv1.DirectoryReady || spec.RenamedFrom != "" && s.Clock.Now().After(until)):
 				return nil, false, nfsv4.NFS4ERR_EXIST
-			case err == nil, apierrors.IsNotFound(err): // removed meanwhile: make it, unless the time is over
+			case err == nil, apierrors.IsNotFound(err): // it may be taken back, or was removed: make it, unless the time is over
 				pause = settlePause
 			}
 		} else if refusedByAPI(err) {
