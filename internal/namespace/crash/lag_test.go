@@ -166,3 +166,38 @@ func TestAMkdirIsNotRefusedBecauseOfOneThatIsTakenBack(t *testing.T) {
 		end()
 	})
 }
+
+// The API executes a create and its answers are lost for longer than a mkdir waits. The client that tries again gets the answer of its
+// own mkdir, although the watch has shown the directory meanwhile.
+func TestAMkdirIsNotRefusedBecauseOfItself(t *testing.T) {
+	for _, path := range []string{"n", "p/n"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 1, tree1)
+			end := w.begin()
+			time.Sleep(20 * time.Second)
+			began := time.Now()
+			w.mu.Lock()
+			w.cutting = func(_ int, _ *process, what string) mode {
+				if time.Since(began) > 7*time.Second {
+					return fine
+				}
+				if what == "API create "+path {
+					return lose
+				}
+				if strings.HasPrefix(what, "API") {
+					return refuse
+				}
+				return fine
+			}
+			w.mu.Unlock()
+			if got := w.do(request{op: "mkdir", path: path}); got.status != nfsv4.NFS4_OK {
+				t.Errorf("mkdir %s: %s", path, nfsv4.Nfsstat4_name[got.status])
+			}
+			time.Sleep(quiet)
+			if faults := w.faults(); len(faults) > 0 {
+				t.Error(faults)
+			}
+			end()
+		})
+	}
+}

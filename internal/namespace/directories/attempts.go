@@ -63,6 +63,18 @@ func (a *attempts) take(key string) string {
 	return mark
 }
 
+// hasAny reports whether there is an attempt to continue whose key begins like this.
+func (a *attempts) hasAny(prefix string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.begun {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // has reports whether there is an attempt to continue.
 func (a *attempts) has(key string) bool {
 	a.mu.Lock()
@@ -78,7 +90,12 @@ func claimKey(share, rel string, spec *internalv1.ShareDirectorySpec) string {
 		return renameKey(share, spec.RenamedFrom, rel)
 	}
 	r := tree.NewDirectory(&internalv1.ShareDirectory{Spec: *spec})
-	return fmt.Sprintf("make\x00%s\x00%s\x00%d %d %o", share, rel, r.Owner, r.Group, r.Mode)
+	return makeKeys(share, rel) + fmt.Sprintf("%d %d %o", r.Owner, r.Group, r.Mode)
+}
+
+// makeKeys is what the keys of all attempts to make a name begin with.
+func makeKeys(share, rel string) string {
+	return strings.Join([]string{"make", share, rel, ""}, "\x00")
 }
 
 func renameKey(share, from, to string) string {

@@ -34,6 +34,11 @@ func (s *Service) Refresh(ctx context.Context, parent tree.Entry, name string) n
 	return status
 }
 
+// Begun implements operations.Mutator.
+func (s *Service) Begun(parent tree.Entry, name string) bool {
+	return s.attempts.hasAny(makeKeys(parent.Share.Name, strings.TrimPrefix(parent.Rel+"/"+name, "/")))
+}
+
 // refresh reads the ShareDirectory of a path. Afterwards the tree has it, or does not have one that is gone: the watch takes that away,
 // as it knows whether the deletion was a removal. there: the directory is shown.
 func (s *Service) refresh(ctx context.Context, share *tree.Share, rel string) (there bool, status nfsv4.Nfsstat4) {

@@ -92,7 +92,7 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 }
 
 // exists is NFS4ERR_EXIST for a name that a directory has, and NFS4ERR_NOENT for one that it does not have. What another server has
-// removed a moment ago does not exist for who may make it again.
+// removed a moment ago does not exist for who may make it again, nor does what a mkdir without an answer may have made itself.
 func (c *compound) exists(ctx context.Context, dir *tree.Entry, name string, mayMake bool) nfsv4.Nfsstat4 {
 	shown := func() (tree.Entry, bool) {
 		e, ok := c.h.Tree.Lookup(dir.ID, name)
@@ -100,6 +100,9 @@ func (c *compound) exists(ctx context.Context, dir *tree.Entry, name string, may
 	}
 	e, ok := shown()
 	if ok && mayMake && e.Directory != nil && dir.Share != nil {
+		if c.h.Mutator.Begun(*dir, name) {
+			return nfsv4.NFS4ERR_NOENT
+		}
 		if status := c.h.Mutator.Refresh(ctx, *dir, name); status != nfsv4.NFS4_OK {
 			return status
 		}

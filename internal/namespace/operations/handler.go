@@ -22,6 +22,8 @@ type Mutator interface {
 	Rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4
 	// Rename gives a directory another name, in the same or another directory of its share.
 	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
+	// Begun reports whether a mkdir of a name is to be gone on with here: it got no answer, and what has the name may be its own.
+	Begun(parent tree.Entry, name string) bool
 	// Refresh has the tree show a name of a directory as the API has it now, not as it was a moment ago. Another status than NFS4_OK: it
 	// can't, and the client must try again.
 	Refresh(ctx context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4

@@ -61,6 +61,8 @@ func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfs
 	return m.status
 }
 
+func (m *mutator) Begun(tree.Entry, string) bool { return false }
+
 func (m *mutator) Refresh(_ context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4 {
 	if m.refresh != nil {
 		m.refresh(parent, name)
