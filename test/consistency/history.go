@@ -189,6 +189,18 @@ func (h History) RepeatedDuring(windows ...Window) History {
 	return out
 }
 
+// OwnDuring marks removals and renames that found nothing in one of the windows: they may have been made, and put off because the answer
+// to a step was lost, and then have found nothing because of that.
+func (h History) OwnDuring(windows ...Window) History {
+	out := h.RepeatedDuring(windows...)
+	for i := range out {
+		if o := &out[i]; o.Error != Missing || o.Kind != Rmdir && o.Kind != Rename {
+			o.Repeated = h[i].Repeated
+		}
+	}
+	return out
+}
+
 // RepeatedAfter marks operations that took longer than some time. A change that is put off for so long may have been finished by another
 // server meanwhile, so that the client that asks again gets an error about its own change.
 func (h History) RepeatedAfter(long time.Duration) History {
