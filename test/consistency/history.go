@@ -193,9 +193,9 @@ func (h History) RepeatedDuring(windows ...Window) History {
 // to a step was lost, and then have found nothing because of that.
 func (h History) OwnDuring(windows ...Window) History {
 	out := h.RepeatedDuring(windows...)
-	for i := range out {
+	for i, before := range h {
 		if o := &out[i]; o.Error != Missing || o.Kind != Rmdir && o.Kind != Rename {
-			o.Repeated = h[i].Repeated
+			o.Repeated = before.Repeated
 		}
 	}
 	return out
