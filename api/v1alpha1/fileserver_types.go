@@ -69,6 +69,10 @@ type FileServerSpec struct {
 	// +optional
 	Drain *Drain `json:"drain,omitempty"`
 
+	// moves sets how directories of storage.volumes are copied to other data servers.
+	// +optional
+	Moves Moves `json:"moves,omitempty,omitzero"`
+
 	// failover sets what the operator may do when the node of a data server is lost.
 	// +optional
 	Failover Failover `json:"failover,omitempty,omitzero"`
@@ -185,9 +189,9 @@ type DataHandover struct {
 // Drain configures data servers that are to be idle: those in maintenance, and those to be removed because
 // spec.replicas was reduced.
 type Drain struct {
-	// servers are the names of data servers in maintenance. They keep running and get no new directories. With
-	// storage.ceph their directories move to other servers; status.servers shows when a server is idle. With
-	// storage.volumes the directories stay, because their data is on the server's volumes.
+	// servers are the names of data servers in maintenance. They keep running and get no new directories. Their
+	// directories move to other servers, except the roots of Single shares of storage.volumes; status.servers shows
+	// when a server is idle.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=63
@@ -203,6 +207,27 @@ type Drain struct {
 	// +kubebuilder:validation:Maximum=604800
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+}
+
+// Moves sets how directories of storage.volumes are copied to other data servers. With storage.ceph nothing is copied.
+// +kubebuilder:validation:MinProperties=1
+type Moves struct {
+	// megabytesPerSecond bounds what one move copies, in 10^6 bytes a second; unset: no bound.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	MegabytesPerSecond int32 `json:"megabytesPerSecond,omitempty"`
+
+	// suspended stops copying. What has begun goes on where it was when it is removed. A directory whose clients wait
+	// is moved to the end.
+	// +optional
+	Suspended bool `json:"suspended,omitempty"`
+
+	// trashSeconds is how long a moved directory stays in the trash of the data server that had it; unset means 86400.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	// +optional
+	TrashSeconds *int64 `json:"trashSeconds,omitempty"`
 }
 
 // AllowedNamespaces selects the Kubernetes namespaces that may have FileShares on a FileServer, as

@@ -395,6 +395,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: limits
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerLimits
+    - name: moves
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Moves
     - name: namespaceServers
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
@@ -829,6 +832,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.howdah.howdah.api.v1alpha1.Moves
+  map:
+    fields:
+    - name: megabytesPerSecond
+      type:
+        scalar: numeric
+    - name: suspended
+      type:
+        scalar: boolean
+    - name: trashSeconds
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.NFSOptions
   map:
     fields:

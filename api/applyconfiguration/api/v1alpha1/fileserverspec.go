@@ -27,6 +27,8 @@ type FileServerSpecApplyConfiguration struct {
 	DataHandovers []DataHandoverApplyConfiguration `json:"dataHandovers,omitempty"`
 	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
+	// moves sets how directories of storage.volumes are copied to other data servers.
+	Moves *MovesApplyConfiguration `json:"moves,omitempty"`
 	// failover sets what the operator may do when the node of a data server is lost.
 	Failover *FailoverApplyConfiguration `json:"failover,omitempty"`
 	// pods has settings for the pods of data servers and namespace servers.
@@ -106,6 +108,14 @@ func (b *FileServerSpecApplyConfiguration) WithDataHandovers(values ...*DataHand
 // If called multiple times, the Drain field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithDrain(value *DrainApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.Drain = value
+	return b
+}
+
+// WithMoves sets the Moves field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Moves field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithMoves(value *MovesApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Moves = value
 	return b
 }
 
