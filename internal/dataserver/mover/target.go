@@ -1,0 +1,367 @@
+package mover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"golang.org/x/sys/unix"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/durable"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
+)
+
+const (
+	// shortPass is how long a pass takes at the most for the directory to be frozen next: what changes meanwhile is copied while clients wait.
+	shortPass = 3 * time.Second
+	// passPause is the pause between two passes.
+	passPause = time.Second
+	// retryAfter is the pause after a step that failed, notYetAfter after one that needs the other server's step.
+	retryAfter  = 2 * time.Second
+	notYetAfter = 100 * time.Millisecond
+	// spareOfVolume is the part of the target's volume that a copy leaves free: 1/spareOfVolume.
+	spareOfVolume = 50
+)
+
+// copying is what the target knows of its passes. It is not on the volume: after a restart every file is compared again.
+type copying struct {
+	measured bool
+	// since is the source's time at the beginning of the last pass that compared every byte; 0: there was none.
+	since  int64
+	passes int32
+	// caughtUp is the attempt whose passes are short; 0 is the first.
+	caughtUp bool
+	attempt  int32
+	bytes    int64
+	files    int64
+	copied   int64
+	parents  []parent
+}
+
+func (c *copying) report(task *internalv1.MoveTask, state internalv1.MoveState) internalv1.MoveReport {
+	report := internalv1.MoveReport{ID: task.ID, State: state, Attempt: task.Attempt, Passes: c.passes}
+	if c.measured {
+		bytes, files, copied := c.bytes, c.files, c.copied
+		report.Bytes, report.Files, report.CopiedBytes = &bytes, &files, &copied
+	}
+	return report
+}
+
+// errRefused is why a move is not possible at all.
+type errRefused struct{ why string }
+
+func (e *errRefused) Error() string { return e.why }
+
+// targetStep does what the target's task asks for, and returns what to report and when to look again, 0 for when the task changes.
+func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) (internalv1.MoveReport, time.Duration) {
+	state, again := internalv1.MoveStateCopying, time.Duration(0)
+	var err error
+	switch task.Step {
+	case internalv1.MoveCopying:
+		if task.Suspended {
+			report := c.report(task, state)
+			report.Message = "suspended (spec.moves.suspended of the FileServer)"
+			return report, 0
+		}
+		if again, err = passPause, m.onePass(ctx, where, task, c); err == nil && c.caughtUp {
+			state = internalv1.MoveStateCaughtUp
+		}
+	case internalv1.MoveFreezing:
+		if err = m.verify(ctx, where, task, c); err == nil {
+			state = internalv1.MoveStateVerified
+		}
+	case internalv1.MoveThawing: // The copy goes on when the source does.
+	case internalv1.MovePlacing, internalv1.MoveLeaving:
+		if err = m.put(ctx, where, task); err == nil {
+			state = internalv1.MoveStatePlaced
+		}
+	}
+	report := c.report(task, state)
+	var refused *errRefused
+	switch {
+	case errors.As(err, &refused):
+		report.State, report.Message = internalv1.MoveStateRefused, cut(err.Error())
+		return report, time.Minute
+	case isNotYet(err):
+		report.Message = cut(err.Error())
+		return report, notYetAfter
+	case err != nil:
+		report.Message = cut(err.Error())
+		return report, retryAfter
+	}
+	return report, again
+}
+
+// onePass copies what differs. Clients use the directory meanwhile.
+func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
+	if err := m.prepareCopy(where); err != nil {
+		return err
+	}
+	if c.attempt != task.Attempt {
+		// The last freeze took too long. Compare everything again, so that the next one has less to compare.
+		c.attempt, c.caughtUp, c.since = task.Attempt, false, 0
+	}
+	if !c.measured {
+		if err := m.measureSource(ctx, where, task, c); err != nil {
+			return err
+		}
+	}
+	// The second pass compares every byte; what does not change after it is not compared again while clients wait.
+	checksum := c.passes > 0 && c.since == 0
+	began := time.Now()
+	time0, sent, err := m.copy(ctx, pass{task: task.ID, peer: m.dialer(task), to: where.data(), checksum: checksum, megabytes: task.MegabytesPerSecond})
+	c.copied += sent
+	if err != nil {
+		return err
+	}
+	c.passes++
+	if checksum {
+		c.since = time0
+	}
+	c.caughtUp = c.since != 0 && !checksum && time.Since(began) <= shortPass
+	return nil
+}
+
+// prepareCopy makes the place for the copy.
+func (m *Mover) prepareCopy(where place) error {
+	j, err := where.read()
+	if err != nil {
+		return err
+	}
+	if j != nil && j.isSource() {
+		return fmt.Errorf("the move's ID %s is that of another move of this data server", j.ID)
+	}
+	if there, err := exists(where.shown()); err != nil || there {
+		if err == nil {
+			err = &errRefused{fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
+		}
+		return err
+	}
+	if j == nil || j.Stage != stageCopying {
+		m.about("copy")
+		if err := where.write(&journal{ID: where.id, Share: where.share, Path: where.path, Volume: where.volume, Stage: stageCopying}); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(where.data(), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("making the place for the copy: %w", err)
+	}
+	return nil
+}
+
+// measureSource asks how large the directory is, and refuses it if there is no room.
+func (m *Mover) measureSource(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
+	conn, _, head, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askMeasure})
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	var volume unix.Statfs_t
+	if err := unix.Statfs(where.data(), &volume); err != nil {
+		return fmt.Errorf("measuring the target's volume: %w", err)
+	}
+	have, _, err := measure(where.data())
+	if err != nil {
+		return err
+	}
+	free, total := int64(volume.Bavail)*volume.Bsize, int64(volume.Blocks)*volume.Bsize
+	if err := fits(head.Bytes, have, free, total, head.Files, int64(volume.Ffree), int64(volume.Files)); err != nil {
+		return err
+	}
+	c.bytes, c.files, c.parents, c.measured = head.Bytes, head.Files, head.Parents, true
+	return nil
+}
+
+// fits tells whether the rest of a directory of that many bytes has room on a volume. have is what was copied before.
+func fits(bytes, have, free, total, files, freeFiles, totalFiles int64) error {
+	if needed := max(0, bytes-have) + total/spareOfVolume; needed > free {
+		return &errRefused{fmt.Sprintf("the target's volume has %d MB free, and %d MB are needed: %d MB of the directory are to be copied, and 1/%d of the volume stays free",
+			free/1e6, needed/1e6, max(0, bytes-have)/1e6, spareOfVolume)}
+	}
+	if totalFiles > 0 && have == 0 && files > freeFiles {
+		return &errRefused{fmt.Sprintf("the target's volume has room for %d files, and the directory has %d", freeFiles, files)}
+	}
+	return nil
+}
+
+// verify copies the rest of a frozen directory, and compares the copy with it.
+func (m *Mover) verify(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
+	j, err := where.read()
+	switch {
+	case err != nil:
+		return err
+	case j == nil:
+		return errors.New("there is no copy: it was removed")
+	case j.Stage == stageVerified && j.Attempt == task.Attempt:
+		return nil
+	case j.Stage == stageVerified, j.Stage == stageCopying:
+	default:
+		return fmt.Errorf("the copy is %s", j.Stage)
+	}
+	p := pass{task: task.ID, peer: m.dialer(task), to: where.data(), attempt: task.Attempt}
+	_, sent, err := m.copy(ctx, p)
+	c.copied += sent
+	if err != nil {
+		return err
+	}
+	c.passes++
+	if err = m.compare(ctx, where, task, c.since); err != nil && !isNotYet(err) {
+		// A file can have changed within the time and the size that it had.
+		m.Log.Warn("the copy of a frozen directory differs; comparing every byte", "share", where.share, "path", where.path, "err", err)
+		p.checksum = true
+		if _, sent, err = m.copy(ctx, p); err == nil {
+			c.copied += sent
+			err = m.compare(ctx, where, task, c.since)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := syncVolume(where.data()); err != nil {
+		return err
+	}
+	j.Stage, j.Attempt = stageVerified, task.Attempt
+	m.about("verified")
+	return where.write(j)
+}
+
+// compare compares the copy with the frozen directory: every file's attributes, and the bytes of those that changed since.
+func (m *Mover) compare(ctx context.Context, where place, task *internalv1.MoveTask, since int64) error {
+	conn, answer, _, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askManifest, Attempt: task.Attempt, Since: since})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	return compareManifest(answer, where.data())
+}
+
+// syncVolume makes everything on a volume durable: the source's directory is removed after this.
+func syncVolume(path string) error {
+	volume, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	if err := unix.Syncfs(int(volume.Fd())); err != nil {
+		return fmt.Errorf("making the copy durable: %w", err)
+	}
+	return nil
+}
+
+// put gives the verified copy its name in the share.
+func (m *Mover) put(ctx context.Context, where place, task *internalv1.MoveTask) error {
+	j, err := where.read()
+	switch {
+	case err != nil:
+		return err
+	case j == nil:
+		return errors.New("there is no copy: it was removed")
+	case j.Stage == stagePlaced:
+		return nil
+	case j.Stage == stageVerified && j.Attempt != task.Attempt || j.Stage != stageVerified && j.Stage != stagePlacing:
+		return fmt.Errorf("the copy is %s, of attempt %d", j.Stage, j.Attempt)
+	}
+	if j.Stage != stagePlacing {
+		if err := m.makeParents(ctx, where, task); err != nil {
+			return err
+		}
+		j.Stage = stagePlacing
+		m.about("place")
+		if err := where.write(j); err != nil {
+			return err
+		}
+	}
+	copied, err := exists(where.data())
+	if err != nil {
+		return err
+	}
+	if copied {
+		m.about("into the export")
+		if err := os.Rename(where.data(), where.hidden()); err != nil {
+			return fmt.Errorf("moving the copy into the export: %w", err)
+		}
+	}
+	if err := errors.Join(durable.SyncDirectory(where.export()), durable.SyncDirectory(where.directory())); err != nil {
+		return err
+	}
+	hidden, err := exists(where.hidden())
+	if err != nil {
+		return err
+	}
+	if hidden {
+		m.about("name")
+		// Through ganesha, which knows the name then.
+		if err := m.NFS.Rename(ctx, root, where.hiddenNFS(), where.shownNFS()); err != nil {
+			return fmt.Errorf("giving the copy its name: %w", err)
+		}
+	}
+	if _, err := m.NFS.Stat(ctx, root, where.shownNFS()); err != nil {
+		return fmt.Errorf("looking for the copy through ganesha: %w", err)
+	}
+	if err := syncBoth(where); err != nil {
+		return err
+	}
+	j.Stage = stagePlaced
+	m.about("placed")
+	return where.write(j)
+}
+
+// makeParents makes the directories above, as the source has them.
+func (m *Mover) makeParents(ctx context.Context, where place, task *internalv1.MoveTask) error {
+	conn, _, head, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askMeasure, Attempt: task.Attempt})
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	at, onDisk := filepath.Dir(where.shownNFS()), filepath.Dir(where.shown())
+	if len(head.Parents) == 0 {
+		return nil
+	}
+	for range head.Parents {
+		at, onDisk = filepath.Dir(at), filepath.Dir(onDisk)
+	}
+	for _, above := range head.Parents {
+		at, onDisk = at+"/"+above.Name, onDisk+"/"+above.Name
+		if there, err := exists(onDisk); err != nil || there {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		uid, gid := above.UID, above.GID
+		err := m.NFS.Mkdir(ctx, root, at, nfs.MkdirOptions{Mode: above.Mode, Owner: &uid, Group: &gid})
+		if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+			return fmt.Errorf("making the directory above: %w", err)
+		}
+	}
+	return nil
+}
+
+// endTarget ends a move that is in no task any more. A copy that is in the share stays there.
+func (m *Mover) endTarget(where place, j *journal) error {
+	if j.Stage == stagePlacing {
+		hidden, err := exists(where.hidden())
+		if err != nil {
+			return err
+		}
+		if hidden {
+			m.about("take back")
+			if err := os.Rename(where.hidden(), where.data()); err != nil {
+				return err
+			}
+		}
+	}
+	m.about("end")
+	return where.forget()
+}
+
+func (m *Mover) dialer(task *internalv1.MoveTask) func(ctx context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return m.Dial(ctx, task.Peer.Name, task.PeerAddress) }
+}
