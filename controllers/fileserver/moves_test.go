@@ -112,15 +112,7 @@ func TestPlanMoves(t *testing.T) {
 		},
 		"a rebalancing of no number": {o: rebalance(uneven(), "all"), settled: true, refused: `is "all": want the number of directories that may move, 1 to 500`},
 		"a rebalancing of nothing":   {o: rebalance(uneven(), "0"), settled: true, refused: "1 to 500"},
-		"a rebalancing of volumes": {
-			o: func() *observed {
-				o := rebalance(uneven(), "100")
-				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
-				return o
-			}(),
-			settled: true, refused: "directories of storage.volumes can't move",
-		},
-		"nothing is to move": {o: inCeph(owned("s", "a", "fs-0"))},
+		"nothing is to move":         {o: inCeph(owned("s", "a", "fs-0"))},
 		"those of a server in maintenance go where placement has them": {
 			o:    inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1"), owned("s", "c", "fs-2"), owned("t", "d", "fs-2")).leave("fs-2"),
 			want: []string{"s/c to fs-0", "t/d to fs-1"}, pending: 2,
@@ -183,14 +175,6 @@ func TestPlanMoves(t *testing.T) {
 			refused: "no directory of that path|no data server of that name|is to be idle|elsewhere in the same list",
 		},
 		"a list that is none": {o: ask(inCeph(owned("s", "a", "fs-0")), "training-2"), settled: true, refused: "is not taken: it is no list"},
-		"on volumes": {
-			o: func() *observed {
-				o := ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`).leave("fs-0")
-				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
-				return o
-			}(),
-			settled: true, refused: "directories of storage.volumes can't move",
-		},
 		"of a FileServer that is being deleted": {
 			o: func() *observed {
 				o := inCeph(owned("s", "a", "fs-2")).leave("fs-2")

@@ -22,16 +22,16 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		return func() int32 { return *exists(&appsv1.StatefulSet{}, namespace, name).Spec.Replicas }
 	}
 
-	It("refuses to lose servers that own directories, and lets the others go", func() {
+	It("refuses to lose servers with directories that can't move, and lets the others go", func() {
 		fs := builders.FileServer(namespace, "training").Replicas(3).Build()
 		create(fs)
 		runEverything(namespace, "training")
-		directory := builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-2")
+		directory := builders.ShareDirectory(namespace, "training", "unet3d", ".", "training-2")
 		createDirectory(directory)
 
 		change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		message := expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonScaleInRefused)
-		Expect(message).To(ContainSubstring("training-2 owns 1 (unet3d:train/7)"))
+		Expect(message).To(ContainSubstring("training-2 owns 1 (unet3d:.)"))
 		Expect(message).To(ContainSubstring("set spec.replicas to 3"))
 		Expect(replicas("training")()).To(Equal(int32(3)))
 

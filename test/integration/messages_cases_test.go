@@ -143,11 +143,11 @@ func statuses() []mistake {
 			runEverything(namespace, fs.Name)
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Storage.Volumes.Size = quantity("2Gi") })
 		})},
-		{"FileServer: fewer servers while directories are on them", summaryFor(server, "training", v1alpha1.ReasonScaleInRefused, func(namespace string) {
+		{"FileServer: fewer servers while roots of Single shares are on them", summaryFor(server, "training", v1alpha1.ReasonScaleInRefused, func(namespace string) {
 			fs := builders.FileServer(namespace, "training").Replicas(2).Build()
 			create(fs)
 			runEverything(namespace, fs.Name)
-			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1"))
+			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", ".", "training-1"))
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		})},
 		{"FileServer: volumes that are directories of the nodes' disks, as kind makes them", summaryFor(server, "training", v1alpha1.ReasonVolumeRefused,

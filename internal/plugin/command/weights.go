@@ -56,10 +56,13 @@ func (g *weighings) check() error {
 	return nil
 }
 
-// weigh asks data servers for the weights of directories, unless directories can't move.
+// weigh asks data servers for the weights of directories.
 func (g *weighings) weigh(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1alpha1.FileServer) (view.Weighing, error) {
-	if view.By(g.by) == view.ByNumber || !view.CanMove(fs) {
+	if view.By(g.by) == view.ByNumber {
 		return view.Counting(), nil
+	}
+	if view.By(g.by) == view.ByBytes && !view.KnowsSizes(fs) {
+		return view.Counting(), usageError("--by bytes: with storage.volumes the bytes of a directory are not counted; use --by number or --by load")
 	}
 	if view.By(g.by) == view.ByBytes {
 		sizes, err := askSizes(ctx, c, fs, view.ToMeasure(w, fs))

@@ -40,7 +40,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonServersShareNodes:    "Add or uncordon nodes, or relax spec.placement: two data servers on one node share its network and fail together.",
 	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (for namespace servers: spec.namespaceServers.resources), or mount with a smaller nconnect. To see the clients: kubectl howdah clients.",
 	v1alpha1.ReasonRestartPending:       "All is served. To use the new values of spec.nfs, restart the data servers one after the other: kubectl rollout restart statefulset NAME. Clients of each wait for some seconds.",
-	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty and remove those that the message names, or set spec.replicas to the old value.",
+	v1alpha1.ReasonScaleInRefused:       "Some directories can't move between volumes, such as roots of Single shares: remove those that the message names, or set spec.replicas to the old value.",
 	v1alpha1.ReasonDraining:             "The data server waits until its clients have unmounted. To see them: kubectl howdah clients. To end sooner, stop these clients or lower spec.drain.timeoutSeconds. To cancel, set spec.replicas or spec.drain.servers to the old value.",
 	v1alpha1.ReasonTooManyNodeNetworks:  "List networks that have nodes but no pods in spec.additionalNodeNetworks: nodes in them need no entry of their own.",
 	v1alpha1.ReasonInUse:                "First delete the FileShares or pods that still use it; nothing is removed before that.",

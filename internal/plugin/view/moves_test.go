@@ -40,7 +40,7 @@ func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 		t.Errorf("%+v", none)
 	}
 	onVolumes := wellWorld()
-	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
+	golden(t, "plan-rebalance-volumes.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
 }
 
 func TestWhatCanMove(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWhatCanMove(t *testing.T) {
 		"name one":                          PlanMove(fs, unet3d, ".", "training-2"),
 		"moves as a whole":                  PlanMove(fs, home, "a", "training-2"),
 		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
-		"directories can't move":            PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
+		"can't move on volumes":             PlanMove(&wellWorld().FileServers[0], home, ".", "training-2"),
 	} {
 		if !strings.Contains(got.Refused, want) {
 			t.Errorf("refused %q, want %q", got.Refused, want)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/plugin/text"
@@ -176,18 +177,20 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 			continue
 		}
 		counts[d.Spec.DataServerRef.Name]++
-		needed = max(needed, ordinal+1)
+		if isShared(fs) || d.Spec.Path == tree.RootPath || ordinal >= before {
+			needed = max(needed, ordinal+1) // It can't move on volumes.
+		}
 	}
 	after, refused := placement.Replicas(replicas, before, 0, needed)
 	var moves []PlannedMove
 	var notes []string
-	if isShared(fs) && replicas < before {
+	if replicas < before && (isShared(fs) || !refused) {
 		after, refused = replicas, false
 		moves, notes = emptied(w, fs, replicas)
 	}
 	plan.Replicas = &Change{Before: before, After: after}
 	if refused {
-		plan.Refused = fmt.Sprintf("directories can't move between volumes, and data servers that would be removed own some: at least %s are needed. Remove those directories first; to list them: kubectl howdah status --directories",
+		plan.Refused = fmt.Sprintf("roots of shares of layout Single can't move between volumes, and data servers that would be removed own some: at least %s are needed. Remove those shares first; to list their directories: kubectl howdah status --directories",
 			plural(int(needed), "data server"))
 	}
 	for ordinal := range max(before, after) {
@@ -213,10 +216,10 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	case after > before:
 		plan.Notes = append(plan.Notes, "Existing directories stay where they are. New directories go to the new servers until each share is spread evenly.",
 			"The plan does not check whether the nodes have room for the pods.")
-	case isShared(fs) && after < before:
+	case after < before && isShared(fs):
 		plan.Notes = append(plan.Notes, notes...)
 	case after < before:
-		plan.Notes = append(plan.Notes, "The claims of removed servers stay, with their data. To list them: kubectl get pvc")
+		plan.Notes = append(append(plan.Notes, notes...), "The claims of removed servers stay, with their data. To list them: kubectl get pvc")
 	}
 	return plan
 }
