@@ -81,11 +81,12 @@ var _ = Describe("Bad input", Label("bad-input"), func() {
 		_, err := c.Kubectl(ctx, "patch", "fileserver", fileServer, "--type=merge", "-p", `{"spec":{"replicas":0}}`)
 		Expect(err).To(MatchError(ContainSubstring("spec.replicas")))
 
-		By("fewer servers than own directories")
+		By("fewer servers than own directories, for a moment: it says what moves, or what can't")
 		changed := present.DeepCopy()
 		changed.Spec.Replicas = 1
 		Expect(c.Patch(ctx, changed, client.MergeFrom(present))).To(Succeed())
-		Eventually(ctx, conditionsOf(ctx, present)).Should(And(ContainSubstring(v1alpha1.ReasonScaleInRefused), ContainSubstring("training-2")))
+		Eventually(ctx, conditionsOf(ctx, present)).Should(And(
+			Or(ContainSubstring(v1alpha1.ReasonDraining), ContainSubstring(v1alpha1.ReasonScaleInRefused)), ContainSubstring("training-2")))
 		Expect(c.Get(ctx, fileServer, present)).To(Succeed())
 		changed = present.DeepCopy()
 		changed.Spec.Replicas = serverCount

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
+	"github.com/howdah/howdah/test/cluster"
+)
+
+const (
+	// movedShare is a share that moves, of the FileServer that all clients have mounted.
+	movedShare = "moved"
+	// shrinking is a FileServer of its own that is scaled in, with its share and its client: other FileServers have roots of Single shares,
+	// which can't move.
+	shrinking      = "shrinking"
+	shrinkingMount = "/shrinking"
+	// moveLimit is how long a move of some megabytes takes at most.
+	moveLimit = 4 * time.Minute
+)
+
+// movingDirectory is the ShareDirectory of a directory.
+func movingDirectory(ctx context.Context, server, share, path string) *internalv1.ShareDirectory {
+	GinkgoHelper()
+	directory := &internalv1.ShareDirectory{}
+	Expect(c.Get(ctx, naming.Directory(server, share, path), directory)).To(Succeed())
+	return directory
+}
+
+// changeFileServer changes a FileServer.
+func changeFileServer(ctx context.Context, name string, change func(fs *v1alpha1.FileServer)) {
+	GinkgoHelper()
+	fs := &v1alpha1.FileServer{}
+	Expect(c.Get(ctx, name, fs)).To(Succeed())
+	before := fs.DeepCopy()
+	change(fs)
+	Expect(c.Patch(ctx, fs, client.MergeFrom(before))).To(Succeed())
+}
+
+// askToMove asks for the move of a directory to another data server, and returns that.
+func askToMove(ctx context.Context, path string) (to string) {
+	GinkgoHelper()
+	to = naming.DataServer(fileServer, 0)
+	if movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name == to {
+		to = naming.DataServer(fileServer, 1)
+	}
+	changeFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) {
+		if fs.Annotations == nil {
+			fs.Annotations = map[string]string{}
+		}
+		fs.Annotations[v1alpha1.MovesAnnotation] = placement.FormatRequests([]placement.Request{{Share: movedShare, Path: path, To: to}})
+	})
+	return to
+}
+
+// moved waits until a directory is on a data server, and nothing is left to do.
+func moved(ctx context.Context, path, to string) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) string {
+		directory := movingDirectory(ctx, fileServer, movedShare, path)
+		return fmt.Sprintf("on %s, step %q", directory.Spec.DataServerRef.Name, directory.Spec.Move.Step)
+	}).WithTimeout(bound(moveLimit)).Should(Equal(fmt.Sprintf("on %s, step %q", to, "")))
+}
+
+var _ = Describe("A directory of a volume", Label("volumes", volumesHaveSizes), Ordered, func() {
+	pods := []string{clientA, clientB}
+
+	BeforeAll(func(ctx SpecContext) {
+		share := newShare(movedShare, "/"+movedShare, 1, "d{0..1}")
+		share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		Expect(c.Create(ctx, share)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { deleted(ctx, share) }, NodeTimeout(bound(2*time.Minute)))
+		Eventually(ctx, func() error { return shareReady(ctx, movedShare) }).Should(Succeed())
+	}, NodeTimeout(bound(3*time.Minute)))
+
+	It("moves while two clients work in it by paths, and they lose nothing", func(ctx SpecContext) {
+		const path = "d0"
+		directories := []string{treeMount + "/" + movedShare + "/" + path}
+		loads := map[string]*cluster.Load{}
+		for _, pod := range pods {
+			Eventually(ctx, func(ctx context.Context) error {
+				_, err := c.Shell(ctx, pod, "ls "+directories[0])
+				return err
+			}).Should(Succeed())
+			var err error
+			loads[pod], err = c.StartLoad(ctx, pod, pod, directories, "--do", "files,opens", "--pause", "100ms", "--bytes", "16Mi")
+			Expect(err).NotTo(HaveOccurred())
+		}
+		time.Sleep(3 * time.Second)
+		moved(ctx, path, askToMove(ctx, path))
+		time.Sleep(5 * time.Second)
+		var ledgers []string
+		for _, pod := range pods {
+			result, err := loads[pod].Stop(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			AddReportEntry("the load in "+pod, result.Text(), ReportEntryVisibilityAlways)
+			for _, d := range result.Directories {
+				// A file that is open in the moment of the flip is stale.
+				Expect(d.ErrorCount()-d.Stale).To(BeZero(), result.Text())
+				Expect(d.Wrong()).To(BeZero(), result.Text())
+			}
+			ledger, err := loads[pod].Ledger(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			ledgers = append(ledgers, ledger)
+		}
+		for i, pod := range pods {
+			audited(ctx, pods[1-i], directories, []string{ledgers[i]})
+			shell(ctx, pod, "echo after > %[1]s/after-%[2]s && sync %[1]s/after-%[2]s", directories[0], pod)
+		}
+	}, SpecTimeout(bound(8*time.Minute)))
+
+	It("stays where it is if the move is cancelled", func(ctx SpecContext) {
+		const path = "d1"
+		const directory = treeMount + "/" + movedShare + "/" + path
+		from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
+		shell(ctx, clientA, "dd if=/dev/urandom of=%[1]s/file bs=1M count=20 2>/dev/null && sync %[1]s/file && md5sum %[1]s/file > /tmp/sum", directory)
+		changeFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves.MegabytesPerSecond = 1 })
+		askToMove(ctx, path)
+		Eventually(ctx, func(ctx context.Context) internalv1.MoveStep {
+			return movingDirectory(ctx, fileServer, movedShare, path).Spec.Move.Step
+		}).Should(Equal(internalv1.MoveCopying))
+		time.Sleep(3 * time.Second)
+		changeFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { delete(fs.Annotations, v1alpha1.MovesAnnotation) })
+		moved(ctx, path, from)
+		shell(ctx, clientA, "md5sum -c /tmp/sum")
+		changeFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves = v1alpha1.Moves{} })
+	}, SpecTimeout(bound(6*time.Minute)))
+
+	It("goes to the others when its data server is scaled in, and all data is there", func(ctx SpecContext) {
+		fs := newFileServer(ctx, shrinking, serverCount)
+		share := newShare(shrinking, "/"+shrinking, 1, "d{0..5}")
+		share.Spec.FileServerRef.Name, share.Spec.ReclaimPolicy = shrinking, v1alpha1.ReclaimDelete
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: shrinking, Namespace: c.Namespace}}
+		Expect(c.Create(ctx, fs)).To(Succeed())
+		Expect(c.Create(ctx, share)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			for _, object := range []client.Object{pod, share, fs} {
+				Expect(c.Delete(ctx, object)).To(Succeed())
+				Expect(c.WaitGone(ctx, object)).To(Succeed())
+			}
+		}, NodeTimeout(bound(3*time.Minute)))
+		Eventually(ctx, func() error { return shareReady(ctx, shrinking) }).Should(Succeed())
+		Expect(c.RunClient(ctx, cluster.ClientPod{
+			Name: shrinking, Claims: map[string]string{shrinkingMount: shrinking}, NodeSelector: map[string]string{},
+		})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, shrinking)).To(Succeed())
+		shell(ctx, shrinking, `cd %s && for d in *; do echo $d > $d/name; dd if=/dev/urandom of=$d/data bs=1M count=2 2>/dev/null; done
+			sync; md5sum */data > /tmp/sums; test $(wc -l < /tmp/sums) = 6`, shrinkingMount)
+		changeFileServer(ctx, shrinking, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = serverCount - 1 })
+		last := naming.DataServer(shrinking, serverCount-1)
+		Eventually(ctx, func(ctx context.Context) []string {
+			var left []string
+			for i := range 6 {
+				directory := movingDirectory(ctx, shrinking, shrinking, fmt.Sprintf("d%d", i))
+				if directory.Spec.DataServerRef.Name == last || directory.Spec.Move.ID != "" {
+					left = append(left, directory.Spec.Path)
+				}
+			}
+			return left
+		}).WithTimeout(bound(2 * moveLimit)).Should(BeEmpty())
+		Expect(shell(ctx, shrinking, "cd %s && cat */name", shrinkingMount)).To(Equal("d0\nd1\nd2\nd3\nd4\nd5\n"))
+		shell(ctx, shrinking, "cd %s && md5sum -c /tmp/sums", shrinkingMount)
+	}, SpecTimeout(bound(15*time.Minute)))
+})
