@@ -39,7 +39,8 @@ func Confined(directory string, command []string) error {
 	if err := os.Chdir(directory); err != nil {
 		return err
 	}
-	return fmt.Errorf("running %s: %w", command[0], syscall.Exec(command[0], command, []string{"LANG=C", "PATH=/usr/bin:/bin"}))
+	err := syscall.Exec(command[0], command, []string{"LANG=C", "PATH=/usr/bin:/bin"}) //nolint:gosec // The data server gives the command.
+	return fmt.Errorf("running %s: %w", command[0], err)
 }
 
 // HasLandlock tells whether the kernel can confine.
@@ -54,7 +55,7 @@ func confine(directory string) error {
 		return nil // The mover has logged it.
 	}
 	attributes := unix.LandlockRulesetAttr{Handled_access_fs: landlockAll}
-	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes.Handled_access_fs), 0)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes.Handled_access_fs), 0) //nolint:gosec // x/sys has no call for it.
 	if errno != 0 {
 		return fmt.Errorf("making a Landlock ruleset: %w", errno)
 	}
@@ -81,7 +82,7 @@ func allow(ruleset int, path string, access uint64) error {
 	}
 	defer func() { _ = unix.Close(directory) }()
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(directory)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // x/sys has no call for it.
 	if errno != 0 {
 		return fmt.Errorf("allowing rsync to read %s: %w", path, errno)
 	}

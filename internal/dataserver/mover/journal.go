@@ -98,6 +98,7 @@ func (p place) hidden() string    { return filepath.Join(p.export(), hiddenPrefi
 
 // shownNFS and hiddenNFS are the same for ganesha's clients.
 func (p place) shownNFS() string { return naming.ExportPseudo(p.share, p.volume) + "/" + p.path }
+
 func (p place) hiddenNFS() string {
 	return naming.ExportPseudo(p.share, p.volume) + "/" + hiddenPrefix + p.id
 }

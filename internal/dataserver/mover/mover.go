@@ -58,7 +58,9 @@ type Config struct {
 // Mover does a data server's part of moves.
 type Mover struct {
 	Config
-	telling sync.Mutex
+	// confines: the kernel can confine the sender.
+	confines bool
+	telling  sync.Mutex
 	// unknown has since when a move that is on a volume is in no task. It belongs to the goroutine of Run.
 	unknown map[string]time.Time
 	started bool
@@ -84,7 +86,7 @@ type work struct {
 // New makes a mover. It does nothing before Run.
 func New(config Config) *Mover {
 	return &Mover{
-		Config: config, tasks: make(chan []internalv1.MoveTask, 1), known: map[string]*work{}, sending: map[string]int{}, unknown: map[string]time.Time{},
+		Config: config, confines: HasLandlock(), tasks: make(chan []internalv1.MoveTask, 1), known: map[string]*work{}, sending: map[string]int{}, unknown: map[string]time.Time{},
 		reports: map[string]internalv1.MoveReport{}, changed: make(chan struct{}, 1),
 	}
 }
@@ -118,7 +120,7 @@ func (m *Mover) Run(ctx context.Context) {
 			if !m.started {
 				m.started = true
 				tidy.Reset(0)
-				if !HasLandlock() {
+				if !m.confines {
 					m.Log.Info("the kernel has no Landlock: while a directory is copied from here, its clients could read what this container can")
 				}
 			}

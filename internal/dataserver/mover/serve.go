@@ -137,7 +137,12 @@ func (m *Mover) send(ctx context.Context, args []string, directory string, head 
 	if err := writeLine(conn, head); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, m.Self[0], slices.Concat(m.Self[1:], []string{ConfinedCommand, directory, m.Rsync}, arguments, []string{".", "./"})...)
+	words := slices.Concat([]string{m.Rsync}, arguments, []string{".", "./"})
+	if m.confines {
+		words = slices.Concat(m.Self, []string{ConfinedCommand, directory}, words)
+	}
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.Dir = directory
 	command.Env = []string{"LANG=C", "PATH=/usr/bin:/bin"}
 	input, err := command.StdinPipe()
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// shortPass is how long a pass takes at the most for the directory to be frozen next: what changes meanwhile is copied while clients wait.
-	shortPass = 3 * time.Second
-	// passPause is the pause between two passes.
+	// shortPass is how long a pass takes at the most for the directory to be frozen next: what changes meanwhile is copied while clients wait, for
+	// moving.FreezeLimit at most.
+	shortPass = 10 * time.Second
+	// passPause is the least pause between two passes. A pass that takes longer is followed by a pause as long as it: clients need the servers, too.
 	passPause = time.Second
 	// retryAfter is the pause after a step that failed, notYetAfter after one that needs the other server's step.
 	retryAfter  = 2 * time.Second
@@ -35,8 +36,9 @@ type copying struct {
 	// since is the source's time at the beginning of the last pass that compared every byte; 0: there was none.
 	since  int64
 	passes int32
-	// caughtUp is the attempt whose passes are short; 0 is the first.
+	// caughtUp: the last pass of this attempt was short. took is how long it took.
 	caughtUp bool
+	took     time.Duration
 	attempt  int32
 	bytes    int64
 	files    int64
@@ -69,9 +71,10 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 			report.Message = "suspended (spec.moves.suspended of the FileServer)"
 			return report, 0
 		}
-		if again, err = passPause, m.onePass(ctx, where, task, c); err == nil && c.caughtUp {
+		if err = m.onePass(ctx, where, task, c); err == nil && c.caughtUp {
 			state = internalv1.MoveStateCaughtUp
 		}
+		again = max(passPause, c.took)
 	case internalv1.MoveFreezing:
 		if err = m.verify(ctx, where, task, c); err == nil {
 			state = internalv1.MoveStateVerified
@@ -83,6 +86,9 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 		}
 	}
 	report := c.report(task, state)
+	if task.Step == internalv1.MoveCopying && state == internalv1.MoveStateCopying && c.took > shortPass {
+		report.Message = fmt.Sprintf("the last pass took %s; clients are made to wait for the end when one takes %s at most", c.took.Round(time.Second), shortPass)
+	}
 	var refused *errRefused
 	switch {
 	case errors.As(err, &refused):
@@ -124,7 +130,8 @@ func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveT
 	if checksum {
 		c.since = time0
 	}
-	c.caughtUp = c.since != 0 && !checksum && time.Since(began) <= shortPass
+	c.took = time.Since(began)
+	c.caughtUp = c.since != 0 && !checksum && c.took <= shortPass
 	return nil
 }
 
