@@ -341,6 +341,9 @@ func runScenarios(t *testing.T) {
 		{"a socket leads to no other file", socketsLeadNowhere},
 		{"slow operations are named", slowOperationsAreNamed},
 		{"truncating ends set-user-ID", truncatingEndsSetUserID},
+		{"a full volume stays served", aFullVolumeStaysServed},
+		{"a volume without inodes is full", aVolumeWithoutInodesIsFull},
+		{"a volume without a byte is served", aVolumeWithoutAByteIsServed},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)
