@@ -92,11 +92,13 @@ var fileServerChanged = predicate.Funcs{
 // whatSharesRead is a FileServer's status without what no share looks at.
 func whatSharesRead(fileServer *v1alpha1.FileServer) v1alpha1.FileServerStatus {
 	status := fileServer.Status.DeepCopy()
-	status.ObservedGeneration, status.ReadyReplicas, status.Capacity.UsedBytes = nil, nil, nil
+	status.ObservedGeneration, status.ReadyReplicas = nil, nil
+	status.Capacity = v1alpha1.FileServerCapacity{TotalBytes: status.Capacity.TotalBytes}
 	status.NamespaceServers, status.Moves = v1alpha1.NamespaceServersStatus{}, v1alpha1.DirectoryMoves{}
 	for i := range status.Servers {
 		status.Servers[i].ConfigRevision, status.Servers[i].Directories = nil, nil
 		status.Servers[i].Connections, status.Servers[i].Drain = v1alpha1.FileServerConnections{}, v1alpha1.ServerDrain{}
+		status.Servers[i].Capacity, status.Servers[i].Fill = v1alpha1.FileServerCapacity{}, ""
 	}
 	available, failing := conditions.IsTrue(status.Conditions, v1alpha1.FileServerNamespaceServersAvailable), storageFailing(fileServer)
 	status.Conditions = nil
