@@ -87,7 +87,7 @@ func newSpace(w *World, fs *v1alpha1.FileServer) FileServerSpace {
 	sum := fs.Status.Capacity
 	space := FileServerSpace{
 		Namespace: fs.Namespace, Name: fs.Name, Provisioned: ptr.Deref(sum.ProvisionedBytes, 0), Total: ptr.Deref(sum.TotalBytes, 0),
-		Used: ptr.Deref(sum.UsedBytes, 0),
+		Used:   ptr.Deref(sum.UsedBytes, 0),
 		Shared: len(fs.Spec.Storage.Ceph.External.Monitors) > 0 || fs.Spec.Storage.Ceph.Rook.ClusterRef.Name != "",
 	}
 	space.Free = ptr.Deref(sum.FreeBytes, max(0, space.Total-space.Used))
@@ -129,7 +129,9 @@ func newVolume(w *World, fs *v1alpha1.FileServer, server *internalv1.DataServer,
 	if ordinal, ours := naming.DataServerOrdinal(fs.Name, server.Name); ours {
 		volume.Claim = naming.VolumeClaim(fs.Name, ordinal, *usage.Index)
 	}
-	at := slices.IndexFunc(w.Claims, func(c corev1.PersistentVolumeClaim) bool { return c.Namespace == fs.Namespace && c.Name == volume.Claim })
+	at := slices.IndexFunc(w.Claims, func(c corev1.PersistentVolumeClaim) bool {
+		return c.Namespace == fs.Namespace && c.Name == volume.Claim
+	})
 	if at >= 0 {
 		claim := &w.Claims[at]
 		has, wants := claim.Status.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]

@@ -21,7 +21,9 @@ func fillingWorld() *World {
 		usage := &w.DataServers[i].Status.Volumes[0]
 		usage.FreeBytes = ptr.To(*usage.TotalBytes - *usage.UsedBytes)
 		usage.TotalFiles, usage.UsedFiles, usage.FileSystemID = ptr.To[int64](64_000_000), ptr.To[int64](2_000_000), fmt.Sprint("disk", i%2)
-		list := func(size string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)} }
+		list := func(size string) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+		}
 		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("data-0-training-", i)}}
 		claim.Spec.Resources.Requests, claim.Status.Capacity = list("1Ti"), list("1Ti")
 		if i == 2 {
