@@ -14,7 +14,7 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-func TestVolumesThatFillUpAreToldOnce(t *testing.T) {
+func TestVolumesThatFillUpMakeOneEvent(t *testing.T) {
 	of := func(reason string, fills ...v1alpha1.VolumeFill) *v1alpha1.FileServerStatus {
 		status := &v1alpha1.FileServerStatus{Conditions: []metav1.Condition{{Type: v1alpha1.FileServerStorageAvailable, Status: metav1.ConditionTrue, Reason: reason}}}
 		for i, fill := range fills {

@@ -63,7 +63,7 @@ func TestFileSystemsCountOnce(t *testing.T) {
 		servers []*internalv1.DataServer
 		want    Space
 	}{
-		"nobody":           {nil, Space{}},
+		"no data server":   {nil, Space{}},
 		"nothing reported": {[]*internalv1.DataServer{of()}, Space{}},
 		"each its own":     {[]*internalv1.DataServer{of(volume(0, 100, 10, onFileSystem("a"))), of(volume(0, 200, 20, onFileSystem("b")))}, Space{300, 30, 270, true}},
 		"one disk for two servers": {

@@ -43,7 +43,7 @@ func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 	return capacity
 }
 
-// filled is a volume with what is said of it.
+// filled is a volume with the words about it.
 type filled struct {
 	rank  int
 	words string
