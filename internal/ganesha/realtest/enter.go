@@ -108,7 +108,7 @@ func Inside(t *testing.T) bool {
 	output := &lines{t: t}
 	command.Stdout, command.Stderr = output, output
 	if err := command.Run(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, output.failures())
 	}
 	if !output.passed {
 		t.Fatal("no scenario ran")

@@ -2,14 +2,28 @@ package realtest
 
 import (
 	"bytes"
+	"regexp"
+	"strings"
 	"testing"
+)
+
+// keptLines is how much of what a failed test inside said is repeated at the end.
+const keptLines = 8
+
+var (
+	// speaker is the line above what a test says.
+	speaker = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE) +(\S+)`)
+	verdict = regexp.MustCompile(`^ *--- (PASS|FAIL): (\S+)`)
 )
 
 // lines logs what the test inside writes, line by line.
 type lines struct {
-	t      *testing.T
-	rest   []byte
-	passed bool
+	t       *testing.T
+	rest    []byte
+	passed  bool
+	speaker string
+	said    map[string][]string
+	failed  []string
 }
 
 // Write is called by one goroutine: both streams are the same writer.
@@ -21,7 +35,40 @@ func (l *lines) Write(text []byte) (int, error) {
 			return len(text), nil
 		}
 		l.rest = rest
-		l.passed = l.passed || bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("--- PASS: ")) && bytes.Contains(line, []byte("/"))
+		l.hear(string(line))
 		l.t.Logf("inside: %s", line)
 	}
+}
+
+func (l *lines) hear(line string) {
+	if match := speaker.FindStringSubmatch(line); match != nil {
+		l.speaker = match[1]
+		return
+	}
+	if match := verdict.FindStringSubmatch(line); match != nil {
+		l.speaker = ""
+		l.passed = l.passed || match[1] == "PASS" && strings.Contains(match[2], "/")
+		if match[1] == "FAIL" {
+			l.failed = append(l.failed, match[2])
+		}
+		return
+	}
+	if l.said == nil {
+		l.said = map[string][]string{}
+	}
+	said := append(l.said[l.speaker], line)
+	l.said[l.speaker] = said[max(0, len(said)-keptLines):]
+}
+
+// failures are the tests that failed inside, each with the last that it said: go test shows verdicts long after the words, and a log
+// that is cut in the middle has none of these.
+func (l *lines) failures() string {
+	var out strings.Builder
+	for _, name := range l.failed {
+		out.WriteString("failed inside: " + name + "\n")
+		for _, line := range l.said[name] {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
 }
