@@ -30,15 +30,20 @@ type drawing struct {
 	info  porcupine.LinearizationInfo
 }
 
-// Err is nil if nothing is wrong and everything was decided.
-func (v *Verdict) Err() error {
-	switch {
-	case len(v.Violations) > 0:
+// Wrong is nil if nothing that was decided is wrong.
+func (v *Verdict) Wrong() error {
+	if len(v.Violations) > 0 {
 		return fmt.Errorf("%d violations:\n%s", len(v.Violations), strings.Join(v.Violations, "\n"))
-	case len(v.Undecided) > 0:
-		return fmt.Errorf("not decided in time: %s", strings.Join(v.Undecided, "; "))
 	}
 	return nil
+}
+
+// Err is nil if nothing is wrong and everything was decided.
+func (v *Verdict) Err() error {
+	if err := v.Wrong(); err != nil || len(v.Undecided) == 0 {
+		return err
+	}
+	return fmt.Errorf("not decided in time: %s", strings.Join(v.Undecided, "; "))
 }
 
 // Draw writes porcupine's pictures of what is wrong into a folder, as HTML, and returns their files.
@@ -75,8 +80,11 @@ func Tree(h History, initial []string, promise Promise, limit time.Duration) Ver
 	for i := range h {
 		switch h[i].Kind {
 		case Mkdir, Rmdir, Rename, Stat, List:
-			if !promise.weak(&h[i]) {
+			switch {
+			case !promise.weak(&h[i]):
 				ours = append(ours, h[i])
+			case h[i].Own || h[i].Repeated:
+				ours = append(ours, h[i].Opened())
 			}
 		case Write, Read, Swap:
 		}
@@ -129,6 +137,18 @@ func withRepetitions(h History) History {
 	for _, o := range h {
 		if o.Repeated && !o.Open() {
 			out = append(out, o.Opened())
+		}
+	}
+	return out
+}
+
+// withOwn adds to each operation whose answer may be about what it did itself one that did it.
+func withOwn(h History) History {
+	out := slices.Clone(h)
+	for _, o := range h {
+		if o.Own {
+			o.Answer, o.Own, o.Repeated = Answer{}, false, true
+			out = append(out, o)
 		}
 	}
 	return out
@@ -239,5 +259,5 @@ func Shortest(h History, wrong func(History) bool) History {
 // idle operations changed nothing for sure. A Write that failed may have written.
 func idle(o *Operation) bool {
 	refused := !o.Open() && o.Error != "" && o.Kind != Write && o.Kind != Swap
-	return !o.Repeated && (refused || !o.Kind.Changes())
+	return !o.Repeated && !o.Own && (refused || !o.Kind.Changes())
 }

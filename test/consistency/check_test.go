@@ -20,6 +20,11 @@ func repeated(o Operation) Operation {
 	return o
 }
 
+func own(o Operation) Operation {
+	o.Own = true
+	return o
+}
+
 var (
 	makeX   = Request{Kind: Mkdir, Path: "p/x"}
 	removeX = Request{Kind: Rmdir, Path: "p/x"}
@@ -108,6 +113,21 @@ func TestHistoriesOfDirectories(t *testing.T) {
 		{"changed by another one at the same time", History{
 			at(0, 0, 4, makeX, Answer{}), at(1, 1, 3, removeX, Answer{}), at(0, 5, 5, statX, Answer{}),
 		}, stale, ""},
+		{"a removal that found what it did itself", History{
+			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 5, removeX, missing)), at(0, 6, 7, makeX, Answer{}),
+		}, Promise{}, ""},
+		{"a removal that found what it did itself, seen by a look", History{
+			at(0, 0, 1, makeX, Answer{}), own(at(1, 9, 12, removeX, missing)), at(0, 20, 21, statX, missing), at(0, 20, 21, makeX, Answer{}),
+		}, stale, ""},
+		{"such a removal, long before", History{
+			own(at(1, 0, 1, removeX, missing)), at(0, 2, 3, makeX, Answer{}), at(0, 4, 5, makeX, Answer{}),
+		}, Promise{}, "mkdir p/x: done"},
+		{"such a removal does nothing twice", History{
+			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 9, removeX, missing)), at(0, 3, 4, makeX, Answer{}), at(0, 5, 6, makeX, Answer{}),
+		}, Promise{}, "mkdir p/x: done"},
+		{"such a removal whose directory's path was gone, too", History{
+			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 9, removeX, Answer{Error: Missing, Looked: true})), at(0, 10, 11, Request{Kind: Rmdir, Path: "p"}, Answer{}),
+		}, stale, ""},
 		{"a success is never old", History{at(0, 0, 1, makeX, Answer{}), at(1, 2, 3, makeX, Answer{})}, refusals, "mkdir p/x: done"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -147,7 +167,7 @@ func TestWhatMayHaveBeenRepeatedIsMarked(t *testing.T) {
 		"a change that was not answered":   {History{here.Opened()}.RepeatedAfter(time.Second), false},
 		"without an answer, in the window": {History{here.Opened()}.RepeatedDuring(Window{"a", 15 * time.Second, 20 * time.Second}), true},
 	} {
-		if got := test.marked[0].Repeated; got != test.want {
+		if got := test.marked[0].Repeated || test.marked[0].Own; got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -74,6 +74,8 @@ type Operation struct {
 	// before it answered. No reply cache survives a server (RFC 8881 section 2.10.6), so it may take effect twice, and the answer may
 	// be about what it did itself.
 	Repeated bool
+	// Own: the answer, an error, may be about what the request did itself before it was answered. It took effect then, once.
+	Own bool
 }
 
 // Open reports whether there was no answer that says what happened: the operation takes effect at any time after its call, or never.
@@ -99,6 +101,9 @@ func (o *Operation) String() string {
 	fmt.Fprintf(&b, "  %s: %s", o.Request, o.result())
 	if o.Repeated {
 		b.WriteString(" (maybe sent again)")
+	}
+	if o.Own {
+		b.WriteString(" (maybe of what it did itself)")
 	}
 	return b.String()
 }
@@ -194,9 +199,10 @@ func (h History) RepeatedDuring(windows ...Window) History {
 func (h History) OwnDuring(windows ...Window) History {
 	out := h.RepeatedDuring(windows...)
 	for i, before := range h {
-		if o := &out[i]; o.Error != Missing || o.Kind != Rmdir && o.Kind != Rename {
-			o.Repeated = before.Repeated
-		}
+		o := &out[i]
+		found := o.Error != Missing || o.Kind != Rmdir && o.Kind != Rename
+		o.Own = o.Own || o.Repeated && !found
+		o.Repeated = before.Repeated
 	}
 	return out
 }

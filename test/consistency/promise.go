@@ -82,7 +82,7 @@ func seen(o *Operation, names []string) (groups [][]look) {
 
 // judgeLooks judges what operations showed, each by itself. age is how old it was at the most, where no server was behind.
 func (p Promise) judgeLooks(h History, initial []string) (violations []string, age time.Duration) {
-	h = withRepetitions(h).sorted()
+	h = withOwn(withRepetitions(h)).sorted()
 	all := map[string]bool{}
 	changes := map[string]History{}
 	for _, o := range h {

@@ -119,6 +119,8 @@ func (t tree) step(o *Operation) (bool, tree) {
 		return true, t
 	case o.Open():
 		return true, t.apply(o.Request)
+	case o.Own && len(refusals) == 0:
+		return true, t.apply(o.Request)
 	case o.Error != "":
 		return slices.Contains(refusals, o.Error), t
 	case len(refusals) > 0:
