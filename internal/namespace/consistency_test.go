@@ -327,7 +327,7 @@ func (a *arena) round(n int, seed uint64, t trouble) (consistency.History, consi
 			_ = k.conn.Close()
 		}
 	}
-	// Where answers of the API are lost, a rmdir or rename may be put off after it was made, and then find nothing (docs/use/everyday.md).
+	// Where answers of the API are lost, a change may be put off after it was made, and then find what it did (docs/use/everyday.md).
 	history := runner.History().RepeatedAfter(settled).OwnDuring(behind...)
 	return history, consistency.Tree(history, directories.Kept, consistency.Promise{Stale: watchLag, Behind: behind}, checkLimit)
 }
@@ -366,7 +366,7 @@ func TestDirectoriesAreConsistent(t *testing.T) {
 		}
 		if err := verdict.Wrong(); err != nil {
 			t.Errorf("%s=%d, round %d, %s: %v", consistencySeed, seed, n, chosen.name, err)
-			keep(t, fmt.Sprintf("seed-%d-round-%d", seed, n), &verdict)
+			keep(t, fmt.Sprintf("seed-%d-round-%d", seed, n), history, &verdict)
 		}
 	}
 	if undecided > rounds/4 {
@@ -378,12 +378,15 @@ func TestDirectoriesAreConsistent(t *testing.T) {
 	t.Logf("%s=%d: %d rounds, %d operations, %d without an answer", consistencySeed, seed, rounds, total, unknown)
 }
 
-// keep draws what is wrong into .test-results/consistency.
-func keep(t *testing.T, name string, v *consistency.Verdict) {
+// keep puts the history into .test-results/consistency, and draws what is wrong.
+func keep(t *testing.T, name string, h consistency.History, v *consistency.Verdict) {
 	t.Helper()
 	folder := filepath.Join("..", "..", ".test-results", "consistency", name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "history.txt"), []byte(h.String()), 0o600); err != nil {
+		t.Error(err)
 	}
 	files, err := v.Draw(folder)
 	if err != nil {

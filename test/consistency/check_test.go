@@ -119,6 +119,9 @@ func TestHistoriesOfDirectories(t *testing.T) {
 		{"a removal that found what it did itself, seen by a look", History{
 			at(0, 0, 1, makeX, Answer{}), own(at(1, 9, 12, removeX, missing)), at(0, 20, 21, statX, missing), at(0, 20, 21, makeX, Answer{}),
 		}, stale, ""},
+		{"a mkdir that found the name, after another one removed its own and made it again", History{
+			own(at(0, 0, 9, makeX, exists)), at(1, 2, 3, removeX, Answer{}), at(1, 4, 5, makeX, Answer{}),
+		}, Promise{}, ""},
 		{"such a removal, long before", History{
 			own(at(1, 0, 1, removeX, missing)), at(0, 2, 3, makeX, Answer{}), at(0, 4, 5, makeX, Answer{}),
 		}, Promise{}, "mkdir p/x: done"},
@@ -160,7 +163,8 @@ func TestWhatMayHaveBeenRepeatedIsMarked(t *testing.T) {
 		"a removal that found nothing":     {History{at(0, 10, 12, removeX, missing)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
 		"a removal, later":                 {History{at(0, 10, 12, removeX, missing)}.OwnDuring(Window{"", 13 * time.Second, 20 * time.Second}), false},
 		"a removal that was made":          {History{at(0, 10, 12, removeX, Answer{})}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
-		"a mkdir that was refused":         {History{at(0, 10, 12, makeX, exists)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
+		"a mkdir that found the name":      {History{at(0, 10, 12, makeX, exists)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
+		"a mkdir in what is missing":       {History{at(0, 10, 12, makeX, missing)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
 		"a change that took long":          {History{here}.RepeatedAfter(time.Second), true},
 		"a change that did not take long":  {History{here}.RepeatedAfter(3 * time.Second), false},
 		"a look that took long":            {History{at(0, 0, 9, statX, Answer{})}.RepeatedAfter(time.Second), false},

@@ -194,17 +194,29 @@ func (h History) RepeatedDuring(windows ...Window) History {
 	return out
 }
 
-// OwnDuring marks removals and renames that found nothing in one of the windows: they may have been made, and put off because the answer
-// to a step was lost, and then have found nothing because of that.
+// OwnDuring marks changes that were refused in one of the windows by what they may have done themselves: removals and renames that found
+// nothing, and a mkdir that found the name. They may have been made, and put off because the answer to a step was lost. A mkdir knows its
+// own directory again, but not if another client has removed it and made the name once more meanwhile.
 func (h History) OwnDuring(windows ...Window) History {
 	out := h.RepeatedDuring(windows...)
 	for i, before := range h {
 		o := &out[i]
-		found := o.Error != Missing || o.Kind != Rmdir && o.Kind != Rename
-		o.Own = o.Own || o.Repeated && !found
+		o.Own = o.Own || o.Repeated && o.refusedByItself()
 		o.Repeated = before.Repeated
 	}
 	return out
+}
+
+// refusedByItself reports whether what a request does leads to the error that it got.
+func (o *Operation) refusedByItself() bool {
+	switch o.Kind {
+	case Mkdir:
+		return o.Error == Exists
+	case Rmdir, Rename:
+		return o.Error == Missing
+	case Stat, List, Write, Read, Swap:
+	}
+	return false
 }
 
 // RepeatedAfter marks operations that took longer than some time. A change that is put off for so long may have been finished by another
