@@ -327,8 +327,8 @@ func (a *arena) round(n int, seed uint64, t trouble) (consistency.History, consi
 			_ = k.conn.Close()
 		}
 	}
-	// Where answers of the API are lost, a change may be put off after it was made, and then find what it did (docs/use/everyday.md).
-	history := runner.History().RepeatedAfter(settled).OwnDuring(behind...)
+	// Where answers of the API are lost, a change may be put off after it was made, and begin again (docs/use/everyday.md).
+	history := runner.History().RepeatedAfter(settled).TwiceDuring(behind...)
 	return history, consistency.Tree(history, directories.Kept, consistency.Promise{Stale: watchLag, Behind: behind}, checkLimit)
 }
 

@@ -83,8 +83,10 @@ func Tree(h History, initial []string, promise Promise, limit time.Duration) Ver
 			switch {
 			case !promise.weak(&h[i]):
 				ours = append(ours, h[i])
-			case h[i].Own || h[i].Repeated:
+			case h[i].Repeated:
 				ours = append(ours, h[i].Opened())
+			case h[i].Twice:
+				ours = append(ours, h[i].before())
 			}
 		case Write, Read, Swap:
 		}
@@ -131,24 +133,17 @@ func Registers(h History, limit time.Duration) Verdict {
 	return all
 }
 
-// withRepetitions adds to each operation that may have been sent twice one without an answer, which takes effect in between or never.
+// withRepetitions adds to each operation that may have been sent twice one without an answer, which takes effect in between or never, and
+// to each that may have taken effect twice one that does so before the answer, if it can: right beside the other one it can't.
 func withRepetitions(h History) History {
 	out := slices.Clone(h)
-	for _, o := range h {
-		if o.Repeated && !o.Open() {
-			out = append(out, o.Opened())
-		}
-	}
-	return out
-}
-
-// withOwn adds to each operation whose answer may be about what it did itself one that did it.
-func withOwn(h History) History {
-	out := slices.Clone(h)
-	for _, o := range h {
-		if o.Own {
-			o.Answer, o.Own, o.Repeated = Answer{}, false, true
-			out = append(out, o)
+	for i := range h {
+		switch {
+		case h[i].Open() || h[i].first:
+		case h[i].Repeated:
+			out = append(out, h[i].Opened())
+		case h[i].Twice:
+			out = append(out, h[i].before())
 		}
 	}
 	return out
@@ -259,5 +254,5 @@ func Shortest(h History, wrong func(History) bool) History {
 // idle operations changed nothing for sure. A Write that failed may have written.
 func idle(o *Operation) bool {
 	refused := !o.Open() && o.Error != "" && o.Kind != Write && o.Kind != Swap
-	return !o.Repeated && !o.Own && (refused || !o.Kind.Changes())
+	return !o.Repeated && !o.Twice && !o.first && (refused || !o.Kind.Changes())
 }

@@ -20,8 +20,8 @@ func repeated(o Operation) Operation {
 	return o
 }
 
-func own(o Operation) Operation {
-	o.Own = true
+func twice(o Operation) Operation {
+	o.Twice = true
 	return o
 }
 
@@ -114,22 +114,25 @@ func TestHistoriesOfDirectories(t *testing.T) {
 			at(0, 0, 4, makeX, Answer{}), at(1, 1, 3, removeX, Answer{}), at(0, 5, 5, statX, Answer{}),
 		}, stale, ""},
 		{"a removal that found what it did itself", History{
-			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 5, removeX, missing)), at(0, 6, 7, makeX, Answer{}),
+			at(0, 0, 1, makeX, Answer{}), twice(at(1, 2, 5, removeX, missing)), at(0, 6, 7, makeX, Answer{}),
 		}, Promise{}, ""},
 		{"a removal that found what it did itself, seen by a look", History{
-			at(0, 0, 1, makeX, Answer{}), own(at(1, 9, 12, removeX, missing)), at(0, 20, 21, statX, missing), at(0, 20, 21, makeX, Answer{}),
+			at(0, 0, 1, makeX, Answer{}), twice(at(1, 9, 12, removeX, missing)), at(0, 20, 21, statX, missing), at(0, 20, 21, makeX, Answer{}),
 		}, stale, ""},
 		{"a mkdir that found the name, after another one removed its own and made it again", History{
-			own(at(0, 0, 9, makeX, exists)), at(1, 2, 3, removeX, Answer{}), at(1, 4, 5, makeX, Answer{}),
+			twice(at(0, 0, 9, makeX, exists)), at(1, 2, 3, removeX, Answer{}), at(1, 4, 5, makeX, Answer{}),
 		}, Promise{}, ""},
 		{"such a removal, long before", History{
-			own(at(1, 0, 1, removeX, missing)), at(0, 2, 3, makeX, Answer{}), at(0, 4, 5, makeX, Answer{}),
+			twice(at(1, 0, 1, removeX, missing)), at(0, 2, 3, makeX, Answer{}), at(0, 4, 5, makeX, Answer{}),
 		}, Promise{}, "mkdir p/x: done"},
-		{"such a removal does nothing twice", History{
-			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 9, removeX, missing)), at(0, 3, 4, makeX, Answer{}), at(0, 5, 6, makeX, Answer{}),
+		{"a mkdir that was made again, after another one removed its own", History{
+			twice(at(0, 0, 9, makeX, Answer{})), at(1, 2, 3, removeX, Answer{}), at(1, 10, 11, statX, Answer{}),
+		}, Promise{}, ""},
+		{"no change is made three times", History{
+			at(0, 0, 1, makeX, Answer{}), twice(at(1, 2, 9, removeX, Answer{})), at(0, 3, 4, makeX, Answer{}), at(0, 5, 6, makeX, Answer{}), at(0, 7, 8, makeX, Answer{}),
 		}, Promise{}, "mkdir p/x: done"},
 		{"such a removal whose directory's path was gone, too", History{
-			at(0, 0, 1, makeX, Answer{}), own(at(1, 2, 9, removeX, Answer{Error: Missing, Looked: true})), at(0, 10, 11, Request{Kind: Rmdir, Path: "p"}, Answer{}),
+			at(0, 0, 1, makeX, Answer{}), twice(at(1, 2, 9, removeX, Answer{Error: Missing, Looked: true})), at(0, 10, 11, Request{Kind: Rmdir, Path: "p"}, Answer{}),
 		}, stale, ""},
 		{"a success is never old", History{at(0, 0, 1, makeX, Answer{}), at(1, 2, 3, makeX, Answer{})}, refusals, "mkdir p/x: done"},
 	} {
@@ -160,18 +163,17 @@ func TestWhatMayHaveBeenRepeatedIsMarked(t *testing.T) {
 		"in a window of any server":        {History{here}.RepeatedDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
 		"before it":                        {History{here}.RepeatedDuring(Window{"a", 13 * time.Second, 20 * time.Second}), false},
 		"after it":                         {History{here}.RepeatedDuring(Window{"a", time.Second, 9 * time.Second}), false},
-		"a removal that found nothing":     {History{at(0, 10, 12, removeX, missing)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
-		"a removal, later":                 {History{at(0, 10, 12, removeX, missing)}.OwnDuring(Window{"", 13 * time.Second, 20 * time.Second}), false},
-		"a removal that was made":          {History{at(0, 10, 12, removeX, Answer{})}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
-		"a mkdir that found the name":      {History{at(0, 10, 12, makeX, exists)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
-		"a mkdir in what is missing":       {History{at(0, 10, 12, makeX, missing)}.OwnDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
+		"a removal that found nothing":     {History{at(0, 10, 12, removeX, missing)}.TwiceDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
+		"a removal, later":                 {History{at(0, 10, 12, removeX, missing)}.TwiceDuring(Window{"", 13 * time.Second, 20 * time.Second}), false},
+		"a mkdir that was made":            {History{at(0, 10, 12, makeX, Answer{})}.TwiceDuring(Window{"", 11 * time.Second, 20 * time.Second}), true},
+		"a look, in the window":            {History{at(0, 10, 12, statX, Answer{})}.TwiceDuring(Window{"", 11 * time.Second, 20 * time.Second}), false},
 		"a change that took long":          {History{here}.RepeatedAfter(time.Second), true},
 		"a change that did not take long":  {History{here}.RepeatedAfter(3 * time.Second), false},
 		"a look that took long":            {History{at(0, 0, 9, statX, Answer{})}.RepeatedAfter(time.Second), false},
 		"a change that was not answered":   {History{here.Opened()}.RepeatedAfter(time.Second), false},
 		"without an answer, in the window": {History{here.Opened()}.RepeatedDuring(Window{"a", 15 * time.Second, 20 * time.Second}), true},
 	} {
-		if got := test.marked[0].Repeated || test.marked[0].Own; got != test.want {
+		if got := test.marked[0].Repeated || test.marked[0].Twice; got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -74,8 +74,11 @@ type Operation struct {
 	// before it answered. No reply cache survives a server (RFC 8881 section 2.10.6), so it may take effect twice, and the answer may
 	// be about what it did itself.
 	Repeated bool
-	// Own: the answer, an error, may be about what the request did itself before it was answered. It took effect then, once.
-	Own bool
+	// Twice: the request may have taken effect once more before its answer, so that this may be about what it did itself.
+	Twice bool
+
+	// first is the time before of one that took effect twice. It has no answer.
+	first bool
 }
 
 // Open reports whether there was no answer that says what happened: the operation takes effect at any time after its call, or never.
@@ -84,6 +87,12 @@ func (o *Operation) Open() bool { return o.Return == Never }
 // Opened is the operation without its answer.
 func (o Operation) Opened() Operation {
 	o.Answer, o.Return = Answer{}, Never
+	return o
+}
+
+// before is the first time that an operation took effect.
+func (o Operation) before() Operation {
+	o.Answer, o.Twice, o.first = Answer{}, false, true
 	return o
 }
 
@@ -102,8 +111,8 @@ func (o *Operation) String() string {
 	if o.Repeated {
 		b.WriteString(" (maybe sent again)")
 	}
-	if o.Own {
-		b.WriteString(" (maybe of what it did itself)")
+	if o.Twice {
+		b.WriteString(" (maybe twice)")
 	}
 	return b.String()
 }
@@ -124,6 +133,8 @@ func (r Request) String() string {
 
 func (o *Operation) result() string {
 	switch {
+	case o.first:
+		return "maybe done before"
 	case o.Open():
 		return "no answer"
 	case o.Error != "":
@@ -194,29 +205,14 @@ func (h History) RepeatedDuring(windows ...Window) History {
 	return out
 }
 
-// OwnDuring marks changes that were refused in one of the windows by what they may have done themselves: removals and renames that found
-// nothing, and a mkdir that found the name. They may have been made, and put off because the answer to a step was lost. A mkdir knows its
-// own directory again, but not if another client has removed it and made the name once more meanwhile.
-func (h History) OwnDuring(windows ...Window) History {
-	out := h.RepeatedDuring(windows...)
-	for i, before := range h {
-		o := &out[i]
-		o.Own = o.Own || o.Repeated && o.refusedByItself()
-		o.Repeated = before.Repeated
+// TwiceDuring marks changes that were in flight in one of the windows, in which answers to their steps may have been lost. Then a change is
+// put off after it was made, and begins again: it makes again what another client removed meanwhile, or is refused because of what it did.
+func (h History) TwiceDuring(windows ...Window) History {
+	out := slices.Clone(h)
+	for i, marked := range h.RepeatedDuring(windows...) {
+		out[i].Twice = out[i].Twice || marked.Repeated && !h[i].Repeated && h[i].Kind.Changes()
 	}
 	return out
-}
-
-// refusedByItself reports whether what a request does leads to the error that it got.
-func (o *Operation) refusedByItself() bool {
-	switch o.Kind {
-	case Mkdir:
-		return o.Error == Exists
-	case Rmdir, Rename:
-		return o.Error == Missing
-	case Stat, List, Write, Read, Swap:
-	}
-	return false
 }
 
 // RepeatedAfter marks operations that took longer than some time. A change that is put off for so long may have been finished by another

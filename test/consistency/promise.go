@@ -82,7 +82,7 @@ func seen(o *Operation, names []string) (groups [][]look) {
 
 // judgeLooks judges what operations showed, each by itself. age is how old it was at the most, where no server was behind.
 func (p Promise) judgeLooks(h History, initial []string) (violations []string, age time.Duration) {
-	h = withOwn(withRepetitions(h)).sorted()
+	h = withRepetitions(h).sorted()
 	all := map[string]bool{}
 	changes := map[string]History{}
 	for _, o := range h {
@@ -141,7 +141,7 @@ func howOld(o *Operation, l look, changes History, initially bool) (age time.Dur
 	}
 	for i := range changes {
 		against := &changes[i]
-		if leads(against, l) || against.Open() || against.Repeated || against.Return >= o.Call {
+		if leads(against, l) || against.Open() || against.Repeated || against.first || against.Return >= o.Call {
 			continue
 		}
 		if slices.ContainsFunc(changes, func(c Operation) bool { return possible(&c, against) }) {

@@ -115,11 +115,9 @@ func (t tree) apply(r Request) tree {
 func (t tree) step(o *Operation) (bool, tree) {
 	refusals := t.refusals(o.Request)
 	switch {
-	case o.Open() && len(refusals) > 0:
+	case (o.Open() || o.first) && len(refusals) > 0:
 		return true, t
-	case o.Open():
-		return true, t.apply(o.Request)
-	case o.Own && len(refusals) == 0:
+	case o.Open() || o.first:
 		return true, t.apply(o.Request)
 	case o.Error != "":
 		return slices.Contains(refusals, o.Error), t

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// keptLines is how much of what a failed test inside said is repeated at the end.
+// keptLines is how much of what a failed test inside wrote is repeated at the end.
 const keptLines = 8
 
 var (
@@ -22,7 +22,7 @@ type lines struct {
 	rest    []byte
 	passed  bool
 	speaker string
-	said    map[string][]string
+	wrote    map[string][]string
 	failed  []string
 }
 
@@ -53,20 +53,20 @@ func (l *lines) hear(line string) {
 		}
 		return
 	}
-	if l.said == nil {
-		l.said = map[string][]string{}
+	if l.wrote == nil {
+		l.wrote = map[string][]string{}
 	}
-	said := append(l.said[l.speaker], line)
-	l.said[l.speaker] = said[max(0, len(said)-keptLines):]
+	wrote := append(l.wrote[l.speaker], line)
+	l.wrote[l.speaker] = wrote[max(0, len(wrote)-keptLines):]
 }
 
-// failures are the tests that failed inside, each with the last that it said: go test shows verdicts long after the words, and a log
+// failures are the tests that failed inside, each with the last lines that it wrote: go test shows verdicts long after the words, and a log
 // that is cut in the middle has none of these.
 func (l *lines) failures() string {
 	var out strings.Builder
 	for _, name := range l.failed {
 		out.WriteString("failed inside: " + name + "\n")
-		for _, line := range l.said[name] {
+		for _, line := range l.wrote[name] {
 			out.WriteString(line + "\n")
 		}
 	}
