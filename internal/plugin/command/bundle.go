@@ -40,6 +40,8 @@ var collected = []struct{ api, plural, selector string }{
 	{"/apis/internal.howdah.io/v1alpha1", "shareattachments", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "sharedirectories", ""},
 	{"/apis/internal.howdah.io/v1alpha1", "sharesnapshots", ""},
+	{"/apis/internal.howdah.io/v1alpha1", "sharestorages", ""},
+	{"/apis/internal.howdah.io/v1alpha1", "stewards", ""},
 	{"/api/v1", "pods", ours},
 	{"/api/v1", "services", ours},
 	{"/api/v1", "persistentvolumeclaims", ours},
