@@ -223,7 +223,7 @@ func TestSwitches(t *testing.T) {
 		want map[string]int
 	}{
 		"CRDs elsewhere":         {"crds.install=false", map[string]int{"CustomResourceDefinition": 0, "Deployment": 1}},
-		"no roles for people":    {"rbac.aggregate=false", map[string]int{"ClusterRole": 1}},
+		"no roles for people":    {"rbac.aggregate=false", map[string]int{"ClusterRole": 3}},
 		"an account elsewhere":   {"serviceAccount.create=false,serviceAccount.name=mine", map[string]int{"ServiceAccount": 0}},
 		"a budget":               {"podDisruptionBudget.enabled=true", map[string]int{"PodDisruptionBudget": 1}},
 		"provisioning":           {"provisioning.enabled=true", map[string]int{"ClusterRoleBinding": 2, "RoleBinding": 1}},
