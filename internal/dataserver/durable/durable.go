@@ -3,6 +3,7 @@ package durable
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,14 +12,32 @@ import (
 // Write replaces a file by one with the text: after a crash at any moment
 // the file has either the old text or the new one. It does nothing if the file has the text already.
 func Write(path string, text []byte) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
-		return nil
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // Fails after the rename, as it should.
+	defer func() { _ = folder.Close() }()
+	return WriteIn(folder, filepath.Base(path), text)
+}
+
+// WriteIn is Write for a name in a directory, which no symbolic link leads out of.
+func WriteIn(folder *os.Root, name string, text []byte) error {
+	if old, err := folder.ReadFile(name); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	if err := replace(folder, name, text); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Join(folder.Name(), name), err)
+	}
+	return nil
+}
+
+func replace(folder *os.Root, name string, text []byte) error {
+	next := name + ".new-" + rand.Text()
+	file, err := folder.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Remove(next) }() // Fails after the rename, as it should.
 	_, err = file.Write(text)
 	if err == nil {
 		err = file.Sync()
@@ -26,21 +45,18 @@ func Write(path string, text []byte) error {
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = SyncDirectory(filepath.Dir(path))
-	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return err
 	}
-	return nil
+	if err := folder.Rename(next, name); err != nil {
+		return err
+	}
+	return SyncIn(folder, filepath.Dir(name))
 }
 
-// SyncDirectory makes renames and new entries of a directory durable.
-func SyncDirectory(path string) error {
-	directory, err := os.Open(path)
+// SyncIn makes renames and new entries of a directory durable.
+func SyncIn(folder *os.Root, name string) error {
+	directory, err := folder.Open(name)
 	if err != nil {
 		return err
 	}

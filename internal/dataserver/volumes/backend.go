@@ -110,13 +110,31 @@ func (b *Backend) Identities() map[int32]string { return b.ids }
 func (b *Backend) ReadIDs(_ context.Context, server *internalv1.DataServer) (*exportids.Table, error) {
 	texts := make([][]byte, server.Spec.Volumes)
 	for index := range texts {
-		text, err := os.ReadFile(b.idsFile(int32(index)))
+		text, err := b.readIDs(int32(index))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("reading the Export_Ids: %w", err)
 		}
 		texts[index] = text
 	}
 	return exportids.Join(texts, b.idsFile, b.where.share)
+}
+
+func (b *Backend) readIDs(index int32) ([]byte, error) {
+	volume, err := b.where.open(index)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = volume.Close() }()
+	return volume.ReadFile(metaName(exportIDsFile))
+}
+
+func (b *Backend) writeIDs(index int32, text []byte) error {
+	volume, err := b.where.open(index)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	return durable.WriteIn(volume, metaName(exportIDsFile), text)
 }
 
 // WriteIDs makes the export ID table durable on every volume whose copy differs.
@@ -127,7 +145,7 @@ func (b *Backend) WriteIDs(_ context.Context, table *exportids.Table) error {
 			return err
 		}
 		b.where.about("write " + b.idsFile(int32(index)))
-		if err := durable.Write(b.idsFile(int32(index)), text); err != nil {
+		if err := b.writeIDs(int32(index), text); err != nil {
 			return fmt.Errorf("writing the Export_Ids of volume %d: %w", index, err)
 		}
 	}
@@ -194,7 +212,20 @@ func (b *Backend) Outdated(context.Context) string { return "" }
 
 // BeforeStart removes recovery records that are not needed any more.
 func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
-	return errors.Join(forgetOwnClients(b.where.recovery(), hostname), pruneRecovery(b.where.recovery(), hostname))
+	volume, err := b.where.open(0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	records, err := volume.OpenRoot(metaName(RecoveryDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening the recovery records: %w", err)
+	}
+	defer func() { _ = records.Close() }()
+	return errors.Join(forgetOwnClients(records, hostname), pruneRecovery(records, hostname))
 }
 
 // HasData reports whether the share has a directory on a volume.

@@ -88,7 +88,7 @@ func TestWhichVolumeADataServerAccepts(t *testing.T) {
 				return
 			}
 			mustWork(t, "claim", err)
-			found, err := readMarker(where.meta(0, markerFile))
+			found, err := readMarker(opened(t, where.volume(0)))
 			mustWork(t, "read the marker", err)
 			if fresh := id != first && id != second && len(id) == len(first); found.ID != id || tc.takes == "new" && !fresh || tc.takes != "new" && id != tc.takes {
 				t.Errorf("the identity is %s, the marker has %s, and it should be %s", id, found.ID, tc.takes)

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -36,13 +37,22 @@ func (l layout) about(change string) {
 	}
 }
 
+// open opens a volume. What is done through it stays on the volume: an attacker who took ganesha over can put symbolic links in the places of
+// directories, Howdah's own among them.
+func (l layout) open(index int32) (*os.Root, error) { return os.OpenRoot(l.volume(index)) }
+
+// metaName is the name of something in Howdah's own directory, on any volume.
+func metaName(elements ...string) string {
+	return filepath.Join(append([]string{MetaDir}, elements...)...)
+}
+
 func (l layout) volume(index int32) string {
 	return filepath.Join(l.root, strconv.Itoa(int(index)))
 }
 
 // meta returns a path in Howdah's own directory of a volume.
 func (l layout) meta(index int32, elements ...string) string {
-	return filepath.Join(append([]string{l.volume(index), MetaDir}, elements...)...)
+	return filepath.Join(l.volume(index), metaName(elements...))
 }
 
 func (l layout) share(share string, index int32) string {

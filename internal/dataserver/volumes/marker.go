@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -49,12 +50,14 @@ func markerOf(server *internalv1.DataServer, index int32) marker {
 // not be reached. Two FileServers of a namespace can't have the same name, and a bound claim belongs to one namespace,
 // so no other existing server's volume is accepted.
 func claimVolume(where layout, server *internalv1.DataServer, index int32, log *slog.Logger) (id string, err error) {
-	if _, err := os.Stat(where.volume(index)); err != nil {
+	volume, err := where.open(index)
+	if err != nil {
 		return "", fmt.Errorf("volume %d is not mounted: %w", index, err)
 	}
+	defer func() { _ = volume.Close() }()
 	path := where.meta(index, markerFile)
 	wanted, expected := markerOf(server, index), expectationOf(server, index)
-	found, err := readMarker(path)
+	found, err := readMarker(volume)
 	if err != nil {
 		return "", err
 	}
@@ -80,13 +83,13 @@ func claimVolume(where layout, server *internalv1.DataServer, index int32, log *
 		log.Warn("using another volume instead of one whose data is given up", "volume", index, "lost", expected.id, "now", wanted.ID)
 	}
 	if found != nil && *found == wanted {
-		return wanted.ID, ensureMetaDirs(where, index)
+		return wanted.ID, ensureMetaDirs(where, index, volume)
 	}
 	if found != nil && found.FileServerUID != wanted.FileServerUID {
 		log.Info("taking over the volume of an earlier FileServer of the same name",
 			"volume", index, "earlierUID", found.FileServerUID, "uid", wanted.FileServerUID)
 	}
-	if err := ensureMetaDirs(where, index); err != nil {
+	if err := ensureMetaDirs(where, index, volume); err != nil {
 		return "", err
 	}
 	where.about("mark volume " + path)
@@ -94,11 +97,11 @@ func claimVolume(where layout, server *internalv1.DataServer, index int32, log *
 	if err != nil {
 		return "", fmt.Errorf("encoding the marker of volume %d: %w", index, err)
 	}
-	return wanted.ID, durable.Write(path, append(text, '\n'))
+	return wanted.ID, durable.WriteIn(volume, metaName(markerFile), append(text, '\n'))
 }
 
-func readMarker(path string) (*marker, error) {
-	text, err := os.ReadFile(path)
+func readMarker(volume *os.Root) (*marker, error) {
+	text, err := volume.ReadFile(metaName(markerFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -107,20 +110,20 @@ func readMarker(path string) (*marker, error) {
 	}
 	var found marker
 	if err := json.Unmarshal(text, &found); err != nil {
-		return nil, fmt.Errorf("%s is damaged, so it is not known to which data server the volume belongs; restore it from a backup: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged, so it is not known to which data server the volume belongs; restore it from a backup: %w", filepath.Join(volume.Name(), metaName(markerFile)), err)
 	}
 	return &found, nil
 }
 
 // ensureMetaDirs makes Howdah's own directories on a volume, which only root may access.
-func ensureMetaDirs(where layout, index int32) error {
-	paths := []string{where.meta(index), where.meta(index, TrashDir)}
+func ensureMetaDirs(where layout, index int32, volume *os.Root) error {
+	names := []string{metaName(), metaName(TrashDir)}
 	if index == 0 {
-		paths = append(paths, where.recovery())
+		names = append(names, metaName(RecoveryDir))
 	}
-	for _, path := range paths {
-		where.about("make " + path)
-		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	for _, name := range names {
+		where.about("make " + filepath.Join(where.volume(index), name))
+		if err := volume.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("preparing volume %d: %w", index, err)
 		}
 	}

@@ -13,16 +13,16 @@ import (
 // pruneRecovery removes the directories that remain when ganesha does not stop cleanly (measured: ten after ten kills).
 // The recovery back end fs_ng makes v4recov/<hostname>.XXXXXX at each start, and points the symlink v4recov/<hostname>
 // to it when the grace period ends. Only the link's target is ever read. Call it while ganesha is not running.
-func pruneRecovery(root, hostname string) error {
-	directory := filepath.Join(root, "v4recov")
-	entries, err := os.ReadDir(directory)
+func pruneRecovery(records *os.Root, hostname string) error {
+	const directory = "v4recov"
+	entries, err := fs.ReadDir(records.FS(), directory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("pruning recovery records: %w", err)
 	}
-	target, err := os.Readlink(filepath.Join(directory, hostname))
+	kept, err := currentRecords(records, hostname)
 	if err != nil {
 		// No grace period has ended yet, or the link is a directory of the older back end fs: keep all.
 		return nil
@@ -30,21 +30,31 @@ func pruneRecovery(root, hostname string) error {
 	var faults []error
 	for _, entry := range entries {
 		suffix, ours := strings.CutPrefix(entry.Name(), hostname+".")
-		if !ours || len(suffix) != len("XXXXXX") || !entry.IsDir() || entry.Name() == filepath.Base(target) {
+		if !ours || len(suffix) != len("XXXXXX") || !entry.IsDir() || entry.Name() == kept {
 			continue
 		}
-		faults = append(faults, os.RemoveAll(filepath.Join(directory, entry.Name())))
+		faults = append(faults, records.RemoveAll(filepath.Join(directory, entry.Name())))
 	}
 	return errors.Join(faults...)
+}
+
+// currentRecords is the directory beside the symlink v4recov/<hostname> that it points to.
+func currentRecords(records *os.Root, hostname string) (string, error) {
+	target, err := records.Readlink(filepath.Join("v4recov", hostname))
+	return filepath.Base(target), err
 }
 
 // forgetOwnClients removes the recovery records of clients with loopback addresses: the prober, and namespace servers
 // that connect through the proxy. They open and lock nothing, so they have nothing to reclaim, and ganesha would wait
 // for them in vain: a record has the client's address (measured: "::ffff:127.42.92.217-(...)"), and our own address
 // changes with each start of the process. Call it while ganesha is not running.
-func forgetOwnClients(root, hostname string) error {
-	directory := filepath.Join(root, "v4recov", hostname)
-	entries, err := os.ReadDir(directory)
+func forgetOwnClients(records *os.Root, hostname string) error {
+	current, err := currentRecords(records, hostname)
+	if err != nil {
+		current = hostname
+	}
+	directory := filepath.Join("v4recov", current)
+	entries, err := fs.ReadDir(records.FS(), directory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -56,7 +66,7 @@ func forgetOwnClients(root, hostname string) error {
 		text, _, found := strings.Cut(entry.Name(), "-(")
 		address, err := netip.ParseAddr(text)
 		if found && err == nil && address.Unmap().IsLoopback() {
-			faults = append(faults, os.RemoveAll(filepath.Join(directory, entry.Name())))
+			faults = append(faults, records.RemoveAll(filepath.Join(directory, entry.Name())))
 		}
 	}
 	return errors.Join(faults...)

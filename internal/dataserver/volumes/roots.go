@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/howdah/howdah/internal/dataserver/durable"
@@ -16,14 +14,19 @@ import (
 // they differ from the applied ones.
 func prepareRoot(where layout, share string, index int32, wanted exportids.RootAttributes, applied *exportids.RootAttributes) error {
 	path := where.share(share, index)
+	volume, err := where.open(index)
+	if err != nil {
+		return fmt.Errorf("making the export's root: %w", err)
+	}
+	defer func() { _ = volume.Close() }()
 	where.about("make " + path)
-	err := os.Mkdir(path, 0o700)
+	err = volume.Mkdir(share, 0o700)
 	made := err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the export's root: %w", err)
 	}
 	if !made {
-		info, err := os.Lstat(path)
+		info, err := volume.Lstat(share)
 		if err != nil {
 			return fmt.Errorf("looking at the export's root: %w", err)
 		}
@@ -40,13 +43,13 @@ func prepareRoot(where layout, share string, index int32, wanted exportids.RootA
 	}
 	where.about("give to its owner " + path)
 	// Set the owner first: chown clears the set-id bits that chmod sets.
-	if err := os.Lchown(path, int(wanted.Owner), int(wanted.Group)); err != nil {
+	if err := volume.Lchown(share, int(wanted.Owner), int(wanted.Group)); err != nil {
 		return fmt.Errorf("giving the export's root its owner: %w", err)
 	}
-	if err := os.Chmod(path, fileMode(uint32(mode))); err != nil {
+	if err := volume.Chmod(share, fileMode(uint32(mode))); err != nil {
 		return fmt.Errorf("giving the export's root its mode: %w", err)
 	}
-	return durable.SyncDirectory(filepath.Dir(path))
+	return durable.SyncIn(volume, ".")
 }
 
 // fileMode converts permission bits of chmod(2) to Go's.

@@ -10,7 +10,7 @@ func sharesOnVolumes(where layout, volumes int32) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string
 	for index := range volumes {
-		entries, err := os.ReadDir(where.volume(index))
+		entries, err := os.ReadDir(where.volume(index)) // The volume itself is no link: it is a mount.
 		if err != nil {
 			return nil, fmt.Errorf("looking for the shares on volume %d: %w", index, err)
 		}

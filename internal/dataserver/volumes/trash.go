@@ -17,20 +17,24 @@ import (
 // discard moves the data of a share on a volume to the trash. After that clients can't reach it, and a new share of the
 // same name starts empty. emptyTrash frees the space.
 func discard(where layout, share string, index int32, now time.Time) error {
-	path := where.share(share, index)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	volume, err := where.open(index)
+	if err != nil {
+		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
+	}
+	defer func() { _ = volume.Close() }()
+	if _, err := volume.Lstat(share); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	target := where.meta(index, TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
-	where.about("discard " + path)
-	if err := os.Rename(path, target); err != nil {
+	target := metaName(TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
+	where.about("discard " + where.share(share, index))
+	if err := volume.Rename(share, target); err != nil {
 		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
 	}
 	// Sync the directory that gets the name before the one that loses it, so that a crash can't lose both.
-	if err := durable.SyncDirectory(filepath.Dir(target)); err != nil {
+	if err := durable.SyncIn(volume, filepath.Dir(target)); err != nil {
 		return fmt.Errorf("making the removal of share %s durable: %w", share, err)
 	}
-	if err := durable.SyncDirectory(filepath.Dir(path)); err != nil {
+	if err := durable.SyncIn(volume, "."); err != nil {
 		return fmt.Errorf("making the removal of share %s durable: %w", share, err)
 	}
 	return nil
@@ -40,25 +44,36 @@ func discard(where layout, share string, index int32, now time.Time) error {
 // of an earlier process that was stopped or crashed.
 func emptyTrash(ctx context.Context, where layout, volumes int32, log *slog.Logger) (left bool) {
 	for index := range volumes {
-		trash := where.meta(index, TrashDir)
-		entries, err := os.ReadDir(trash)
+		volume, err := where.open(index)
 		if err != nil {
 			log.Error("reading the trash", "volume", index, "err", err)
 			left = true
 			continue
 		}
-		for _, entry := range entries {
-			if ctx.Err() != nil {
-				return true
-			}
-			where.about("delete " + filepath.Join(trash, entry.Name()))
-			if err := os.RemoveAll(filepath.Join(trash, entry.Name())); err != nil {
-				log.Error("deleting removed data; trying again later", "volume", index, "entry", entry.Name(), "err", err)
-				left = true
-				continue
-			}
-			log.Info("deleted removed data", "volume", index, "entry", entry.Name())
+		left = emptyTrashOf(ctx, where, index, volume, log) || left
+		_ = volume.Close()
+	}
+	return left
+}
+
+func emptyTrashOf(ctx context.Context, where layout, index int32, volume *os.Root, log *slog.Logger) (left bool) {
+	entries, err := fs.ReadDir(volume.FS(), metaName(TrashDir))
+	if err != nil {
+		log.Error("reading the trash", "volume", index, "err", err)
+		return true
+	}
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return true
 		}
+		name := metaName(TrashDir, entry.Name())
+		where.about("delete " + filepath.Join(where.volume(index), name))
+		if err := volume.RemoveAll(name); err != nil {
+			log.Error("deleting removed data; trying again later", "volume", index, "entry", entry.Name(), "err", err)
+			left = true
+			continue
+		}
+		log.Info("deleted removed data", "volume", index, "entry", entry.Name())
 	}
 	return left
 }

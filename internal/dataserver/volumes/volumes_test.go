@@ -83,7 +83,7 @@ func TestAVolumeOfAnotherServerIsRefused(t *testing.T) {
 				t.Fatalf("refused: %v", err)
 			}
 			if !tc.refused {
-				found, err := readMarker(where.meta(0, markerFile))
+				found, err := readMarker(opened(t, where.volume(0)))
 				wanted := markerOf(server, 0)
 				wanted.ID = id
 				if err != nil || *found != wanted {
@@ -293,7 +293,7 @@ func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 			if tc.link != "" {
 				mustWork(t, "link", os.Symlink(tc.link, filepath.Join(root, "v4recov", "training-0")))
 			}
-			mustWork(t, "prune", pruneRecovery(root, "training-0"))
+			mustWork(t, "prune", pruneRecovery(opened(t, root), "training-0"))
 			entries, err := os.ReadDir(filepath.Join(root, "v4recov"))
 			mustWork(t, "list", err)
 			var names []string
@@ -305,7 +305,15 @@ func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 			}
 		})
 	}
-	mustWork(t, "a volume without recovery records", pruneRecovery(t.TempDir(), "training-0"))
+	mustWork(t, "a volume without recovery records", pruneRecovery(opened(t, t.TempDir()), "training-0"))
+}
+
+func opened(t *testing.T, folder string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(folder)
+	mustWork(t, "open "+folder, err)
+	t.Cleanup(func() { _ = root.Close() })
+	return root
 }
 
 func mustWork(t *testing.T, what string, err error) {
