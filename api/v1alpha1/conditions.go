@@ -99,6 +99,15 @@ const (
 	ReasonClaimsPending = "ClaimsPending"
 	// ReasonExpansionRefused: spec.storage.volumes.size was increased, but the StorageClass does not allow expansion.
 	ReasonExpansionRefused = "ExpansionRefused"
+	// ReasonExpansionFailing: the storage fails to enlarge a volume to spec.storage.volumes.size. The message quotes it.
+	// Kubernetes tries again by itself, and the volume is served meanwhile.
+	ReasonExpansionFailing = "ExpansionFailing"
+	// ReasonVolumesNearlyFull: everything is served, but 80 % of a volume are used, of its space or its inodes. The
+	// message names the volumes and says what to do.
+	ReasonVolumesNearlyFull = "VolumesNearlyFull"
+	// ReasonVolumesFull: everything is served, but writes to a volume end with "No space left on device". The message
+	// names the volumes and says what to do.
+	ReasonVolumesFull = "VolumesFull"
 	// ReasonVolumeRefused: data servers export nothing, because a volume has no file system of its own, belongs to
 	// another data server, is not the volume that has the server's data, or is unusable. The message says which and
 	// what to do.

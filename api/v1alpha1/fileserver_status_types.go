@@ -71,7 +71,7 @@ type FileServerStatus struct {
 	// +optional
 	NamespaceServers NamespaceServersStatus `json:"namespaceServers,omitempty,omitzero"`
 
-	// capacity is the total of the volumes of all data servers.
+	// capacity is the total of the volumes of all data servers. A file system that several volumes are on counts once.
 	// +optional
 	Capacity FileServerCapacity `json:"capacity,omitempty,omitzero"`
 }
@@ -114,6 +114,15 @@ type FileServerServerStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Directories *int32 `json:"directories,omitempty"`
+
+	// capacity is the total of the server's own volumes; unset with storage.ceph.
+	// +optional
+	Capacity FileServerCapacity `json:"capacity,omitempty,omitzero"`
+
+	// fill is how full the fullest of the server's own volumes is, by bytes or inodes; unset below 80 %. API clients
+	// must tolerate new values.
+	// +optional
+	Fill VolumeFill `json:"fill,omitempty"`
 
 	// lastEnd is the last time that the server stopped serving because something was killed or a pod was replaced, at
 	// most a minute late.
@@ -236,6 +245,28 @@ const (
 	ServerUnavailable ServerState = "Unavailable"
 )
 
+// VolumeFill is how full a volume is.
+// +kubebuilder:validation:Enum=Above80;Above90;Above95;Full
+type VolumeFill string
+
+// Levels of a volume, by what is used of the space or the inodes that clients can have.
+const (
+	// FillAbove80: 80 % are used.
+	FillAbove80 VolumeFill = "Above80"
+	// FillAbove90: 90 % are used.
+	FillAbove90 VolumeFill = "Above90"
+	// FillAbove95: 95 % are used. New directories go to other volumes, if there are any.
+	FillAbove95 VolumeFill = "Above95"
+	// FillFull: less is free than a client writes at once (1 MiB), or no inode: writes end with "No space left on device".
+	FillFull VolumeFill = "Full"
+)
+
+// fillRanks orders the levels.
+var fillRanks = map[VolumeFill]int{FillAbove80: 1, FillAbove90: 2, FillAbove95: 3, FillFull: 4}
+
+// Rank orders levels: a fuller one has a greater rank. It is 0 for no level, or an unknown one.
+func (f VolumeFill) Rank() int { return fillRanks[f] }
+
 // FileServerCapacity is the total of volumes, in bytes.
 type FileServerCapacity struct {
 	// totalBytes is the total size of the file systems in bytes.
@@ -247,4 +278,16 @@ type FileServerCapacity struct {
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
+
+	// freeBytes is the space of the file systems that clients can still use, in bytes.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	FreeBytes *int64 `json:"freeBytes,omitempty"`
+
+	// provisionedBytes is the size that the claims have in Kubernetes, in bytes. It is more than totalBytes if claims
+	// share a file system, and can be less where a class does not keep a volume to its size. Whether the storage behind
+	// the volumes has as much is known to that storage only.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ProvisionedBytes *int64 `json:"provisionedBytes,omitempty"`
 }

@@ -353,6 +353,9 @@ func runScenarios(t *testing.T) {
 		{"a ganesha that was taken over stays in its root", takenOverGaneshaStays},
 		{"slow operations are named", slowOperationsAreNamed},
 		{"truncating ends set-user-ID", truncatingEndsSetUserID},
+		{"a full volume stays served", aFullVolumeStaysServed},
+		{"a volume without inodes is full", aVolumeWithoutInodesIsFull},
+		{"a volume without a byte is served", aVolumeWithoutAByteIsServed},
 	}
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, scenario.run)

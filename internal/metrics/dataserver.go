@@ -37,6 +37,12 @@ var (
 		"Size of the volume's file system.", "volume")
 	VolumeUsed = gauge(DataServer, "howdah_data_server_volume_used_bytes",
 		"Bytes used of the volume's file system, at most a minute ago.", "volume")
+	VolumeFree = gauge(DataServer, "howdah_data_server_volume_free_bytes",
+		"Bytes of the volume's file system that clients can still use, at most a minute ago.", "volume")
+	VolumeFilesUsed = gauge(DataServer, "howdah_data_server_volume_files_used",
+		"Inodes used of the volume's file system, at most a minute ago. File systems without a fixed number do not have it.", "volume")
+	VolumeFilesFree = gauge(DataServer, "howdah_data_server_volume_files_free",
+		"Inodes of the volume's file system that clients can still use, at most a minute ago. File systems without a fixed number do not have it.", "volume")
 
 	GaneshaScraped = gauge(DataServer, "howdah_data_server_ganesha_scraped",
 		"1 if ganesha's counters could be read, 0 if they are missing here.")

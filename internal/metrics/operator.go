@@ -25,6 +25,8 @@ var (
 		"Size of the volumes of all data servers.", LabelNamespace, LabelFileServer)
 	FileServerUsed = gauge(Operator, "howdah_file_server_used_bytes",
 		"What is used of the volumes of all data servers, in steps of 1/64 of a volume.", LabelNamespace, LabelFileServer)
+	FileServerProvisioned = gauge(Operator, "howdah_file_server_provisioned_bytes",
+		"Size that the claims of all data servers have in Kubernetes. With storage.ceph there are none.", LabelNamespace, LabelFileServer)
 	FileServerDirectories = gauge(Operator, "howdah_file_server_directories",
 		"Directories of shares that a data server owns: their placement.", LabelNamespace, LabelFileServer, LabelDataServer)
 	DirectoriesMoving = gauge(Operator, "howdah_file_server_directories_moving",

@@ -287,6 +287,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerCapacity
   map:
     fields:
+    - name: freeBytes
+      type:
+        scalar: numeric
+    - name: provisionedBytes
+      type:
+        scalar: numeric
     - name: totalBytes
       type:
         scalar: numeric
@@ -326,6 +332,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: address
       type:
         scalar: string
+    - name: capacity
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FileServerCapacity
     - name: configRevision
       type:
         scalar: numeric
@@ -341,6 +350,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failoverRefusal
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FailoverRefusal
+    - name: fill
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.VolumeFill
     - name: lastEnd
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerEnd
@@ -1145,6 +1157,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Verdict
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.VolumeFill
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.VolumesStorage
   map:

@@ -17,6 +17,8 @@ const (
 	// ReasonVolumeRefused: a volume is missing, unreadable, belongs to another data server or has no file system of its
 	// own. The message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused
+	// ReasonVolumeFull: there is no room on a volume for what a new share needs. Other shares are served.
+	ReasonVolumeFull = "VolumeFull"
 	// ReasonCephUnusable: the Ceph file system, or a share's directory in it, can't be used. The message says why.
 	ReasonCephUnusable = v1alpha1.ReasonCephUnusable
 	// ReasonExportIDsExhausted: the server has 65535 exports, the maximum. Each share has one on each volume.

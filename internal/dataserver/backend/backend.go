@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/listing"
 )
@@ -97,9 +98,13 @@ type Health struct {
 	Failing, Degraded string
 }
 
-// Usage is how full a part is, in bytes.
+// Usage is how full a part is.
 type Usage struct {
-	Total, Used int64
+	fill.Usage
 	// Shared says what else is on the same file system; "" if nothing is.
 	Shared string
+	// FileSystemID is the same for parts on the same file system; "" if it is not known.
+	FileSystemID string
+	// FullAt is when the part will be full at its present rate; zero if that is not foreseen.
+	FullAt time.Time
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/internal/ceph/client"
 	"github.com/howdah/howdah/internal/dataserver/backend"
 	"github.com/howdah/howdah/internal/dataserver/exportids"
+	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/ganesha"
 )
 
@@ -285,7 +286,8 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 	if err != nil {
 		return nil, err
 	}
-	return []backend.Usage{{Total: capacity.TotalBytes, Used: capacity.UsedBytes}}, nil
+	bytes := fill.Amount{Total: capacity.TotalBytes, Used: capacity.UsedBytes, Free: max(0, capacity.TotalBytes-capacity.UsedBytes)}
+	return []backend.Usage{{Usage: fill.Usage{Bytes: bytes}}}, nil
 }
 
 // CompleteConfig lets ganesha keep its recovery records in the data server's RADOS namespace. It forgets shares that

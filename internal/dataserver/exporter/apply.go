@@ -87,7 +87,11 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 	}
 	switch {
 	case state.PID == 0 && state.LastExit != "":
-		return kubeapi.NewFault(internalv1.ReasonServerDown, fmt.Errorf("ganesha %s; restarting it", state.LastExit))
+		full := m.describeFull(ctx)
+		if full != "" {
+			m.trash.empty(supervised, &m.group, m.storage, m.dataServer)
+		}
+		return kubeapi.NewFault(internalv1.ReasonServerDown, fmt.Errorf("ganesha %s; restarting it%s", state.LastExit, full))
 	case !state.Initialized:
 		m.unstickStart(ctx, state)
 		return kubeapi.NewFault(internalv1.ReasonStarting, errors.New("ganesha is starting"))

@@ -120,12 +120,12 @@ func (a *modelAPI) Get(name string, into client.Object) error {
 	if o == nil {
 		return apierrors.NewNotFound(resourceOf(into), name)
 	}
-	fill(into, o)
+	assign(into, o)
 	return nil
 }
 
-// fill makes an object what another is, or gives it the metadata if it has no room for more.
-func fill(into, from client.Object) {
+// assign makes an object what another is, or gives it the metadata if it has no room for more.
+func assign(into, from client.Object) {
 	if metadata, is := into.(*metav1.PartialObjectMetadata); is {
 		metadata.ObjectMeta = *reflect.ValueOf(copyOf(from)).Elem().FieldByName("ObjectMeta").Addr().Interface().(*metav1.ObjectMeta)
 		return
@@ -145,7 +145,7 @@ func (a *modelAPI) create(o client.Object) error {
 	stored.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	setStatus(stored, nil)
 	a.store(stored)
-	fill(o, stored)
+	assign(o, stored)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (a *modelAPI) patch(o client.Object, body []byte, onlyStatus bool) error {
 	if err := a.replace(now, next, onlyStatus); err != nil {
 		return err
 	}
-	fill(o, a.newest(next))
+	assign(o, a.newest(next))
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (a *modelAPI) update(o client.Object, onlyStatus bool) error {
 	if err := a.replace(now, next, onlyStatus); err != nil {
 		return err
 	}
-	fill(o, a.newest(next))
+	assign(o, a.newest(next))
 	return nil
 }
 
@@ -413,7 +413,7 @@ func (c *modelClient) write(ctx context.Context, what string, o client.Object, c
 	sent := copyOf(o)
 	err := c.p.step(ctx, "API "+what+" "+keyOf(o), func() error { return call(sent) })
 	if err == nil {
-		fill(o, sent)
+		assign(o, sent)
 	}
 	return err
 }
@@ -456,7 +456,7 @@ func (c *modelCache) Get(name string, into client.Object) error {
 	if o == nil {
 		return apierrors.NewNotFound(resourceOf(into), name)
 	}
-	fill(into, o)
+	assign(into, o)
 	return nil
 }
 

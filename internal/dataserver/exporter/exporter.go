@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
+	"github.com/howdah/howdah/internal/fill"
 )
 
 const (
@@ -130,6 +131,7 @@ type Exporter struct {
 	removed    map[types.UID]bool // Exports being deleted that are gone.
 	usage      []backend.Usage
 	usedAt     time.Time
+	histories  []fill.History
 	shares     *string // The digest of the shares that the storage has; nil if they are too many.
 	// connections is the last count of the clients' connections.
 	connections int32
@@ -194,10 +196,10 @@ func (m *Exporter) Run(ctx context.Context) error {
 		}
 		again := usageEvery
 		if m.dataServer != nil {
-			if again = m.rest(); !m.pass(ctx, supervised) {
-				again, wait = wait, min(2*wait, retryMost)
+			if m.pass(ctx, supervised) {
+				again, wait = m.rest(), retryFirst // By what the pass has measured.
 			} else {
-				wait = retryFirst
+				again, wait = wait, min(2*wait, retryMost)
 			}
 		}
 		retry.Reset(again)
@@ -207,9 +209,9 @@ func (m *Exporter) Run(ctx context.Context) error {
 // rest is the time between two passes while nothing changes.
 func (m *Exporter) rest() time.Duration {
 	if every := m.lookEvery(); every > 0 {
-		return min(every, usageEvery)
+		return min(every, m.measureEvery())
 	}
-	return usageEvery
+	return m.measureEvery()
 }
 
 // stop reports that the server is going and waits for ganesha's end.
@@ -245,7 +247,7 @@ func (m *Exporter) pass(ctx, supervised context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if m.now().Sub(m.usedAt) >= usageEvery {
+	if m.now().Sub(m.usedAt) >= m.measureEvery() {
 		m.measure(ctx)
 	}
 	if n, err := m.Connections(); err != nil {
@@ -360,7 +362,9 @@ func (m *Exporter) measure(ctx context.Context) {
 		m.Log.Error("measuring the storage failed", "err", err)
 		return
 	}
-	m.usage, m.usedAt = usage, m.now()
+	m.usedAt = m.now()
+	m.forecast(usage, m.usedAt)
+	m.usage = usage
 }
 
 // active are the exports to serve: those that are not being deleted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -81,7 +82,10 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 		}
 	}
 	// An id is durable before ganesha, and so any client, sees it.
-	if err := m.storage.WriteIDs(ctx, next); err != nil {
+	if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+		next = m.memory
+		exports = m.leaveOut(exports, next, func(share string) bool { return hasIDs(next, share) }, err)
+	} else if err != nil {
 		return nil, err
 	}
 	// Nor does it see a reused one before handles of its earlier exports are refused.
@@ -97,7 +101,11 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
 	next := m.memory.Clone()
 	if m.identifyRoots(exports, next) {
-		if err := m.storage.WriteIDs(ctx, next); err != nil {
+		if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+			given := next
+			next = m.memory.Clone()
+			exports = m.leaveOut(exports, next, func(share string) bool { return slices.Equal(given.RootIDs(share), next.RootIDs(share)) }, err)
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +119,10 @@ func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.Share
 			ready = append(ready, export)
 		}
 	}
-	if err := m.storage.WriteIDs(ctx, next); err != nil {
+	// What is lost without room is only that attributes were given: a restart gives them again.
+	if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+		m.Log.Warn("a full volume does not take what was last given to the roots of shares", "err", err)
+	} else if err != nil {
 		return nil, err
 	}
 	m.memory = next
@@ -162,7 +173,7 @@ func (m *Exporter) prepareRootsOf(ctx context.Context, export *internalv1.ShareE
 	for part, shares := range next.Parts {
 		known := shares[share]
 		if err := m.storage.PrepareRoot(ctx, share, int32(part), wanted, known.Applied); err != nil {
-			return kubeapi.NewFault(m.storage.Refusal(), err)
+			return m.storageFault(err)
 		}
 		known.Applied = &wanted
 		shares[share] = known

@@ -17,7 +17,7 @@ import (
 
 // remove finishes the deletion of exports that ganesha has dropped. Their data is removed where that is asked for.
 func (m *Exporter) remove(ctx, supervised context.Context) {
-	removed := map[types.UID]bool{}
+	removed, full := map[types.UID]bool{}, false
 	for _, export := range m.exports {
 		share := kubeapi.ShareOf(export)
 		if export.DeletionTimestamp == nil || m.lingers(share) {
@@ -25,7 +25,7 @@ func (m *Exporter) remove(ctx, supervised context.Context) {
 		}
 		if export.Spec.DataPolicy == internalv1.DataDelete {
 			if err := m.discard(ctx, share); err != nil {
-				m.failing[share] = kubeapi.NewFault(v1alpha1.ReasonApplyFailed, err)
+				m.failing[share], full = kubeapi.NewFault(v1alpha1.ReasonApplyFailed, err), full || isFull(err)
 				continue
 			}
 			if !m.removed[export.UID] {
@@ -34,7 +34,8 @@ func (m *Exporter) remove(ctx, supervised context.Context) {
 		}
 		removed[export.UID] = true
 	}
-	if !maps.Equal(removed, m.removed) || m.removed == nil {
+	// On a full volume the removal is complete only after the trash has made room.
+	if !maps.Equal(removed, m.removed) || m.removed == nil || full {
 		m.trash.empty(supervised, &m.group, m.storage, m.dataServer)
 	}
 	m.removed = removed

@@ -18,6 +18,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -111,7 +112,13 @@ func TestTheDataServerInTheAPI(t *testing.T) {
 		t.Fatalf("heard %+v", heard)
 	}
 	seen.Generation, seen.Loaded, seen.Ready, seen.Reason, seen.Message = 2, true, true, v1alpha1.ReasonReady, "all is served"
-	seen.Usage = []backend.Usage{{Total: 6400, Used: 150}, {Total: 6400, Used: 0}}
+	seen.Usage = []backend.Usage{
+		{
+			Usage:        fill.Usage{Bytes: fill.Amount{Total: 6400, Used: 6240, Free: 160}, Files: fill.Amount{Total: 6400, Used: 150, Free: 6250}},
+			FileSystemID: "0123456789abcdef", FullAt: time.Now().Add(time.Hour),
+		},
+		{Usage: fill.Usage{Bytes: fill.Amount{Total: 6400, Free: 6400}}},
+	}
 	report()
 	whole := stored()
 	if *whole.Status.ObservedGeneration != 2 || len(whole.Status.Volumes) != 2 {

@@ -135,7 +135,7 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 	}
 	status.VolumeIDs = ReportVolumeIDs(status.VolumeIDs, seen.VolumeIDs)
 	if seen.Usage != nil {
-		status.Volumes = reportUsage(earlier.Volumes, seen.Usage)
+		status.Volumes = reportUsage(earlier.Volumes, seen.Usage, now.Time)
 	}
 	return status
 }
@@ -171,24 +171,6 @@ func ReportVolumeIDs(earlier []internalv1.VolumeIdentity, seen map[int32]string)
 		reported = append(reported, internalv1.VolumeIdentity{Index: &index, ID: known[index]})
 	}
 	return reported
-}
-
-func reportUsage(earlier []internalv1.VolumeUsage, seen []backend.Usage) []internalv1.VolumeUsage {
-	reported := map[int32]backend.Usage{}
-	for _, volume := range earlier {
-		if volume.Index != nil && volume.TotalBytes != nil && volume.UsedBytes != nil {
-			reported[*volume.Index] = backend.Usage{Total: *volume.TotalBytes, Used: *volume.UsedBytes}
-		}
-	}
-	volumes := make([]internalv1.VolumeUsage, 0, len(seen))
-	for i, real := range seen {
-		index := int32(i)
-		rounded := coarse(real, reported[index])
-		volumes = append(volumes, internalv1.VolumeUsage{
-			Index: &index, TotalBytes: &rounded.Total, UsedBytes: &rounded.Used, SharedFileSystem: truncate(real.Shared, maxSharedFileSystem),
-		})
-	}
-	return volumes
 }
 
 // truncate makes a text printable: without control characters of terminals, and at most limit bytes long.

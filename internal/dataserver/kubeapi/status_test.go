@@ -12,25 +12,26 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/backend"
+	"github.com/howdah/howdah/internal/fill"
 )
 
 func TestUsageIsReportedInStepsThatDoNotFlap(t *testing.T) {
 	const step = 1 << 20
-	at := func(used int64) backend.Usage { return backend.Usage{Total: 64 * step, Used: used} }
+	at := func(used int64) fill.Amount { return fill.Amount{Total: 64 * step, Used: used} }
 	tests := map[string]struct {
-		real, reported backend.Usage
+		real, reported fill.Amount
 		want           int64
 	}{
-		"an empty volume":                    {at(0), backend.Usage{}, 0},
-		"one byte":                           {at(1), backend.Usage{}, step},
-		"a full volume":                      {at(64 * step), backend.Usage{}, 64 * step},
+		"an empty volume":                    {at(0), fill.Amount{}, 0},
+		"one byte":                           {at(1), fill.Amount{}, step},
+		"a full volume":                      {at(64 * step), fill.Amount{}, 64 * step},
 		"within the reported step":           {at(5*step - 1), at(5 * step), 5 * step},
 		"a little above the reported step":   {at(5*step + 1), at(5 * step), 6 * step},
 		"a little below the reported step":   {at(4*step - 1), at(5 * step), 5 * step},
 		"well below the reported step":       {at(4*step - step/2), at(5 * step), 4 * step},
 		"all removed":                        {at(0), at(5 * step), 0},
-		"a volume that grew":                 {backend.Usage{Total: 128 * step, Used: step}, at(5 * step), 2 * step},
-		"a volume of fewer bytes than steps": {backend.Usage{Total: 10, Used: 3}, backend.Usage{}, 3},
+		"a volume that grew":                 {fill.Amount{Total: 128 * step, Used: step}, at(5 * step), 2 * step},
+		"a volume of fewer bytes than steps": {fill.Amount{Total: 10, Used: 3}, fill.Amount{}, 3},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestTheStatusSaysWhatIsServed(t *testing.T) {
 	now := metav1.Now()
 	seen := Observation{
 		NodeName: "node1", PodIP: "10.0.0.1", Generation: 4, Loaded: true, Ready: true, Reason: v1alpha1.ReasonReady, Message: "all",
-		Usage: []backend.Usage{{Total: 6400, Used: 150}},
+		Usage: []backend.Usage{{Usage: fill.Usage{Bytes: fill.Amount{Total: 6400, Used: 150, Free: 6250}}}},
 	}
 	good := StatusFrom(internalv1.DataServerStatus{}, seen, now)
 	if *good.ObservedGeneration != 4 || *good.Volumes[0].UsedBytes != 200 {

@@ -24,7 +24,8 @@ type Metrics struct {
 	ReloadFailures                     prometheus.Counter
 	tlsConnections                     prometheus.Gauge
 	tlsRefused                         prometheus.Counter
-	size, used                         *prometheus.GaugeVec
+	size, used, free                   *prometheus.GaugeVec
+	filesUsed, filesFree               *prometheus.GaugeVec
 
 	// wanted are the keys of the shares that are to be served.
 	wanted atomic.Pointer[map[string]bool]
@@ -49,8 +50,12 @@ func NewMetrics(kubeNamespace, dataServer string) *Metrics {
 		tlsRefused:     metrics.DataServerTLSRefused.NewCounter(),
 		size:           metrics.VolumeSize.GaugeVec(),
 		used:           metrics.VolumeUsed.GaugeVec(),
+		free:           metrics.VolumeFree.GaugeVec(),
+		filesUsed:      metrics.VolumeFilesUsed.GaugeVec(),
+		filesFree:      metrics.VolumeFilesFree.GaugeVec(),
 	}
-	m.own.MustRegister(m.ready, m.generation, m.shares, m.failing, m.ends, m.reloads, m.ReloadFailures, m.tlsConnections, m.tlsRefused, m.size, m.used)
+	m.own.MustRegister(m.ready, m.generation, m.shares, m.failing, m.ends, m.reloads, m.ReloadFailures, m.tlsConnections, m.tlsRefused,
+		m.size, m.used, m.free, m.filesUsed, m.filesFree)
 	metrics.RegisterProcess(m.own, true)
 	// Prometheus sees a first end only if there was a 0 before it.
 	for _, signal := range []string{"SIGABRT", "SIGKILL", "SIGSEGV", "exit"} {
@@ -81,8 +86,14 @@ func (m *Metrics) Observe(seen kubeapi.Observation) {
 	m.shares.Set(float64(seen.Shares))
 	m.failing.Set(float64(seen.Failing))
 	for i, volume := range seen.Usage {
-		m.size.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Total))
-		m.used.WithLabelValues(strconv.Itoa(i)).Set(float64(volume.Used))
+		label := strconv.Itoa(i)
+		m.size.WithLabelValues(label).Set(float64(volume.Bytes.Total))
+		m.used.WithLabelValues(label).Set(float64(volume.Bytes.Used))
+		m.free.WithLabelValues(label).Set(float64(volume.Bytes.Free))
+		if volume.Files.Total > 0 {
+			m.filesUsed.WithLabelValues(label).Set(float64(volume.Files.Used))
+			m.filesFree.WithLabelValues(label).Set(float64(volume.Files.Free))
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 type Backend struct {
 	where layout
 	log   *slog.Logger
-	// shared says for each volume what else is on its file system; "" if nothing is.
-	shared []string
+	// shared says for each volume what else is on its file system; "" if nothing is. fileSystems are the file systems' IDs.
+	shared, fileSystems []string
 	// ids are the known identities of the volumes, or of the missing volumes that should be in their places.
 	ids map[int32]string
 }
@@ -55,12 +55,12 @@ func (b *Backend) Parts(server *internalv1.DataServer) int32 { return server.Spe
 
 // Judge refuses volumes that share a file system with something else, unless that is allowed.
 func (b *Backend) Judge(_ context.Context, server *internalv1.DataServer) error {
-	b.shared = nil
-	shared, err := sharedVolumes(b.where, server.Spec.Volumes)
+	b.shared, b.fileSystems = nil, nil
+	shared, fileSystems, err := sharedVolumes(b.where, server.Spec.Volumes)
 	if err != nil {
 		return err
 	}
-	b.shared = shared
+	b.shared, b.fileSystems = shared, fileSystems
 	if server.Spec.SharedFileSystemPolicy == v1alpha1.SharedFileSystemAllow {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (b *Backend) Measure(_ context.Context, server *internalv1.DataServer) ([]b
 			return nil, err
 		}
 		if int(index) < len(b.shared) {
-			volume.Shared = b.shared[index]
+			volume.Shared, volume.FileSystemID = b.shared[index], b.fileSystems[index]
 		}
 		usage = append(usage, volume)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,29 +27,36 @@ func claimOf(server *internalv1.DataServer, index int32) string {
 	return naming.VolumeClaim(server.Spec.FileServerRef.Name, ordinal, index)
 }
 
-// sharedVolumes returns for each volume what else is on its file system; "" if nothing is.
-func sharedVolumes(where layout, count int32) ([]string, error) {
+// sharedVolumes returns for each volume what else is on its file system, "" if nothing is, and the ID of the file system.
+func sharedVolumes(where layout, count int32) (shared, fileSystems []string, err error) {
 	volumes := make([]mountinfo.Volume, 0, count)
 	for index := range count {
 		path := where.volume(index)
 		id, err := mountID(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("volume %d is not mounted: %w", index, err)
+			return nil, nil, fmt.Errorf("volume %d is not mounted: %w", index, err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading where volume %d is mounted: %w", index, err)
+			return nil, nil, fmt.Errorf("reading where volume %d is mounted: %w", index, err)
 		}
 		volumes = append(volumes, mountinfo.Volume{Path: path, MountID: id, Again: serverpod.GaneshaRoot + path})
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
+		return nil, nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
 	}
 	mounts, err := mountinfo.Parse(string(table))
 	if err != nil {
-		return nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
+		return nil, nil, fmt.Errorf("reading the file systems of the volumes: %w", err)
 	}
-	return mountinfo.Shared(mounts, volumes), nil
+	for _, volume := range volumes {
+		device := ""
+		if at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.ID == volume.MountID }); at >= 0 {
+			device = mounts[at].Device
+		}
+		fileSystems = append(fileSystems, fileSystemID(device))
+	}
+	return mountinfo.Shared(mounts, volumes), fileSystems, nil
 }
 
 // mountID returns the ID of the mount at the path. The table of mounts alone is ambiguous if one mount covers another.

@@ -13,6 +13,12 @@ type FileServerCapacityApplyConfiguration struct {
 	TotalBytes *int64 `json:"totalBytes,omitempty"`
 	// usedBytes is the used space of the file systems in bytes.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
+	// freeBytes is the space of the file systems that clients can still use, in bytes.
+	FreeBytes *int64 `json:"freeBytes,omitempty"`
+	// provisionedBytes is the size that the claims have in Kubernetes, in bytes. It is more than totalBytes if claims
+	// share a file system, and can be less where a class does not keep a volume to its size. Whether the storage behind
+	// the volumes has as much is known to that storage only.
+	ProvisionedBytes *int64 `json:"provisionedBytes,omitempty"`
 }
 
 // FileServerCapacityApplyConfiguration constructs a declarative configuration of the FileServerCapacity type for use with
@@ -34,5 +40,21 @@ func (b *FileServerCapacityApplyConfiguration) WithTotalBytes(value int64) *File
 // If called multiple times, the UsedBytes field is set to the value of the last call.
 func (b *FileServerCapacityApplyConfiguration) WithUsedBytes(value int64) *FileServerCapacityApplyConfiguration {
 	b.UsedBytes = &value
+	return b
+}
+
+// WithFreeBytes sets the FreeBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FreeBytes field is set to the value of the last call.
+func (b *FileServerCapacityApplyConfiguration) WithFreeBytes(value int64) *FileServerCapacityApplyConfiguration {
+	b.FreeBytes = &value
+	return b
+}
+
+// WithProvisionedBytes sets the ProvisionedBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProvisionedBytes field is set to the value of the last call.
+func (b *FileServerCapacityApplyConfiguration) WithProvisionedBytes(value int64) *FileServerCapacityApplyConfiguration {
+	b.ProvisionedBytes = &value
 	return b
 }

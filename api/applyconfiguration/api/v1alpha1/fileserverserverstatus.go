@@ -28,6 +28,11 @@ type FileServerServerStatusApplyConfiguration struct {
 	Connections *FileServerConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// directories is the number of share directories that the server owns.
 	Directories *int32 `json:"directories,omitempty"`
+	// capacity is the total of the server's own volumes; unset with storage.ceph.
+	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
+	// fill is how full the fullest of the server's own volumes is, by bytes or inodes; unset below 80 %. API clients
+	// must tolerate new values.
+	Fill *apiv1alpha1.VolumeFill `json:"fill,omitempty"`
 	// lastEnd is the last time that the server stopped serving because something was killed or a pod was replaced, at
 	// most a minute late.
 	LastEnd *ServerEndApplyConfiguration `json:"lastEnd,omitempty"`
@@ -101,6 +106,22 @@ func (b *FileServerServerStatusApplyConfiguration) WithConnections(value *FileSe
 // If called multiple times, the Directories field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithDirectories(value int32) *FileServerServerStatusApplyConfiguration {
 	b.Directories = &value
+	return b
+}
+
+// WithCapacity sets the Capacity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Capacity field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithCapacity(value *FileServerCapacityApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.Capacity = value
+	return b
+}
+
+// WithFill sets the Fill field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fill field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithFill(value apiv1alpha1.VolumeFill) *FileServerServerStatusApplyConfiguration {
+	b.Fill = &value
 	return b
 }
 

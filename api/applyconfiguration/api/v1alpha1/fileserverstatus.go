@@ -39,7 +39,7 @@ type FileServerStatusApplyConfiguration struct {
 	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
 	// namespaceServers is what the namespace servers report.
 	NamespaceServers *NamespaceServersStatusApplyConfiguration `json:"namespaceServers,omitempty"`
-	// capacity is the total of the volumes of all data servers.
+	// capacity is the total of the volumes of all data servers. A file system that several volumes are on counts once.
 	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
 }
 

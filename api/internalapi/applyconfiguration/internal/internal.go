@@ -849,6 +849,18 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.VolumeUsage
   map:
     fields:
+    - name: fileSystemID
+      type:
+        scalar: string
+    - name: fill
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.VolumeFill
+    - name: freeBytes
+      type:
+        scalar: numeric
+    - name: fullTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: index
       type:
         scalar: numeric
@@ -858,7 +870,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: totalBytes
       type:
         scalar: numeric
+    - name: totalFiles
+      type:
+        scalar: numeric
     - name: usedBytes
+      type:
+        scalar: numeric
+    - name: usedFiles
       type:
         scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.AccessRule
@@ -906,6 +924,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.SourcePorts
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Squash
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.VolumeFill
   scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:

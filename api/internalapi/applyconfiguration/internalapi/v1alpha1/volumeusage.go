@@ -4,6 +4,11 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // VolumeUsageApplyConfiguration represents a declarative configuration of the VolumeUsage type for use
 // with apply.
 //
@@ -16,6 +21,21 @@ type VolumeUsageApplyConfiguration struct {
 	// usedBytes is the used space in bytes, in steps of 1/64 of the size, so that the status does not change with every
 	// write.
 	UsedBytes *int64 `json:"usedBytes,omitempty"`
+	// freeBytes is the space that clients can still use, in the same steps, rounded down. A part of at most 64 MiB is
+	// kept for the data server's own records.
+	FreeBytes *int64 `json:"freeBytes,omitempty"`
+	// totalFiles is the number of inodes; unset if the file system has no fixed number.
+	TotalFiles *int64 `json:"totalFiles,omitempty"`
+	// usedFiles is the number of inodes in use, in steps of 1/64 of all.
+	UsedFiles *int64 `json:"usedFiles,omitempty"`
+	// fill is how full the volume is, by bytes or inodes, whichever is more; unset below 80 %. A level is left when 2 %
+	// less are used than it begins at. API clients must tolerate new values.
+	Fill *apiv1alpha1.VolumeFill `json:"fill,omitempty"`
+	// fullTime is when the volume will be full at the rate of the last hour; unset if it does not fill, or not within
+	// three days.
+	FullTime *v1.Time `json:"fullTime,omitempty"`
+	// fileSystemID is the same for volumes that are on the same file system. It changes when the node restarts.
+	FileSystemID *string `json:"fileSystemID,omitempty"`
 	// sharedFileSystem is what else is on the volume's file system; unset if the volume has its own.
 	SharedFileSystem *string `json:"sharedFileSystem,omitempty"`
 }
@@ -47,6 +67,54 @@ func (b *VolumeUsageApplyConfiguration) WithTotalBytes(value int64) *VolumeUsage
 // If called multiple times, the UsedBytes field is set to the value of the last call.
 func (b *VolumeUsageApplyConfiguration) WithUsedBytes(value int64) *VolumeUsageApplyConfiguration {
 	b.UsedBytes = &value
+	return b
+}
+
+// WithFreeBytes sets the FreeBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FreeBytes field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithFreeBytes(value int64) *VolumeUsageApplyConfiguration {
+	b.FreeBytes = &value
+	return b
+}
+
+// WithTotalFiles sets the TotalFiles field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TotalFiles field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithTotalFiles(value int64) *VolumeUsageApplyConfiguration {
+	b.TotalFiles = &value
+	return b
+}
+
+// WithUsedFiles sets the UsedFiles field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UsedFiles field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithUsedFiles(value int64) *VolumeUsageApplyConfiguration {
+	b.UsedFiles = &value
+	return b
+}
+
+// WithFill sets the Fill field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fill field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithFill(value apiv1alpha1.VolumeFill) *VolumeUsageApplyConfiguration {
+	b.Fill = &value
+	return b
+}
+
+// WithFullTime sets the FullTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FullTime field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithFullTime(value v1.Time) *VolumeUsageApplyConfiguration {
+	b.FullTime = &value
+	return b
+}
+
+// WithFileSystemID sets the FileSystemID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FileSystemID field is set to the value of the last call.
+func (b *VolumeUsageApplyConfiguration) WithFileSystemID(value string) *VolumeUsageApplyConfiguration {
+	b.FileSystemID = &value
 	return b
 }
 
