@@ -132,6 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if written == nil {
 		o.recordEnds(r.Events, d.ends)
 		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
+		o.tellFills(r.Events, after, &fs.Status)
 		tellFailovers(r.Events, after, fs.Status.Servers, after.Status.Servers)
 	}
 	result, err := apply.Outcome(applied, written)

@@ -52,6 +52,9 @@ func reportServer(o *observed, name string) serverReport {
 	if seen := dataServer.Status.Connections; seen.Limit > 0 {
 		r.status.Connections = v1alpha1.FileServerConnections{Used: seen.Used, Limit: seen.Limit}
 	}
+	if !o.isShared() {
+		r.status.Capacity, r.status.Fill = o.storage.Capacity([]string{name}), fleet.FillOf(&dataServer)
+	}
 	count := o.directories[name]
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)

@@ -27,7 +27,10 @@ func TestSharesHearOnlyWhatTheyReadOfTheirFileServer(t *testing.T) {
 			s.LastFailover, s.ConfigRevision = v1alpha1.ServerFailover{NodeName: "n1"}, &bytes
 			f.Status.NodeAddresses, f.Status.ReadyReplicas = &number, &number
 		}, false},
-		"a fuller volume": {func(f *v1alpha1.FileServer) { f.Status.Capacity.UsedBytes = &bytes }, false},
+		"a fuller volume": {func(f *v1alpha1.FileServer) {
+			f.Status.Capacity.UsedBytes, f.Status.Capacity.FreeBytes, f.Status.Capacity.ProvisionedBytes = &bytes, &bytes, &bytes
+			f.Status.Servers[0].Capacity, f.Status.Servers[0].Fill = f.Status.Capacity, v1alpha1.FillAbove90
+		}, false},
 		"a condition's message": {func(f *v1alpha1.FileServer) {
 			f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileServerServersAvailable, Status: metav1.ConditionTrue, Message: "3 of 3"}}
 		}, false},

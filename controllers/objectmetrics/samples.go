@@ -105,6 +105,7 @@ func (s *samples) fileServer(o *v1alpha1.FileServer) {
 	optional(s, metrics.FileServerReady, o.Status.ReadyReplicas, o.Namespace, o.Name)
 	optional(s, metrics.FileServerCapacity, o.Status.Capacity.TotalBytes, o.Namespace, o.Name)
 	optional(s, metrics.FileServerUsed, o.Status.Capacity.UsedBytes, o.Namespace, o.Name)
+	optional(s, metrics.FileServerProvisioned, o.Status.Capacity.ProvisionedBytes, o.Namespace, o.Name)
 	optional(s, metrics.DirectoriesMoving, o.Status.Moves.Pending, o.Namespace, o.Name)
 	optional(s, metrics.DirectoriesMoved, o.Status.Moves.Done, o.Namespace, o.Name)
 	for _, server := range o.Status.Servers {

@@ -91,7 +91,8 @@ var server = dashboard{
 			graph("Found in ganesha's cache", ratio, "", query{`sum by (data_server) (rate(howdah_data_server_cache_lookups_total{` + dataServers + `, result="hit"}[$__rate_interval])) / sum by (data_server) (rate(howdah_data_server_cache_lookups_total{` + dataServers + `}[$__rate_interval]))`, "{{data_server}}"}),
 		}},
 		{"What runs out", []panel{
-			graph("Volumes used", ratio, "", query{`howdah:volume_used:ratio{` + dataServers + `}`, "{{data_server}} volume {{volume}}"}),
+			graph("Volumes used", ratio, "Of what clients can have, space and inodes.", query{`howdah:volume_used:ratio{` + dataServers + `}`, "{{data_server}} volume {{volume}}"}, query{`howdah:volume_files_used:ratio{` + dataServers + `}`, "inodes {{data_server}} volume {{volume}}"}),
+			graph("Free on volumes", bytes, "", query{`howdah_data_server_volume_free_bytes{` + dataServers + `}`, "{{data_server}} volume {{volume}}"}),
 			graph("Connections", count, "", query{`howdah_data_server_connections{` + dataServers + `}`, "{{data_server}}"}, query{`howdah_data_server_connections_limit{` + dataServers + `}`, "limit of {{data_server}}"}),
 			graph("Memory of ganesha", bytes, "", query{`ganesha_process_resident_memory_bytes{` + dataServers + `}`, "{{data_server}}"}),
 			graph("CPU of ganesha", count, "Cores.", query{`rate(ganesha_process_cpu_seconds_total{` + dataServers + `}[$__rate_interval])`, "{{data_server}}"}),

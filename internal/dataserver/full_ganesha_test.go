@@ -93,7 +93,9 @@ func aFullVolumeStaysServed(t *testing.T) {
 	s.settle()
 
 	// A share that comes is served, and one that goes leaves room.
-	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma"))
+	})
 	s.settle()
 	s.apply(func(spec *dataservertest.Wanted) {
 		spec.Exports, spec.Removals = []internalv1.ShareExportSpec{spec.Exports[0], spec.Exports[2]}, []string{"beta"}
@@ -173,7 +175,9 @@ func aVolumeWithoutInodesIsFull(t *testing.T) {
 		t.Error("a client of a volume without inodes is not recorded")
 	}
 	s.exporter.Wake()
-	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma"))
+	})
 	s.settle()
 }
 
@@ -196,7 +200,9 @@ func aVolumeWithoutAByteIsServed(t *testing.T) {
 	for i := 0; err == nil; i++ { // Directories take what files left.
 		err = os.Mkdir(fmt.Sprintf("%s/0/lost+found/%d", ownRoot, i), 0o700)
 	}
-	s.apply(func(spec *dataservertest.Wanted) { spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma")) })
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = append(spec.Exports, dataservertest.ShareSpec("gamma"))
+	})
 	status := s.await("the new share to be refused", func(status dataservertest.Reported) bool {
 		_, message := readyCondition(status)
 		return strings.Contains(message, "share gamma")

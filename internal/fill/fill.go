@@ -43,9 +43,11 @@ const (
 var begins = map[Level]int64{Above80: 80, Above90: 90, Above95: 95}
 
 // known tells whether the amount says anything. A volume that reports 0 bytes, or less than nothing, does not.
-func (a Amount) known() bool { return a.Total > 0 && a.Used >= 0 && a.Free >= 0 && (a.Used > 0 || a.Free > 0) }
+func (a Amount) known() bool {
+	return a.Total > 0 && a.Used >= 0 && a.Free >= 0 && (a.Used > 0 || a.Free > 0)
+}
 
-// Percent is how much is used of what clients can have, rounded down; known is false if that can't be told.
+// Percent is how much is used of what clients can have, rounded down; known is false if that is unknown.
 func (a Amount) Percent() (percent int, known bool) {
 	if !a.known() {
 		return 0, false

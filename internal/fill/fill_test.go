@@ -6,7 +6,9 @@ import (
 	"time"
 )
 
-func bytes(used, free int64) Usage { return Usage{Bytes: Amount{Total: used + free, Used: used, Free: free}} }
+func bytes(used, free int64) Usage {
+	return Usage{Bytes: Amount{Total: used + free, Used: used, Free: free}}
+}
 
 func TestLevels(t *testing.T) {
 	tib := int64(1) << 40

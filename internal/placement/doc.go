@@ -7,5 +7,5 @@
 // has an owner stays. A new one goes to the server with the fewest directories of
 // its share, then the fewest of all shares, then the least used space, then the
 // first name; and on that server to the volume that the same rule picks. Servers
-// that are not ready are never chosen; volumes over FullPercent only while all are.
+// that are not ready are never chosen; volumes with little room (Tight, Full) only while all are.
 package placement

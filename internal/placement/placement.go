@@ -8,11 +8,6 @@ import (
 	"slices"
 )
 
-// FullPercent is how much of a volume may be used, in percent, before new
-// directories avoid it. Directories hold growing data, so the last twentieth
-// is left to those that are there already.
-const FullPercent = 95
-
 // ErrNoneEligible is what Choose and Plan return, wrapped with the figures, when no
 // slot can take a directory. Trying again later is right: servers come and come back.
 var ErrNoneEligible = errors.New("no data server can take a new directory")
@@ -34,6 +29,8 @@ type Slot struct {
 	TotalBytes int64
 	// UsedBytes is what is used of it in bytes.
 	UsedBytes int64
+	// Tight and Full: the volume has little room, or none (fleet.Room). Directories hold growing data, so what is left is for those that are there.
+	Tight, Full bool
 	// ShareDirectories is the number of directories of the share in question that the slot owns.
 	ShareDirectories int
 	// Directories is the number of directories of all shares that the slot owns, this share's included.
@@ -194,10 +191,11 @@ func (s servers) add(owner Owner) {
 }
 
 // choose applies the rule: first to volumes with room, then to any volume of a ready
-// server, because an empty directory fits on a full volume and space may come back.
+// server that is not full, then to any, because space may come back.
 func choose(all servers) (Owner, error) {
 	for _, eligible := range []func(Slot) bool{
-		func(slot Slot) bool { return slot.Ready && !slot.full() },
+		func(slot Slot) bool { return slot.Ready && !slot.Tight && !slot.Full },
+		func(slot Slot) bool { return slot.Ready && !slot.Full },
 		func(slot Slot) bool { return slot.Ready },
 	} {
 		if owner, found := best(all, eligible); found {
@@ -235,11 +233,6 @@ func (s Slot) load() load {
 	var l load
 	l.add(s)
 	return l
-}
-
-// full: more than FullPercent of a volume of known size is used.
-func (s Slot) full() bool {
-	return s.TotalBytes > 0 && compareFractions(s.UsedBytes, s.TotalBytes, FullPercent, 100) > 0
 }
 
 // compareFractions compares a/b with c/d without rounding; a denominator of 0 (unknown) counts as 0.

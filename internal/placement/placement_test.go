@@ -17,6 +17,12 @@ func slot(server string, volume int32, share, all int) Slot {
 
 func sized(s Slot, used, total int64) Slot {
 	s.UsedBytes, s.TotalBytes = used, total
+	s.Tight = total > 0 && used*100 > 95*total
+	return s
+}
+
+func full(s Slot) Slot {
+	s.Tight, s.Full = true, true
 	return s
 }
 
@@ -77,6 +83,18 @@ func TestChoose(t *testing.T) {
 		},
 		"when all are full the rule goes on without the limit": {
 			slots: []Slot{sized(slot("a", 0, 2, 2), 96, 100), sized(slot("b", 0, 1, 1), 99, 100)},
+			want:  Owner{"b", 0},
+		},
+		"where all have little room, one that is full is skipped": {
+			slots: []Slot{full(slot("a", 0, 0, 0)), sized(slot("b", 0, 7, 7), 99, 100)},
+			want:  Owner{"b", 0},
+		},
+		"when all are full the rule goes on": {
+			slots: []Slot{full(slot("a", 0, 2, 2)), full(slot("b", 0, 1, 1))},
+			want:  Owner{"b", 0},
+		},
+		"a volume without inodes is full, whatever its bytes": {
+			slots: []Slot{full(sized(slot("a", 0, 0, 0), 1, 100)), sized(slot("b", 0, 7, 7), 90, 100)},
 			want:  Owner{"b", 0},
 		},
 		"a full server is better than one that is not ready": {
@@ -166,6 +184,7 @@ func world(random *rand.Rand) ([]Slot, []Directory) {
 			if random.IntN(2) > 0 {
 				s.TotalBytes = 1 + random.Int64N(1000)
 				s.UsedBytes = random.Int64N(s.TotalBytes + 1)
+				s.Tight, s.Full = random.IntN(4) == 0, random.IntN(8) == 0
 			}
 			slots = append(slots, s)
 		}

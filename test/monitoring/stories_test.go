@@ -58,6 +58,10 @@ func full(ratio float64) []series {
 	return []series{is("howdah_data_server_volume_used_bytes", volume, ratio*1e12), is("howdah_data_server_volume_size_bytes", volume, 1e12)}
 }
 
+func filesFull(ratio float64) []series {
+	return []series{is("howdah_data_server_volume_files_used", volume, ratio*1e6), is("howdah_data_server_volume_files_free", volume, (1-ratio)*1e6)}
+}
+
 func quotaUsed(ratio float64) []series {
 	return []series{is("howdah_file_share_used_bytes", inShare, ratio*1e12), is("howdah_file_share_quota_bytes", inShare, 1e12)}
 }
@@ -150,7 +154,20 @@ var stories = map[string]story{
 		silent: []series{is("howdah_data_server_connections", inDataServer, 5), is("howdah_data_server_connections_limit", inDataServer, 0)},
 	},
 	"HowdahVolumeFillingUp": {fires: full(0.9), at: "20m", labels: ofVolume, silent: full(0.97)},
-	"HowdahVolumeFull":      {fires: full(0.97), at: "10m", labels: ofVolume, silent: full(0.9)},
+	"HowdahVolumeFull": {
+		fires: filesFull(0.97), at: "10m", labels: ofVolume, silent: full(0.9),
+	},
+	"HowdahVolumeFullSoon": {
+		// 600 MB of 1 GB, and 2 MB more each minute.
+		fires: []series{
+			{"howdah_data_server_volume_used_bytes{" + volume + "}", "600+2x180"}, {"howdah_data_server_volume_free_bytes{" + volume + "}", "400-2x180"},
+		},
+		at: "40m", labels: ofVolume,
+		// As fast, with room for longer than the alert is about.
+		silent: []series{
+			{"howdah_data_server_volume_used_bytes{" + volume + "}", "6000+2x180"}, {"howdah_data_server_volume_free_bytes{" + volume + "}", "4000-2x180"},
+		},
+	},
 	"HowdahGaneshaRestarts": {
 		fires: []series{{"howdah_file_server_data_server_ends_total{" + inDataServer + "}", "7x10 8x5 9x165"}}, at: "25m", labels: ofDataServer,
 		silent: []series{{"howdah_file_server_data_server_ends_total{" + inDataServer + "}", "7x10 8x90 9x80"}},

@@ -82,6 +82,8 @@ type Storage interface {
 	Condition(replicas int32, decided Decision) metav1.Condition
 	// Capacity returns the total capacity of the data servers with these names; empty if none has reported.
 	Capacity(servers []string) v1alpha1.FileServerCapacity
+	// Remedy is what can be done about storage that fills up.
+	Remedy() string
 	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another.
 	IsPinned(server string) bool
 	// Claims returns the claims with the data of each data server, sorted, including removed data servers. It is empty

@@ -165,11 +165,14 @@ func serversAt(fs *v1alpha1.FileServer, at place) backendapi.ServerStorage {
 func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 	for _, name := range slices.Sorted(slices.Values(servers)) {
 		for _, volume := range s.DataServers[name].Status.Volumes {
-			return v1alpha1.FileServerCapacity{TotalBytes: volume.TotalBytes, UsedBytes: volume.UsedBytes}
+			return v1alpha1.FileServerCapacity{TotalBytes: volume.TotalBytes, UsedBytes: volume.UsedBytes, FreeBytes: volume.FreeBytes}
 		}
 	}
 	return v1alpha1.FileServerCapacity{}
 }
+
+// Remedy is Ceph's own.
+func (s *Storage) Remedy() string { return "remove files, or add OSDs" }
 
 // IsPinned is false: every node can reach Ceph.
 func (s *Storage) IsPinned(string) bool { return false }

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/utils/ptr"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -56,13 +56,11 @@ func (Backend) IsShared() bool { return false }
 func (Backend) Slots(server *internalv1.DataServer, ready bool) []placement.Slot {
 	slots := make([]placement.Slot, 0, server.Spec.Volumes)
 	for volume := range server.Spec.Volumes {
-		slot := placement.Slot{Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready}
-		for _, usage := range server.Status.Volumes {
-			if usage.Index != nil && *usage.Index == volume && usage.TotalBytes != nil && usage.UsedBytes != nil {
-				slot.TotalBytes, slot.UsedBytes = *usage.TotalBytes, *usage.UsedBytes
-			}
-		}
-		slots = append(slots, slot)
+		room := fleet.RoomOf(server, volume)
+		slots = append(slots, placement.Slot{
+			Owner: placement.Owner{Server: server.Name, Volume: volume}, Ready: ready,
+			TotalBytes: room.TotalBytes, UsedBytes: room.UsedBytes, Tight: room.Tight, Full: room.Full,
+		})
 	}
 	return slots
 }
@@ -152,23 +150,6 @@ func grownClaim(fs *v1alpha1.FileServer, name string) *corev1ac.PersistentVolume
 		WithSpec(corev1ac.PersistentVolumeClaimSpec().
 			WithResources(corev1ac.VolumeResourceRequirements().
 				WithRequests(corev1.ResourceList{corev1.ResourceStorage: volumeSize(fs)})))
-}
-
-// Capacity sums up the volumes.
-func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
-	var total, used int64
-	known := false
-	for _, name := range servers {
-		for _, volume := range s.DataServers[name].Status.Volumes {
-			known = true
-			total += ptr.Deref(volume.TotalBytes, 0)
-			used += ptr.Deref(volume.UsedBytes, 0)
-		}
-	}
-	if !known {
-		return v1alpha1.FileServerCapacity{}
-	}
-	return v1alpha1.FileServerCapacity{TotalBytes: &total, UsedBytes: &used}
 }
 
 // IsPinned tells it of a data server that does not answer.

@@ -61,14 +61,13 @@ func (s *Storage) choose() choice {
 	if len(small) == 0 {
 		return c
 	}
-	at := slices.IndexFunc(s.Classes, func(class storagev1.StorageClass) bool { return class.Name == c.className })
-	if at >= 0 && s.Classes[at].AllowVolumeExpansion != nil && *s.Classes[at].AllowVolumeExpansion {
+	if s.canExpand(c.className) {
 		c.grow = small
 		return c
 	}
 	fault := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonExpansionRefused,
 		fmt.Sprintf("spec.storage.volumes.size is %s, but StorageClass %q does not allow volumes to grow (allowVolumeExpansion); "+
-			"the claims keep their size: %s", size.String(), c.className, conditions.List(small, maxNamed)))
+			"if its driver can expand volumes, set that to true at the class; the claims keep their size: %s", size.String(), c.className, conditions.List(small, maxNamed)))
 	c.fault = &fault
 	return c
 }
@@ -138,7 +137,7 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 	}
 	size := volumeSize(s.FileServer)
 	var pending, growing []string
-	total := 0
+	total, failing := 0, false
 	for ordinal := range replicas {
 		for volume := range perServer(s.FileServer) {
 			total++
@@ -151,7 +150,9 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 			case claim.Status.Phase != corev1.ClaimBound:
 				pending = append(pending, name)
 			case capacity.Cmp(size) < 0:
-				growing = append(growing, fmt.Sprintf("%s from %s", name, capacity.String()))
+				progress, failed := growthOf(&claim)
+				failing = failing || failed
+				growing = append(growing, fmt.Sprintf("%s from %s%s", name, capacity.String(), progress))
 			}
 		}
 	}
@@ -163,10 +164,17 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 		return *refused
 	}
 	if len(growing) > 0 {
-		return conditions.False(conditionType, v1alpha1.ReasonProgressing,
+		reason := v1alpha1.ReasonProgressing
+		if failing {
+			reason = v1alpha1.ReasonExpansionFailing
+		}
+		return conditions.False(conditionType, reason,
 			fmt.Sprintf("%d of %d claims are growing to %s: %s", len(growing), total, size.String(), conditions.List(growing, maxNamed)))
 	}
 	bound := fmt.Sprintf("%d of %d claims are bound", total, total)
+	if filling := s.filling(replicas, bound); filling != nil {
+		return *filling
+	}
 	if shared := s.sharedFileSystems(replicas); len(shared) > 0 {
 		return conditions.True(conditionType, v1alpha1.ReasonSharedFileSystems, fmt.Sprintf("%s, and spec.storage.volumes.sharedFileSystemPolicy is Allow: "+
 			"nothing but the signatures of file handles keeps clients from the rest of these file systems, and size and free space are those of all of "+

@@ -98,8 +98,8 @@ func TestWhatIsNearlyFullIsMeasuredOften(t *testing.T) {
 		"nothing known":        {nil, usageEvery},
 		"there is room":        {[]backend.Usage{of(50, time.Time{}), of(89, noon.Add(time.Hour))}, usageEvery},
 		"one is nearly full":   {[]backend.Usage{of(50, time.Time{}), of(90, time.Time{})}, usageSoon},
-		"one is soon full":     {[]backend.Usage{of(50, noon.Add(10 * time.Minute)), of(50, time.Time{})}, usageSoon},
-		"one was said to be":   {[]backend.Usage{of(50, noon.Add(-time.Minute))}, usageSoon},
+		"one is soon full":     {[]backend.Usage{of(50, noon.Add(10*time.Minute)), of(50, time.Time{})}, usageSoon},
+		"its forecast is past": {[]backend.Usage{of(50, noon.Add(-time.Minute))}, usageSoon},
 		"a volume of no bytes": {[]backend.Usage{{}}, usageEvery},
 	} {
 		m := &Exporter{usage: tc.usage, now: func() time.Time { return noon }}

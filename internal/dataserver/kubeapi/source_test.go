@@ -18,8 +18,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/backend"
-	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/naming"
 )
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -159,12 +160,18 @@ type Server struct {
 	// RefusesNewDirectories: new directories go elsewhere.
 	RefusesNewDirectories bool
 	Usage                 map[int32]Usage
+	// FileSystems are the IDs of the file systems that volumes are on, where they are known.
+	FileSystems map[int32]string
 	// Started: its ganesha has served once. Unreachable: the DataServer's status reports that it does not answer.
 	Started, Unreachable bool
 }
 
 // Usage is how full a volume is, in bytes.
-type Usage struct{ Total, Used int64 }
+type Usage struct {
+	Total, Used int64
+	// Tight and Full are those of fleet.Room.
+	Tight, Full bool
+}
 
 // NewServer takes what the tree needs from a DataServer.
 func NewServer(o *internalv1.DataServer) *Server {
@@ -177,9 +184,15 @@ func NewServer(o *internalv1.DataServer) *Server {
 	}
 	s.SharedStorage, s.RefusesNewDirectories = len(o.Spec.Ceph.Monitors) > 0, o.RefusesNewDirectories()
 	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
+	for volume := range s.Volumes {
+		if room := fleet.RoomOf(o, volume); room != (fleet.Room{}) {
+			s.Usage[volume] = Usage{Total: room.TotalBytes, Used: room.UsedBytes, Tight: room.Tight && !s.SharedStorage, Full: room.Full && !s.SharedStorage}
+		}
+	}
+	s.FileSystems = map[int32]string{}
 	for _, v := range o.Status.Volumes {
-		if v.Index != nil && v.TotalBytes != nil && v.UsedBytes != nil {
-			s.Usage[*v.Index] = Usage{Total: *v.TotalBytes, Used: *v.UsedBytes}
+		if v.Index != nil && v.FileSystemID != "" {
+			s.FileSystems[*v.Index] = v.FileSystemID
 		}
 	}
 	return s

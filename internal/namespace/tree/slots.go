@@ -30,6 +30,7 @@ func (t *Tree) Slots(share string) []placement.Slot {
 				Owner:      placement.Owner{Server: server.Name, Volume: volume},
 				Ready:      ready,
 				TotalBytes: server.Usage[volume].Total, UsedBytes: server.Usage[volume].Used,
+				Tight: server.Usage[volume].Tight, Full: server.Usage[volume].Full,
 				ShareDirectories: t.counts[share][slot], Directories: all[slot],
 			})
 		}
@@ -42,10 +43,17 @@ func (t *Tree) Space() Usage {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var sum Usage
+	seen := map[string]bool{}
 	for _, server := range t.servers {
-		for _, u := range server.Usage {
+		for volume, u := range server.Usage {
 			if server.SharedStorage {
-				return u
+				return Usage{Total: u.Total, Used: u.Used}
+			}
+			if id := server.FileSystems[volume]; id != "" {
+				if seen[id] {
+					continue
+				}
+				seen[id] = true
 			}
 			sum.Total += u.Total
 			sum.Used += u.Used
