@@ -44,7 +44,7 @@ func world() []client.Object {
 	server.Status = v1alpha1.FileServerStatus{
 		Conditions:         []metav1.Condition{condition("Ready", metav1.ConditionFalse), condition("Stalled", metav1.ConditionTrue)},
 		ObservedGeneration: ptr.To(int64(3)), Replicas: ptr.To(int32(2)), ReadyReplicas: ptr.To(int32(1)),
-		Capacity: v1alpha1.FileServerCapacity{TotalBytes: ptr.To(int64(2000)), UsedBytes: ptr.To(int64(500))},
+		Capacity: v1alpha1.FileServerCapacity{TotalBytes: ptr.To(int64(2000)), UsedBytes: ptr.To(int64(500)), ProvisionedBytes: ptr.To(int64(3000))},
 		Moves:    v1alpha1.DirectoryMoves{Pending: ptr.To(int32(2)), Done: ptr.To(int64(40))},
 		Servers: []v1alpha1.FileServerServerStatus{
 			{

@@ -62,8 +62,14 @@ type (
 
 var placeholder = regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`)
 
-// fill puts labels into an annotation, as Prometheus does.
-func fill(text string, labels map[string]string) string {
+// valuePlaceholder is the one form of a value that annotations have.
+const valuePlaceholder = "{{ $value | humanizePercentage }}"
+
+// fill puts labels and the value into an annotation, as Prometheus does.
+func fill(text, value string, labels map[string]string) string {
+	if value != "" {
+		text = strings.ReplaceAll(text, valuePlaceholder, value)
+	}
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		return labels[placeholder.FindStringSubmatch(found)[1]]
 	})
@@ -76,6 +82,8 @@ type story struct {
 	// at is when it fires, and labels what it says then beside its severity.
 	at     string
 	labels map[string]string
+	// value is what annotations say of it, in percent.
+	value string
 }
 
 func TestAlertsFireAndStaySilent(t *testing.T) {
@@ -96,7 +104,7 @@ func TestAlertsFireAndStaySilent(t *testing.T) {
 			want.Labels[label] = value
 		}
 		for key, text := range alert.Annotations {
-			want.Annotations[key] = fill(text, story.labels)
+			want.Annotations[key] = fill(text, story.value, story.labels)
 			if strings.Contains(want.Annotations[key], "{{") {
 				t.Errorf("%s: %s of %s is not filled in", alert.Alert, want.Annotations[key], key)
 			}

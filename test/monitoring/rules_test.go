@@ -72,7 +72,7 @@ var (
 // functions and words of PromQL that expressions here use; promtool knows what is an expression, this knows what is no metric.
 var functions = []string{
 	"and", "or", "unless", "sum", "max", "min", "avg", "count", "topk", "rate", "increase", "changes", "absent", "time", "histogram_quantile",
-	"max_over_time", "clamp_min", "bool", "sort_desc", "label_replace", "d", "h", "m", "s", "__rate_interval", "__range",
+	"max_over_time", "predict_linear", "clamp_min", "bool", "sort_desc", "label_replace", "d", "h", "m", "s", "__rate_interval", "__range",
 }
 
 // metricsOf are the names in an expression that are neither functions nor labels.

@@ -153,9 +153,9 @@ var stories = map[string]story{
 		// A ganesha that starts has no limit yet.
 		silent: []series{is("howdah_data_server_connections", inDataServer, 5), is("howdah_data_server_connections_limit", inDataServer, 0)},
 	},
-	"HowdahVolumeFillingUp": {fires: full(0.9), at: "20m", labels: ofVolume, silent: full(0.97)},
+	"HowdahVolumeFillingUp": {fires: full(0.9), at: "20m", labels: ofVolume, value: "90%", silent: full(0.97)},
 	"HowdahVolumeFull": {
-		fires: filesFull(0.97), at: "10m", labels: ofVolume, silent: full(0.9),
+		fires: filesFull(0.97), at: "10m", labels: ofVolume, value: "97%", silent: full(0.9),
 	},
 	"HowdahVolumeFullSoon": {
 		// 600 MB of 1 GB, and 2 MB more each minute.

@@ -206,6 +206,7 @@ func TestNoOutputOfACommandControlsATerminal(t *testing.T) {
 	for name, arguments := range map[string][]string{
 		"status": {"status"}, "status-all": {"status", "fs", "--directories"}, "status-json": {"status", "-o", "json"}, "status-yaml": {"status", "-o", "yaml"},
 		"tree": {"tree", "share", "--directories"}, "tree-json": {"tree", "share", "-o", "json"}, "tree-yaml": {"tree", "share", "-o", "yaml"},
+		"capacity": {"capacity"}, "capacity-yaml": {"capacity", "-o", "yaml"},
 		"clients": {"clients"}, "clients-json": {"clients", "-o", "json"},
 		"explain-share": {"explain", "fileshare/share"}, "explain-server": {"explain", "fileserver/fs"}, "explain-data-server": {"explain", "dataserver/fs-0"},
 		"explain-job": {"explain", "mlperfstoragejob/job"}, "explain-snapshot": {"explain", "filesharesnapshot/snap"},
