@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -70,6 +71,12 @@ type FileServerStatus struct {
 	// namespaceServers is what the namespace servers report.
 	// +optional
 	NamespaceServers NamespaceServersStatus `json:"namespaceServers,omitempty,omitzero"`
+
+	// volumeSize is the size that each claim of a data server has at least: the least that one asks for or has.
+	// spec.storage.volumes.size can be set back to it after an increase that volumes can't follow. Unset with
+	// storage.ceph, and while there are no claims.
+	// +optional
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
 	// capacity is the total of the volumes of all data servers. A file system that several volumes are on counts once.
 	// +optional

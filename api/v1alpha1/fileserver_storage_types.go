@@ -173,7 +173,6 @@ type RookFileSystem struct {
 // VolumesStorage gives each data server PersistentVolumeClaims.
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName can't be changed: volumes can't move to another class"
 // +kubebuilder:validation:XValidation:rule="self.perServer == oldSelf.perServer",message="perServer can't be changed: directories are placed on volumes"
-// +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || !isQuantity(string(oldSelf.size)) || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="size can't shrink: volumes can only grow"
 // +kubebuilder:validation:XValidation:rule="!isQuantity(string(self.size)) || quantity(string(self.size)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
 type VolumesStorage struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
@@ -182,7 +181,8 @@ type VolumesStorage struct {
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 
-	// size is the size of each volume. It can be increased if the StorageClass allows expansion. It can't be reduced.
+	// size is the size of each volume. It can be increased if the StorageClass allows expansion. It can't be reduced below
+	// what the volumes have (status.volumeSize). So a size that the class refuses can be set back.
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self))",message="size must be a Kubernetes quantity, without a space: 100Gi, 1.5Ti, 10G (not \"10 GB\")"
 	// +required
 	Size *resource.Quantity `json:"size,omitempty"`

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name must be at most 40 characters: pod, Service and label names are made from it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label that starts with a letter (no dots): Service names are made from it"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.storage.volumes) || !has(oldSelf.spec.storage.volumes) || !isQuantity(string(self.spec.storage.volumes.size)) || !isQuantity(string(oldSelf.spec.storage.volumes.size)) || quantity(string(self.spec.storage.volumes.size)).compareTo(quantity(string(oldSelf.spec.storage.volumes.size))) >= 0 || has(self.status) && has(self.status.volumeSize) && quantity(string(self.spec.storage.volumes.size)).compareTo(quantity(string(self.status.volumeSize))) >= 0",message="size can't shrink: volumes can only grow. A size that they did not get can be set back to status.volumeSize",fieldPath=".spec.storage.volumes.size"
 type FileServer struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.

@@ -614,6 +614,11 @@ func (in *FileServerStatus) DeepCopyInto(out *FileServerStatus) {
 	}
 	in.Moves.DeepCopyInto(&out.Moves)
 	in.NamespaceServers.DeepCopyInto(&out.NamespaceServers)
+	if in.VolumeSize != nil {
+		in, out := &in.VolumeSize, &out.VolumeSize
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	in.Capacity.DeepCopyInto(&out.Capacity)
 }
 

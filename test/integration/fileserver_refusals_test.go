@@ -79,6 +79,31 @@ var _ = Describe("A FileServer says what it will not do", func() {
 		Expect(message).To(ContainSubstring("data-0-growing-0 from 1Gi"))
 		message = expectCondition(namespace, "fixed", v1alpha1.FileServerStorageAvailable, metav1.ConditionFalse, v1alpha1.ReasonExpansionRefused)
 		Expect(message).To(ContainSubstring(`StorageClass "fixed" does not allow volumes to grow`))
+		Expect(message).To(ContainSubstring("set the size back to 1Gi"))
+
+		By("taking back a size that volumes did not get, and no more")
+		resized := func(name, size string) error {
+			before := exists(&v1alpha1.FileServer{}, namespace, name)
+			after := before.DeepCopy()
+			after.Spec.Storage.Volumes.Size = quantity(size)
+			return admin.Patch(ctx, after, client.MergeFrom(before))
+		}
+		Expect(resized("fixed", "1Gi")).To(Succeed())
+		expectCondition(namespace, "fixed", v1alpha1.FileServerStorageAvailable, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		Expect(resized("fixed", "1023Mi")).To(MatchError(ContainSubstring("size can't shrink")))
+		claim := exists(&corev1.PersistentVolumeClaim{}, namespace, "data-0-fixed-0")
+		Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal("1Gi"))
+
+		By("keeping a size that volumes have")
+		for _, name := range []string{"data-0-growing-0", "data-0-growing-1"} {
+			claim := exists(&corev1.PersistentVolumeClaim{}, namespace, name)
+			before := claim.DeepCopy()
+			claim.Status.Capacity[corev1.ResourceStorage] = resource.MustParse("2Gi")
+			Expect(admin.Status().Patch(ctx, claim, client.MergeFrom(before))).To(Succeed())
+		}
+		expectCondition(namespace, "growing", v1alpha1.FileServerStorageAvailable, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		Expect(exists(&v1alpha1.FileServer{}, namespace, "growing").Status.VolumeSize.String()).To(Equal("2Gi"))
+		Expect(resized("growing", "1Gi")).To(MatchError(ContainSubstring("size can't shrink")))
 	})
 
 	It("does not touch a Service of that name that it did not make", func() {

@@ -85,6 +85,15 @@ func waits() []mistake {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
 		})},
+		{"FileServer: 80 % of a volume are used", summaryFor(server, "training", v1alpha1.ReasonVolumesNearlyFull, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			filled(namespace, "training-1", 85, v1alpha1.FillAbove80)
+		})},
+		{"FileServer: a volume is full", summaryFor(server, "training", v1alpha1.ReasonVolumesFull, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(2).Class(fixedClass).Build())
+			runEverything(namespace, "training")
+			filled(namespace, "training-1", 100, v1alpha1.FillFull)
+		})},
 		{"FileServer: a data server that does not answer", summaryFor(server, "training", v1alpha1.ReasonServersNotReady, func(namespace string) {
 			servingFileServer(namespace, "training", 2)
 			silent(namespace, "training-1")
@@ -252,6 +261,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonProgressing:            "passes within a second",
 	v1alpha1.ReasonPaused:                 "is not the summary's: it has a condition of its own",
 	v1alpha1.ReasonStewardFailing:         "repeats what the steward says (steward_test.go)",
+	v1alpha1.ReasonExpansionFailing:       "quotes the storage (controllers/backend/volumes, capacity_test.go)",
 	v1alpha1.ReasonRookNotReady:           "needs Rook's kinds of objects (rook_test.go)",
 	v1alpha1.ReasonStorageFailing:         "repeats what data servers say of Ceph (ceph_test.go)",
 	v1alpha1.ReasonStorageDegraded:        "repeats what data servers say of Ceph (ceph_test.go)",

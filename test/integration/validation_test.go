@@ -167,8 +167,8 @@ var _ = Describe("The API server refuses", Ordered, func() {
 			// An apply says what a user's file says; the controllers write meanwhile.
 			expectInvalid(admin.Patch(ctx, changed, client.Merge, client.DryRunAll), field, words)
 		},
-		Entry("shrinks the volumes", fileServerYAML("shrink", "size: 2Gi"), fileServerYAML("shrink", "size: 1Gi"), "spec.storage.volumes", "size can't shrink"),
-		Entry("writes a smaller size as a number", fileServerYAML("number", "size: 2Gi"), fileServerYAML("number", "size: 1073741824"), "spec.storage.volumes", "size can't shrink"),
+		Entry("shrinks the volumes", fileServerYAML("shrink", "size: 2Gi"), fileServerYAML("shrink", "size: 1Gi"), "spec.storage.volumes.size", "size can't shrink"),
+		Entry("writes a smaller size as a number", fileServerYAML("number", "size: 2Gi"), fileServerYAML("number", "size: 1073741824"), "spec.storage.volumes.size", "size can't shrink"),
 		Entry("exchanges the class", fileServerYAML("class", "size: 1Gi, storageClassName: standard"), fileServerYAML("class", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
 		Entry("names a class that was left open", fileServerYAML("open", "size: 1Gi"), fileServerYAML("open", "size: 1Gi, storageClassName: fixed"), "spec.storage.volumes", "storageClassName can't be changed"),
 		Entry("changes the number of volumes", fileServerYAML("volumes", "size: 1Gi"), fileServerYAML("volumes", "size: 1Gi, perServer: 2"), "spec.storage.volumes", "perServer can't be changed"),

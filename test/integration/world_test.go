@@ -238,6 +238,16 @@ func serveExports(namespace, server string) {
 	}
 }
 
+// filled has a DataServer report how full its volume is.
+func filled(namespace, name string, percent int64, fill v1alpha1.VolumeFill) {
+	GinkgoHelper()
+	server := exists(&internalv1.DataServer{}, namespace, name)
+	before := server.DeepCopy()
+	index, total, used, free := int32(0), int64(1<<30), int64(1<<30)*percent/100, int64(1<<30)*(100-percent)/100
+	server.Status.Volumes = []internalv1.VolumeUsage{{Index: &index, TotalBytes: &total, UsedBytes: &used, FreeBytes: &free, Fill: fill}}
+	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
+}
+
 // reportShares has a DataServer say which shares its volumes have, beside those that it reported before.
 func reportShares(namespace, name string, shares []string) {
 	GinkgoHelper()

@@ -479,6 +479,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: storageIdentity
       type:
         scalar: string
+    - name: volumeSize
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.howdah.howdah.api.v1alpha1.FileServerStorage
   map:
     fields:

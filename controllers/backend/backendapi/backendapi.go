@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,6 +83,8 @@ type Storage interface {
 	Condition(replicas int32, decided Decision) metav1.Condition
 	// Capacity returns the total capacity of the data servers with these names; empty if none has reported.
 	Capacity(servers []string) v1alpha1.FileServerCapacity
+	// VolumeSize is the size that each claim of a data server has at least; nil if there are none.
+	VolumeSize() *resource.Quantity
 	// Remedy is what can be done about storage that fills up.
 	Remedy() string
 	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another.

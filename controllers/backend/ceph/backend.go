@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
@@ -170,6 +171,9 @@ func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 	}
 	return v1alpha1.FileServerCapacity{}
 }
+
+// VolumeSize is nil: there are no claims.
+func (s *Storage) VolumeSize() *resource.Quantity { return nil }
 
 // Remedy is Ceph's own.
 func (s *Storage) Remedy() string { return "remove files, or add OSDs" }

@@ -3,11 +3,13 @@ package volumes
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -41,6 +43,25 @@ func (s *Storage) Capacity(servers []string) v1alpha1.FileServerCapacity {
 		capacity.ProvisionedBytes = &provisioned
 	}
 	return capacity
+}
+
+// VolumeSize is the least that a claim asks for or has: what it asks for may not have come, and storage may give more than it was asked for. It is
+// nil without claims. The size in the specification can go back to it: claims are only ever raised, so that takes nothing from a volume.
+func (s *Storage) VolumeSize() (least *resource.Quantity) {
+	for _, name := range slices.Sorted(maps.Keys(s.All)) {
+		claim := s.All[name]
+		if claim.DeletionTimestamp != nil {
+			continue
+		}
+		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		if has, known := claim.Status.Capacity[corev1.ResourceStorage]; known && has.Cmp(size) < 0 {
+			size = has
+		}
+		if least == nil || size.Cmp(*least) < 0 {
+			least = ptr.To(size.DeepCopy())
+		}
+	}
+	return least
 }
 
 // filled is a volume with the words about it.

@@ -146,3 +146,33 @@ func TestCapacityTellsPromisesFromFileSystems(t *testing.T) {
 		t.Errorf("one that is unknown: %+v", none)
 	}
 }
+
+func TestTheSizeThatEveryClaimHas(t *testing.T) {
+	of := func(request, capacity string) *Storage {
+		return storageWith(claim("data-0-fs-0", "4Gi", "4Gi", corev1.ClaimBound), claim("data-0-fs-1", request, capacity, corev1.ClaimBound))
+	}
+	going := claim("data-0-fs-1", "1Gi", "1Gi", corev1.ClaimBound)
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	waiting := claim("data-0-fs-1", "1Gi", "1Gi", corev1.ClaimPending)
+	waiting.Status.Capacity = nil
+	for name, tc := range map[string]struct {
+		storage *Storage
+		want    string
+	}{
+		"no claims":                  {storageWith(), ""},
+		"a small one":                {of("1Gi", "1Gi"), "1Gi"},
+		"it was made larger by hand": {of("9Gi", "9Gi"), "4Gi"},
+		"its expansion has not come": {of("9Gi", "1Gi"), "1Gi"},
+		"it got more than it asked":  {of("1500Mi", "2Gi"), "1500Mi"},
+		"it is being deleted":        {storageWith(claim("data-0-fs-0", "4Gi", "4Gi", corev1.ClaimBound), going), "4Gi"},
+		"it is not bound":            {storageWith(claim("data-0-fs-0", "4Gi", "4Gi", corev1.ClaimBound), waiting), "1Gi"},
+	} {
+		got := ""
+		if size := tc.storage.VolumeSize(); size != nil {
+			got = size.String()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

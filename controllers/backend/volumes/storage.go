@@ -67,7 +67,8 @@ func (s *Storage) choose() choice {
 	}
 	fault := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonExpansionRefused,
 		fmt.Sprintf("spec.storage.volumes.size is %s, but StorageClass %q does not allow volumes to grow (allowVolumeExpansion); "+
-			"if its driver can expand volumes, set that to true at the class; the claims keep their size: %s", size.String(), c.className, conditions.List(small, maxNamed)))
+			"if its driver can expand volumes, set that to true at the class, else set the size back to %s; the claims keep their size: %s",
+			size.String(), c.className, s.VolumeSize(), conditions.List(small, maxNamed)))
 	c.fault = &fault
 	return c
 }

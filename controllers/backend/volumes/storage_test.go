@@ -67,7 +67,7 @@ func TestStorage(t *testing.T) {
 		"claims can't grow": {
 			fileServer: builders.FileServer("n", "fs").Size("4Gi"), classes: []*storagev1.StorageClass{plain}, set: templateOf("plain", "1Gi"),
 			claims:    []corev1.PersistentVolumeClaim{claim("data-0-fs-0", "1Gi", "1Gi", corev1.ClaimBound)},
-			wantClass: "plain", wantSize: "1Gi", wantFault: `StorageClass "plain" does not allow volumes to grow (allowVolumeExpansion); if its driver can expand volumes, set that to true at the class; the claims keep their size: data-0-fs-0`,
+			wantClass: "plain", wantSize: "1Gi", wantFault: `StorageClass "plain" does not allow volumes to grow (allowVolumeExpansion); if its driver can expand volumes, set that to true at the class, else set the size back to 1Gi; the claims keep their size: data-0-fs-0`,
 		},
 	}
 	for name, tc := range tests {

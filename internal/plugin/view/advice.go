@@ -24,7 +24,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonNamespaceServersNotReady: "Clients wait until a namespace server is Ready again. Fix the pods listed above.",
 	v1alpha1.ReasonStorageClassNotFound:     "Create the StorageClass, or delete the FileServer and make it with a class that exists (kubectl get storageclass). The class can't be changed.",
 	v1alpha1.ReasonClaimsPending:            "A claim waits for its volume. For the provisioner's reason: kubectl describe pvc. With volumeBindingMode WaitForFirstConsumer the claim first waits until its pod is scheduled.",
-	v1alpha1.ReasonExpansionRefused:         "Set allowVolumeExpansion: true in the StorageClass if its provisioner supports it. The size in the spec can't be set back; all is served meanwhile.",
+	v1alpha1.ReasonExpansionRefused:         "Set allowVolumeExpansion: true in the StorageClass if its provisioner supports it. If not, set the size back to status.volumeSize. All is served meanwhile.",
 	v1alpha1.ReasonExpansionFailing:         "Fix in the storage what the message quotes (kubectl describe pvc). Kubernetes tries again by itself; all is served meanwhile.",
 	v1alpha1.ReasonVolumesNearlyFull:        "Raise spec.storage.volumes.size if the StorageClass can expand volumes, remove files, or add data servers for new directories. To see each volume: kubectl howdah capacity.",
 	v1alpha1.ReasonVolumesFull:              "Raise spec.storage.volumes.size if the StorageClass can expand volumes, or remove files. All else goes on. To see each volume: kubectl howdah capacity.",

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -39,6 +40,10 @@ type FileServerStatusApplyConfiguration struct {
 	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
 	// namespaceServers is what the namespace servers report.
 	NamespaceServers *NamespaceServersStatusApplyConfiguration `json:"namespaceServers,omitempty"`
+	// volumeSize is the size that each claim of a data server has at least: the least that one asks for or has.
+	// spec.storage.volumes.size can be set back to it after an increase that volumes can't follow. Unset with
+	// storage.ceph, and while there are no claims.
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 	// capacity is the total of the volumes of all data servers. A file system that several volumes are on counts once.
 	Capacity *FileServerCapacityApplyConfiguration `json:"capacity,omitempty"`
 }
@@ -144,6 +149,14 @@ func (b *FileServerStatusApplyConfiguration) WithMoves(value *DirectoryMovesAppl
 // If called multiple times, the NamespaceServers field is set to the value of the last call.
 func (b *FileServerStatusApplyConfiguration) WithNamespaceServers(value *NamespaceServersStatusApplyConfiguration) *FileServerStatusApplyConfiguration {
 	b.NamespaceServers = value
+	return b
+}
+
+// WithVolumeSize sets the VolumeSize field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VolumeSize field is set to the value of the last call.
+func (b *FileServerStatusApplyConfiguration) WithVolumeSize(value resource.Quantity) *FileServerStatusApplyConfiguration {
+	b.VolumeSize = &value
 	return b
 }
 

@@ -16,7 +16,8 @@ import (
 type VolumesStorageApplyConfiguration struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// size is the size of each volume. It can be increased if the StorageClass allows expansion. It can't be reduced.
+	// size is the size of each volume. It can be increased if the StorageClass allows expansion. It can't be reduced below
+	// what the volumes have (status.volumeSize). So a size that the class refuses can be set back.
 	Size *resource.Quantity `json:"size,omitempty"`
 	// perServer is the number of volumes of each data server; unset means 1.
 	PerServer *int32 `json:"perServer,omitempty"`
