@@ -129,6 +129,10 @@ test-kills: packages ##+ 30 random kills in a row under load (HOWDAH_E2E_KILLS, 
 test-consistency: packages ##+ What clients see of directories and files while servers fail (HOWDAH_E2E_SEED, BACKEND=ceph)
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=consistency hack/test.sh e2e
 
+.PHONY: test-capacity
+test-capacity: packages ##+ A volume that clients fill on a lab, under load, with ganesha killed meanwhile
+	HOWDAH_E2E_LABELS=capacity hack/test.sh e2e
+
 .PHONY: soak
 soak: packages ##+ Load and random failures on a lab: SOAK_MINUTES=60, HOWDAH_E2E_SEED=…, BACKEND=volumes|ceph
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) SOAK_MINUTES=$(or $(SOAK_MINUTES),60) HOWDAH_E2E_LABELS=soak hack/test.sh e2e

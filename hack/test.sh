@@ -95,7 +95,7 @@ e2e() {
   export HELM
   # The suite has a bound of its own, which a busy machine widens. Nodes that lose their power take minutes to come back
   # with all their pods: make test-lost-node asks for them. So does make test-install for those that take the operator away.
-  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph && !install && !soak && !random-kills && !consistency}"
+  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph && !install && !soak && !random-kills && !consistency && !capacity}"
 }
 
 ceph() {

@@ -76,8 +76,7 @@ var _ = Describe("Volumes of a size", Label("volumes", volumesHaveSizes), Ordere
 
 	It("end: a client gets ENOSPC, and goes on when there is space", func(ctx SpecContext) {
 		shell(ctx, brim, "echo kept > /brim/kept && sync /brim/kept")
-		output := shell(ctx, brim, "dd if=/dev/zero of=/brim/full bs=1M count=100 conv=fsync 2>&1 && echo it all fit || true")
-		Expect(output).To(ContainSubstring("No space left on device"))
+		fill(ctx, "/brim/full")
 		Expect(shell(ctx, brim, "cat /brim/kept && ls /brim")).To(Equal("kept\nfull\nkept\n"))
 		Expect(cluster.Expect(brimServer(ctx).Status.Conditions, v1alpha1.ConditionReady, metav1.ConditionTrue)).To(Succeed())
 		shell(ctx, brim, "rm /brim/full")
@@ -87,6 +86,10 @@ var _ = Describe("Volumes of a size", Label("volumes", volumesHaveSizes), Ordere
 			return err
 		}).Should(Succeed())
 	}, SpecTimeout(bound(2*time.Minute)))
+
+	It("stay served while they are full, and say it", Label("capacity"), func(ctx SpecContext) {
+		staysServedWhileFull(ctx)
+	}, SpecTimeout(bound(4*time.Minute)))
 
 	It("grow under a mounted client", func(ctx SpecContext) {
 		before := brimServer(ctx)
