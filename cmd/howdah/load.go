@@ -41,6 +41,9 @@ The parts of --do:
   random   read and write blocks of a file in random order, 70 % reads, each write synced
   tree     make, rename and remove directories right in the directory (in a share each has an owner)
 
+SIGUSR1 marks an event. The result then has, for the random load, the operations per second before it, the depth of
+the dip, and the seconds until the load was back above 90 %.
+
 A run writes only into a directory with its own --name in each directory (and for tree into directories whose names
 begin with it), leaves its files there with a ledger of what was synced, and never uses more than --bytes.
 --audit compares the directories with the ledgers.
@@ -134,6 +137,10 @@ func (o *loadOptions) result(ctx context.Context, command *cobra.Command, direct
 		ctx = timed
 	}
 	o.Directories, o.Bytes, o.Locks = directories, quantity.Value(), engine.Locks(o.locks)
+	marks := make(chan os.Signal, 16)
+	signal.Notify(marks, syscall.SIGUSR1)
+	defer signal.Stop(marks)
+	o.Marks = marks
 	terminal := printable.Terminal(command.ErrOrStderr())
 	o.Report = func(line string) {
 		fmt.Fprintf(terminal, "%s %s\n", time.Now().UTC().Format("15:04:05"), line)

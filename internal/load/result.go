@@ -2,7 +2,6 @@ package load
 
 import (
 	"maps"
-	"slices"
 	"syscall"
 	"time"
 
@@ -54,6 +53,8 @@ type Result struct {
 	// OwnPause is the longest time in which this client itself did not run, in seconds. Stalls up to it say nothing about the storage.
 	OwnPause    float64     `json:"ownPauseSeconds"`
 	Directories []Directory `json:"directories"`
+	// Together is the random load of all directories, with the effects of events; unset if there is one directory, or no event.
+	Together *Random `json:"together,omitempty"`
 }
 
 // Directory is what a load found in one directory.
@@ -105,17 +106,12 @@ type Random struct {
 	// From is the start of the first of PerSecond, which has the operations done in each second.
 	From      time.Time `json:"from"`
 	PerSecond []int     `json:"perSecond"`
+	// Effects are those of the events that were marked.
+	Effects []Effect `json:"effects,omitempty"`
 }
 
 // Median and Least are operations per second, and the second in which they were least. The last second is not a whole one.
-func (r *Random) Median() int {
-	whole := slices.Clone(r.whole())
-	if len(whole) == 0 {
-		return 0
-	}
-	slices.Sort(whole)
-	return whole[len(whole)/2]
-}
+func (r *Random) Median() int { return median(r.whole()) }
 
 // Least is the second with the fewest operations.
 func (r *Random) Least() (count int, at time.Time) {

@@ -27,6 +27,12 @@ func (r Result) Text() string {
 	for _, d := range r.Directories {
 		d.details(&text)
 	}
+	if r.Together != nil {
+		for _, effect := range r.Together.Effects {
+			fmt.Fprintf(&text, "\nall directories: %s", effect)
+		}
+		text.WriteString("\n")
+	}
 	return text.String()
 }
 
@@ -35,6 +41,9 @@ func (d Directory) details(text *strings.Builder) {
 	if d.Random != nil {
 		least, at := d.Random.Least()
 		line("random 8 KiB, 70 %% reads: median %d operations per second, least %d at %s", d.Random.Median(), least, at.Format(clockFormat))
+		for _, effect := range d.Random.Effects {
+			line("%s", effect)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Errors)) {
 		line("%d errors %s", d.Errors[name], name)

@@ -71,6 +71,12 @@ func (l *Load) Entries(ctx context.Context) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(output))
 }
 
+// Mark marks an event: the result has what it did to the random load.
+func (l *Load) Mark(ctx context.Context) error {
+	_, err := l.cluster.Shell(ctx, l.Pod, fmt.Sprintf("kill -USR1 $(cat %s)", l.file("pid")))
+	return err
+}
+
 // Ledger is what the load got confirmed.
 func (l *Load) Ledger(ctx context.Context) (string, error) {
 	return l.cluster.Shell(ctx, l.Pod, "cat "+l.file("ledger"))

@@ -90,6 +90,31 @@ func TestALoadOfRealDirectoriesIsRightAndAuditsFindWhatIsChanged(t *testing.T) {
 	}
 }
 
+func TestAMarkedEventHasItsEffect(t *testing.T) {
+	marks := make(chan os.Signal, 1)
+	o := options(t, "run", t.TempDir())
+	o.Parts, o.Marks = []string{PartRandom}, marks
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o.Report = func(line string) {
+		switch {
+		case strings.Contains(line, "in all directories"):
+			// Before it there is a whole second, and one after it.
+			time.AfterFunc(2500*time.Millisecond, func() { marks <- os.Interrupt })
+		case strings.Contains(line, "an event is marked"):
+			time.AfterFunc(2500*time.Millisecond, stop)
+		}
+	}
+	result, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	effects := result.Directories[0].Random.Effects
+	if len(effects) != 1 || effects[0].Before == 0 || effects[0].At.Before(result.Began) || result.Together != nil {
+		t.Errorf("got %+v", result)
+	}
+}
+
 func bytesIn(t *testing.T, path string) (sum int64) {
 	t.Helper()
 	err := filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {

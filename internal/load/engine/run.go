@@ -66,6 +66,8 @@ type Options struct {
 	Ledger string
 	// StopWait is how long operations that are under way at the end may take.
 	StopWait time.Duration
+	// Marks has a value for each event whose effect on the random load is asked for. nil: there is none.
+	Marks <-chan os.Signal
 	// Report gets lines about the progress.
 	Report func(line string)
 
@@ -128,6 +130,8 @@ type run struct {
 	ready  atomic.Int32
 	failed atomic.Pointer[error]
 	stop   context.CancelFunc
+	// marked are the times of the events. Only reportUntil uses it while the load runs.
+	marked []time.Time
 }
 
 // Run loads the directories until the context ends, and returns what it found. An error is about the load itself.
@@ -180,6 +184,7 @@ func Run(ctx context.Context, options Options) (load.Result, error) {
 	for _, place := range r.places {
 		result.Directories = append(result.Directories, place.Meter.Found())
 	}
+	result = result.WithMarks(r.marked)
 	if err := r.failed.Load(); err != nil {
 		return result, *err
 	}
@@ -298,6 +303,10 @@ func (r *run) reportUntil(ctx context.Context, ended <-chan struct{}) {
 			return
 		case <-ended:
 			return
+		case <-r.Marks:
+			r.marked = append(r.marked, time.Now())
+			r.Report("an event is marked")
+			continue
 		case <-ticker.C:
 		}
 		for _, place := range r.places {
