@@ -141,6 +141,10 @@ soak: packages ##+ Load and random failures on a lab: SOAK_MINUTES=60, HOWDAH_E2
 test-install: packages ##+ The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e
 
+.PHONY: test-rollout
+test-rollout: packages ##+ Data servers replaced under random I/O: a setting, a bad image, a drained node (BACKEND=ceph)
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=rollout hack/test.sh e2e
+
 .PHONY: test-ceph
 test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-to-end suites on that
 	hack/test.sh ceph

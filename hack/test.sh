@@ -95,7 +95,7 @@ e2e() {
   export HELM
   # The suite has a bound of its own, which a busy machine widens. Nodes that lose their power take minutes to come back
   # with all their pods: make test-lost-node asks for them. So does make test-install for those that take the operator away.
-  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph && !install && !soak && !random-kills && !consistency && !capacity}"
+  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph && !install && !soak && !random-kills && !consistency && !capacity && !rollout}"
 }
 
 ceph() {
@@ -103,7 +103,7 @@ ceph() {
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env HOWDAH_E2E_BACKEND=ceph)
   # Packages one after the other: all have the same Ceph. HOWDAH_E2E_LABELS=ceph leaves the suites of e2e out; what needs more than this lab has, or
   # ten minutes more, has targets of its own (make test-rook, make test-ceph-failures).
-  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook && !soak && !random-kills && !consistency}"
+  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook && !soak && !random-kills && !consistency && !rollout}"
 }
 
 processes() {

@@ -26,6 +26,9 @@ const (
 	FileServerStorageAvailable = "StorageAvailable"
 	// FileServerConfigApplied: every data server has loaded the exports that the shares need.
 	FileServerConfigApplied = "ConfigApplied"
+	// FileServerServersUpdated: the pods of all data servers are as the FileServer and the operator want them now. While
+	// it is False, some data servers still run with earlier pods. Ready does not depend on it.
+	FileServerServersUpdated = "ServersUpdated"
 )
 
 // Conditions of a FileShare.
@@ -153,6 +156,15 @@ const (
 	// ReasonDraining: data servers are being drained, because spec.replicas was reduced or they are in
 	// spec.drain.servers. The message says how far each is.
 	ReasonDraining = "Draining"
+	// ReasonRollingOut: the data servers' pods are being replaced, one after the other. The message says which are
+	// missing, and what the next one waits for.
+	ReasonRollingOut = "RollingOut"
+	// ReasonRolloutWaiting: data servers have earlier pods, which stay until something else is over: another data server
+	// does not serve, or another FileServer is changed first. The message names it.
+	ReasonRolloutWaiting = "RolloutWaiting"
+	// ReasonRolloutStopped: a data server does not serve with its new pod, so the others keep theirs. The message names
+	// the data server and the image, and says what to do.
+	ReasonRolloutStopped = "RolloutStopped"
 	// ReasonTooManyNodeNetworks: the nodes have more addresses than a DataServer can hold, so some nodes can't mount.
 	// The message says how to cover them with fewer networks.
 	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
@@ -308,6 +320,7 @@ var needsUser = map[string]bool{
 	ReasonVolumeRefused:          true,
 	ReasonTooFewNodes:            true,
 	ReasonScaleInRefused:         true,
+	ReasonRolloutStopped:         true,
 	ReasonTooManyNodeNetworks:    true,
 	ReasonInUse:                  true,
 	ReasonPathConflict:           true,
@@ -344,6 +357,8 @@ var changes = map[string]bool{
 	ReasonClaimsPending:      true,
 	ReasonConfigPending:      true,
 	ReasonDraining:           true,
+	ReasonRollingOut:         true,
+	ReasonRolloutWaiting:     true,
 	ReasonDirectoriesPending: true,
 	ReasonInventoryPending:   true,
 	ReasonStoragePending:     true,

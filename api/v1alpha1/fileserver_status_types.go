@@ -8,7 +8,8 @@ import (
 // FileServerStatus is the observed state of a FileServer.
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
-	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied,
+	// ServersUpdated.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -62,6 +62,10 @@ const (
 	// MovesAnnotation and removes it. An event reports the number of moves.
 	RebalanceAnnotation = "howdah.io/rebalance"
 
+	// RolloutAnnotation, on the StatefulSet of data servers, has the digest of the pod template, the generation of the
+	// FileServer that has it, and who changed it: Specification or Operator (internal/rollout).
+	RolloutAnnotation = "howdah.io/rollout"
+
 	// Provisioner is the provisioner of StorageClasses whose claims become FileShares.
 	Provisioner = "howdah.io/share"
 	// ProvisionedShareAnnotation, on a PersistentVolume for a claim of a StorageClass, is namespace/name of its

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -23,5 +24,7 @@ func budget(in FileServerInput, name string, selector map[string]string) *policy
 		WithLabels(labels(selector)).
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).
+			// A server that does not serve keeps no node from being drained, and no pod of its own from being replaced.
+			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)))
 }

@@ -53,6 +53,8 @@ type FileServerInput struct {
 	NodeNetworks []netip.Prefix
 	// Fences are the pods whose clients the storage must refuse.
 	Fences []internalv1.PodFence
+	// Rollout is how pods of data servers are replaced.
+	Rollout Rollout
 	// Clients are the networks that some access rule of the FileServer's shares lets in.
 	Clients []netip.Prefix
 }

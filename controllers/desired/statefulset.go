@@ -1,17 +1,24 @@
 package desired
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/rollout"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -25,16 +32,59 @@ func DataServerStatefulSet(in FileServerInput) *appsv1ac.StatefulSetApplyConfigu
 	spec := appsv1ac.StatefulSetSpec().
 		WithReplicas(in.Replicas).
 		WithPodManagementPolicy(appsv1.ParallelPodManagement).
-		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.RollingUpdateStatefulSetStrategyType)).
+		WithUpdateStrategy(updateStrategy(in.Rollout)).
 		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
 		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
 			WithWhenDeleted(appsv1.RetainPersistentVolumeClaimRetentionPolicyType).
 			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType)).
-		WithTemplate(withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, in.Images.PullSecrets, dataServerPod(in, selector))))
+		WithTemplate(dataServerTemplate(in))
 	spec.WithVolumeClaimTemplates(in.Storage.ClaimTemplates...)
-	return appsv1ac.StatefulSet(naming.DataServers(in.name()), in.namespace()).
+	set := appsv1ac.StatefulSet(naming.DataServers(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
 		WithSpec(spec)
+	if in.Rollout.Record != (rollout.Record{}) {
+		set.WithAnnotations(map[string]string{v1alpha1.RolloutAnnotation: in.Rollout.Record.String()})
+	}
+	return set
+}
+
+// Rollout is how pods of data servers are replaced (internal/rollout).
+type Rollout struct {
+	// Replacing means that pods that are made now are of the newest template.
+	Replacing bool
+	// Record is kept at the StatefulSet.
+	Record rollout.Record
+}
+
+// heldBack is above the ordinal of every data server. A StatefulSet makes and leaves pods below its partition as they were.
+const heldBack = 1 << 16
+
+// updateStrategy has the StatefulSet's controller replace no pod by itself: it knows neither whether a data server with a lower ordinal
+// serves, nor whether clients still reclaim their state.
+func updateStrategy(r Rollout) *appsv1ac.StatefulSetUpdateStrategyApplyConfiguration {
+	strategy := appsv1ac.StatefulSetUpdateStrategy()
+	if r.Replacing {
+		return strategy.WithType(appsv1.OnDeleteStatefulSetStrategyType)
+	}
+	// maxUnavailable is what API servers that know it add. Fields of ours go with the strategy, others would make OnDelete invalid.
+	return strategy.WithType(appsv1.RollingUpdateStatefulSetStrategyType).WithRollingUpdate(appsv1ac.RollingUpdateStatefulSetStrategy().
+		WithPartition(heldBack).WithMaxUnavailable(intstr.FromInt32(1)))
+}
+
+func dataServerTemplate(in FileServerInput) *corev1ac.PodTemplateSpecApplyConfiguration {
+	selector := naming.SelectDataServers(in.name())
+	return withCertificatesLost(in, podTemplate(selector, in.FileServer.Spec.Pods, in.Images.PullSecrets, dataServerPod(in, selector)))
+}
+
+// TemplateDigest identifies the pod template of the data servers.
+func TemplateDigest(in FileServerInput) (string, error) {
+	// encoding/json sorts the keys of maps, so equal templates have equal text.
+	text, err := json.Marshal(dataServerTemplate(in))
+	if err != nil {
+		return "", fmt.Errorf("the pod template of data servers: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.PodSpecApplyConfiguration {

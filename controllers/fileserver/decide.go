@@ -21,6 +21,7 @@ import (
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
+	"github.com/howdah/howdah/internal/rollout"
 )
 
 // decision is what a pass changes, and what it reports.
@@ -39,6 +40,9 @@ type decision struct {
 	moved int64
 	// failover is what to do about lost nodes.
 	failover failover.Plan
+	// rollout is how a change of the data servers' pods reaches them; templateChanged: there is a change that this pass applies.
+	rollout         rollout.Plan
+	templateChanged bool
 	// deletedLost: the pods of lost data servers were deleted in this pass.
 	deletedLost bool
 	// nodeAddresses is how many addresses the nodes have.
@@ -60,6 +64,7 @@ func decide(o *observed, images desired.Images) decision {
 	var networks []netip.Prefix
 	networks, d.tooManyNetworks = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
 	d.failover = failover.Decide(o.failoverInput())
+	d.rollout = rollout.Decide(o.rolloutInput(replicas))
 	d.input = desired.FileServerInput{
 		FileServer:   o.fileServer,
 		Images:       images,
@@ -72,7 +77,11 @@ func decide(o *observed, images desired.Images) decision {
 
 		DirectoryLimits: directoryLimits(o.fileServer),
 		Fences:          fencesInAPI(d.failover.Fences),
+		Rollout:         desired.Rollout{Replacing: d.rollout.OnDelete},
+
+		CertificatesLost: o.certificatesLost(),
 	}
+	d.templateChanged = o.changesTemplate(d.input)
 	return d
 }
 

@@ -53,6 +53,8 @@ type observed struct {
 	steward *internalv1.Steward
 	// holder is another FileServer with this one's storage identity, which has it first; "" if none has.
 	holder string
+	// rolloutHeldBy is another FileServer whose change by the operator must be done before this one's may begin; "" if there is none.
+	rolloutHeldBy string
 	// storage is what the back end knows.
 	storage backendapi.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
@@ -84,6 +86,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 			return err
 		}},
 		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
+		{"StatefulSets of other FileServers", func() error { return o.readRollouts(ctx, r.Client, &r.turns) }},
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},

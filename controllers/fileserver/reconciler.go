@@ -81,6 +81,7 @@ type Reconciler struct {
 	Failover bool
 
 	keys             keys
+	turns            turns
 	namespaceServers *namespaceServers
 	foreign          *foreign.Objects
 }
@@ -119,6 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
 			// After the DataServers say which of them take nothing new.
 			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
+			applied = errors.Join(applied, r.replacePod(ctx, o, d.rollout))
 		}
 	}
 	if !paused && o.identityFault() == nil {
@@ -141,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err == nil && !paused {
 		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
-			d.failover.Again, endsAgain(d.ends))
+			d.failover.Again, endsAgain(d.ends), rolloutAgainAfter(d.rollout))
 	}
 	return result, err
 }
@@ -152,7 +154,6 @@ func (r *Reconciler) applyWithKeys(ctx context.Context, o *observed, d decision)
 	if err != nil {
 		return err
 	}
-	d.input.CertificatesLost = o.certificatesLost()
 	if lost {
 		r.Events.Eventf(o.fileServer, nil, corev1.EventTypeWarning, "CertificatesLost", "Restart",
 			"Secret %s with the certificates of the servers is gone; the next one is made, and the servers are replaced one after the other: until then mkdir waits",
@@ -163,7 +164,9 @@ func (r *Reconciler) applyWithKeys(ctx context.Context, o *observed, d decision)
 	if steward := d.input.Storage.Steward; steward != nil {
 		made = errors.Join(made, r.keys.ensureStewardSecret(ctx, r.Client, o, steward.Secret), r.bringSecret(ctx, o))
 	}
-	return errors.Join(made, r.apply(ctx, o, d))
+	record, err := o.nextRecord(d.input)
+	d.input.Rollout.Record = record
+	return errors.Join(made, err, r.apply(ctx, o, d))
 }
 
 // prunable are the kinds of children of which there can be one too many.

@@ -41,7 +41,11 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		configCondition(o.fileServer, servers, o.leftOnClaims()),
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
-	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, parts))
+	updated := o.updatedCondition(d)
+	if updated != nil {
+		conditions.Set(&status.Conditions, fs.Generation, now, *updated)
+	}
+	conditions.SetSummary(&status.Conditions, fs.Generation, now, readyCondition(o, d, applied, updated, parts))
 	conditions.SetPaused(&status.Conditions, fs, now)
 	status.Selector = metav1.FormatLabelSelector(metav1.SetAsLabelSelector(naming.SelectDataServers(fs.Name)))
 	if !conditions.IsPaused(fs) && (applied == nil || conditions.IsStalled(status.Conditions)) {
@@ -53,7 +57,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 
 // readyCondition puts refused requests of the specification before the state of the parts, because only the user can
 // resolve them.
-func readyCondition(o *observed, d decision, applied error, parts []metav1.Condition) metav1.Condition {
+func readyCondition(o *observed, d decision, applied error, updated *metav1.Condition, parts []metav1.Condition) metav1.Condition {
 	var findings []metav1.Condition
 	if inUse := inUseCondition(o); inUse != nil {
 		findings = append(findings, *inUse)
@@ -63,6 +67,9 @@ func readyCondition(o *observed, d decision, applied error, parts []metav1.Condi
 	}
 	if d.refused != nil {
 		findings = append(findings, *d.refused)
+	}
+	if updated != nil && updated.Reason == v1alpha1.ReasonRolloutStopped {
+		findings = append(findings, *updated)
 	}
 	if d.tooManyNetworks != nil {
 		findings = append(findings, *d.tooManyNetworks)

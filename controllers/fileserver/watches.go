@@ -61,8 +61,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("fileserver").
 		// Every status write of our own would bring another pass without this; deletion raises the generation.
 		For(&v1alpha1.FileServer{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// Their pods tell how far they are; what is read of them is what was applied to them.
-		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(meantChanged())).
+		// Their pods tell how far they are; what is read of them is what was applied to them, and of which template a pod is.
+		Owns(&appsv1.StatefulSet{}, builder.WithPredicates(predicate.Or(meantChanged(), templateObserved()))).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(meantChanged(), refusalChanged()))).
 		Owns(&corev1.Service{}).
 		Owns(&discoveryv1.EndpointSlice{}).
@@ -164,6 +164,19 @@ func meantChanged() predicate.Predicate {
 				!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 				e.ObjectOld.GetAnnotations()[v1alpha1.OwnerAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.OwnerAnnotation]
 		}})
+}
+
+// templateObserved lets pass that the controller of StatefulSets has seen what was applied, and how far a rollout is.
+func templateObserved() predicate.Predicate {
+	read := func(set *appsv1.StatefulSet) string {
+		s := &set.Status
+		return fmt.Sprintln(s.ObservedGeneration, s.CurrentRevision, s.UpdateRevision, s.UpdatedReplicas)
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*appsv1.StatefulSet)
+		after, ok2 := e.ObjectNew.(*appsv1.StatefulSet)
+		return ok && ok2 && read(before) != read(after)
+	}}
 }
 
 // podChanged lets pass what is read of a pod.

@@ -89,10 +89,9 @@ func replaced(ctx context.Context, holds func(*corev1.PodTemplateSpec) bool) {
 		}
 		return nil
 	}).WithTimeout(bound(3 * time.Minute)).Should(Succeed())
-	for _, what := range []string{"statefulset/" + naming.DataServers(locked), "deployment/" + naming.NamespaceServers(locked)} {
-		_, err := c.Kubectl(ctx, "rollout", "status", what, "--timeout="+bound(4*time.Minute).String())
-		Expect(err).NotTo(HaveOccurred())
-	}
+	serversUpdated(ctx, locked)
+	_, err := c.Kubectl(ctx, "rollout", "status", "deployment/"+naming.NamespaceServers(locked), "--timeout="+bound(4*time.Minute).String())
+	Expect(err).NotTo(HaveOccurred())
 	Eventually(ctx, func() error { return lockedReady(ctx) }).WithTimeout(bound(2 * time.Minute)).Should(Succeed())
 }
 

@@ -6,10 +6,16 @@ import "github.com/howdah/howdah/api/v1alpha1"
 // that can report this, and has the reasons of a FileServer's StorageAvailable.
 const StorageHealthy = "StorageHealthy"
 
+// GraceEnded is a condition of a DataServer: clients may open files and take locks. It is False while ganesha, after its
+// start, waits for clients to reclaim what they had open and locked. It keeps its value while no ganesha runs.
+const GraceEnded = "GraceEnded"
+
 // Reasons of the conditions of a DataServer, a Steward and a ShareStorage.
 const (
 	// ReasonStarting: ganesha was started and does not serve yet.
 	ReasonStarting = "Starting"
+	// ReasonInGrace: clients reclaim the files that they had open, and their locks.
+	ReasonInGrace = "InGrace"
 	// ReasonStopping: the pod is being stopped.
 	ReasonStopping = "Stopping"
 	// ReasonServerDown: ganesha exited and is being restarted. The message says how it exited.

@@ -201,8 +201,9 @@ type CephFileSystem struct {
 // DataServerStatus is what the supervisor reports.
 // +kubebuilder:validation:MinProperties=1
 type DataServerStatus struct {
-	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration) and, for storage that
-	// reports its health, StorageHealthy.
+	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration), GraceEnded (clients
+	// no longer reclaim what they had open before ganesha's start) and, for storage that reports its health,
+	// StorageHealthy.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8

@@ -323,13 +323,15 @@ func (m *Exporter) ReportExports(ctx context.Context) error {
 // Observe tells what is known without a look at the verdict.
 func (m *Exporter) Observe() kubeapi.Observation {
 	seen := kubeapi.Observation{NodeName: m.NodeName, PodIP: m.PodIP, Generation: m.dataServer.Generation, Usage: m.usage}
+	state := m.Ganesha.State()
+	seen.Up, seen.InGrace = state.Initialized, state.InGrace
 	seen.VolumeIDs = m.storage.Identities()
 	if m.memory == nil {
 		return seen
 	}
 	seen.Connections, seen.Failing = m.connections, len(m.failing)
 	seen.Held = m.shares
-	seen.MaxConnections = m.Ganesha.State().ConnectionsAllowed()
+	seen.MaxConnections = state.ConnectionsAllowed()
 	for _, export := range m.active() {
 		if m.servesShare(kubeapi.ShareOf(export)) {
 			seen.Shares++

@@ -44,6 +44,8 @@ type Observation struct {
 	Connections, MaxConnections int32
 	// RestartPending are fields whose values ganesha has only from its next start; they are known if Loaded is true.
 	RestartPending []string
+	// Up means that ganesha runs and takes clients, InGrace that they still reclaim their state.
+	Up, InGrace bool
 	// LastEnd is the last end of the data server, nil if there was none.
 	LastEnd *v1alpha1.ServerEnd
 }
@@ -121,6 +123,9 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
+	if seen.Up {
+		meta.SetStatusCondition(&status.Conditions, graceCondition(seen, now))
+	}
 	if seen.Loaded {
 		status.ObservedGeneration, status.RestartPending = &seen.Generation, seen.RestartPending
 	}
@@ -138,6 +143,18 @@ func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav
 		status.Volumes = reportUsage(earlier.Volumes, seen.Usage, now.Time)
 	}
 	return status
+}
+
+func graceCondition(seen Observation, now metav1.Time) metav1.Condition {
+	condition := metav1.Condition{
+		Type: internalv1.GraceEnded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: "clients may open files and take locks",
+		ObservedGeneration: seen.Generation, LastTransitionTime: now,
+	}
+	if seen.InGrace {
+		condition.Status, condition.Reason = metav1.ConditionFalse, internalv1.ReasonInGrace
+		condition.Message = "clients reclaim the files and locks that they had before the start; others wait"
+	}
+	return condition
 }
 
 // WithHealth is the status with the health that the storage reports.

@@ -310,7 +310,8 @@ func (s *Supervisor) read(line logLine) {
 	case strings.Contains(line.message, lineInGrace):
 		s.note(func(state *State) { state.InGrace = true })
 	case strings.Contains(line.message, lineNotInGrace):
-		s.note(func(state *State) { state.InGrace = false })
+		// Reported at once: others may be replaced now.
+		s.update(func(state *State) { state.InGrace = false })
 	case strings.Contains(line.message, lineNoRecord), strings.Contains(line.message, lineNoRadosRecord):
 		s.note(func(state *State) { state.NoRecordAt = time.Now() })
 	}

@@ -46,6 +46,9 @@ var advice = map[string]string{
 	v1alpha1.ReasonRestartPending:       "All is served. To use the new values of spec.nfs, restart the data servers one after the other: kubectl rollout restart statefulset NAME. Clients of each wait for some seconds.",
 	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty and remove those that the message names, or set spec.replicas to the old value.",
 	v1alpha1.ReasonDraining:             "The data server waits until its clients have unmounted. To see them: kubectl howdah clients. To end sooner, stop these clients or lower spec.drain.timeoutSeconds. To cancel, set spec.replicas or spec.drain.servers to the old value.",
+	v1alpha1.ReasonRollingOut:           "",
+	v1alpha1.ReasonRolloutWaiting:       "Fix what the message names. If it is another FileServer that is not done, see its condition ServersUpdated, or pause it: kubectl annotate fileserver NAME howdah.io/paused=true.",
+	v1alpha1.ReasonRolloutStopped:       "Take the change back, or correct it: spec.resources, spec.pods or spec.placement of the FileServer, or the operator's image of data servers (serverImage of the chart; helm rollback). The pod is then replaced by itself. For its log: kubectl logs POD --previous.",
 	v1alpha1.ReasonTooManyNodeNetworks:  "List networks that have nodes but no pods in spec.additionalNodeNetworks: nodes in them need no entry of their own.",
 	v1alpha1.ReasonInUse:                "First delete the FileShares or pods that still use it; nothing is removed before that.",
 
@@ -104,6 +107,7 @@ var advice = map[string]string{
 	internalv1.ReasonStorageLost:            "Restore the subvolume in Ceph, or delete the share. Howdah does not replace a lost subvolume with an empty one.",
 	internalv1.ReasonRemovalFailing:         "Fix in Ceph what the message names; the steward retries by itself.",
 	internalv1.ReasonStarting:               "",
+	internalv1.ReasonInGrace:                "",
 	internalv1.ReasonStopping:               "",
 	internalv1.ReasonServerDown:             "The supervisor restarts ganesha by itself. If ganesha keeps exiting: kubectl logs of the pod, and kubectl howdah support-bundle for a support request.",
 	internalv1.ReasonExportIDsExhausted:     "The data server has the most exports that NFS allows. Delete shares, or make this share on another FileServer.",

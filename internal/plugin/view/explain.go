@@ -209,7 +209,7 @@ func (e *explainer) fileServer(fs *v1alpha1.FileServer) {
 	}
 	e.conditions("FileServer", &fs.ObjectMeta, fs.Status.Conditions,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable, v1alpha1.FileServerConfigApplied,
-		v1alpha1.ConditionReady)
+		v1alpha1.FileServerServersUpdated, v1alpha1.ConditionReady)
 }
 
 // dataServer puts the pod first: the rest depends on it.

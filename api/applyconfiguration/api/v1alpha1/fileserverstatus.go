@@ -14,7 +14,8 @@ import (
 //
 // FileServerStatus is the observed state of a FileServer.
 type FileServerStatusApplyConfiguration struct {
-	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied.
+	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied,
+	// ServersUpdated.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

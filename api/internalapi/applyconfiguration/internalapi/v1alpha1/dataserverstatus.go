@@ -14,8 +14,9 @@ import (
 //
 // DataServerStatus is what the supervisor reports.
 type DataServerStatusApplyConfiguration struct {
-	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration) and, for storage that
-	// reports its health, StorageHealthy.
+	// conditions are Ready (ganesha answers with its identity and has loaded observedGeneration), GraceEnded (clients
+	// no longer reclaim what they had open before ganesha's start) and, for storage that reports its health,
+	// StorageHealthy.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that ganesha has loaded.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -1,0 +1,347 @@
+package fileserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/rollout"
+)
+
+const (
+	// startLimit is how long a data server that runs may not serve before a rollout counts it as stuck. Kernels' clients and a storage
+	// that is slow take a part of it.
+	startLimit = 2 * time.Minute
+	// placeLimit is how long the scheduler and the kubelet may take to bring a pod up.
+	placeLimit = time.Minute
+	// restartLimit is how often a container may end before it counts as stuck.
+	restartLimit = 2
+	// evictTimeout bounds an eviction with all its tries.
+	evictTimeout = 5 * time.Second
+	// rolloutAgain is when a rollout that waits looks again though nothing happens: budgets and other FileServers cause no pass.
+	rolloutAgain = 5 * time.Second
+)
+
+// rolloutInput is what the decision about the data servers' pods needs.
+func (o *observed) rolloutInput(replicas int32) rollout.Input {
+	in := rollout.Input{HeldBy: o.rolloutHeldBy}
+	set := o.statefulSet
+	if set == nil {
+		return in
+	}
+	// Without a digest of its own the template is not known to be the one that pods are compared with.
+	in.Observed = set.Status.ObservedGeneration == set.Generation && set.Status.UpdateRevision != ""
+	in.OnDelete = set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+	in.Complete = isComplete(set)
+	for ordinal := range replicas {
+		in.Servers = append(in.Servers, o.rolloutServer(naming.DataServer(o.fileServer.Name, ordinal)))
+	}
+	return in
+}
+
+// isComplete: every data server was ready with the newest template once.
+func isComplete(set *appsv1.StatefulSet) bool {
+	return set.Status.CurrentRevision == set.Status.UpdateRevision
+}
+
+func (o *observed) rolloutServer(name string) rollout.Server {
+	pod, dataServer := o.podOf(name), o.dataServers[name]
+	s := rollout.Server{Name: name, Waits: o.waitsOf(name)}
+	if pod == nil {
+		if refusal := o.refused[name]; refusal != "" {
+			s.Stuck = refusedText(refusal)
+		}
+		return s
+	}
+	s.Made, s.Ending = true, pod.DeletionTimestamp != nil
+	s.Outdated = pod.Labels[appsv1.StatefulSetRevisionLabel] != o.statefulSet.Status.UpdateRevision
+	// Its last report may be that of the pod before.
+	s.Serves = !s.Ending && o.stateOf(name) == fleet.Serving && (dataServer.Status.PodIP == "" || dataServer.Status.PodIP == pod.Status.PodIP)
+	s.InGrace = conditions.IsFalse(dataServer.Status.Conditions, internalv1.GraceEnded)
+	s.OnLostNode = pod.Spec.NodeName != "" && !o.isNodeReady(pod.Spec.NodeName)
+	if !s.Serves && dataServer.Status.Unreachable.SeenBy == "" {
+		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
+	}
+	return s
+}
+
+// stuckWhy is why a data server that does not serve will not do so by itself; "" if it may.
+func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, waits string, now time.Time) string {
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		switch {
+		case status.RestartCount >= restartLimit && endedSince(status, now.Add(-startLimit)):
+			return "its container ends again and again"
+		case status.State.Waiting != nil && slices.Contains(hopeless, status.State.Waiting.Reason):
+			return waits
+		}
+	}
+	since := pod.CreationTimestamp.Time
+	if pod.Status.Phase != corev1.PodRunning {
+		if now.Sub(since) > placeLimit {
+			return waits
+		}
+		return ""
+	}
+	if backendapi.Refusal(dataServer) != "" {
+		return "" // Another pod would find the same storage.
+	}
+	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) {
+		since = ready.LastTransitionTime.Time
+	}
+	if now.Sub(since) > startLimit {
+		return waits
+	}
+	return ""
+}
+
+func endedSince(status *corev1.ContainerStatus, then time.Time) bool {
+	last := status.LastTerminationState.Terminated
+	return last != nil && last.FinishedAt.After(then)
+}
+
+// hopeless are the kubelet's reasons that another try does not change, as long as the image and the pod stay as they are.
+var hopeless = []string{
+	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
+}
+
+// readRollouts finds out which other FileServer's change must be done before this one's may begin. It looks only if this one's is the
+// operator's, and is not done.
+func (o *observed) readRollouts(ctx context.Context, c client.Reader, turns *turns) error {
+	if o.statefulSet == nil || isComplete(o.statefulSet) || recordOf(o.statefulSet).Cause != rollout.Operator {
+		return nil
+	}
+	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer))
+	o.rolloutHeldBy = rollout.HeldBy(others, turns.holder())
+	return err
+}
+
+func recordOf(set *appsv1.StatefulSet) rollout.Record {
+	return rollout.ParseRecord(set.Annotations[v1alpha1.RolloutAnnotation])
+}
+
+// readProgress reads how far the changes of all other FileServers are.
+func readProgress(ctx context.Context, c client.Reader, except types.NamespacedName) (others []rollout.Progress, err error) {
+	var list appsv1.StatefulSetList
+	if err := c.List(ctx, &list, client.MatchingLabels{v1alpha1.ComponentLabel: naming.ComponentDataServer}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Labels[v1alpha1.FileServerLabel]}
+		if key == except || isComplete(set) {
+			continue
+		}
+		var fs v1alpha1.FileServer
+		if err := c.Get(ctx, key, &fs); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		others = append(others, rollout.Progress{
+			FileServer: key.String(), Cause: recordOf(set).Cause, Updated: set.Status.UpdatedReplicas,
+			Paused: conditions.IsPaused(&fs) || fs.DeletionTimestamp != nil,
+		})
+	}
+	slices.SortFunc(others, func(a, b rollout.Progress) int { return strings.Compare(a.FileServer, b.FileServer) })
+	return others, nil
+}
+
+// turns remembers which FileServer began last with a change by the operator: its StatefulSet shows it only when the first pod is made.
+type turns struct {
+	mutex sync.Mutex
+	last  string
+}
+
+func (t *turns) holder() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.last
+}
+
+// take tells whether a FileServer may begin: heldBy, which is asked under a lock, has none that must be done first.
+func (t *turns) take(fileServer string, heldBy func(holder string) (string, error)) (bool, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if holder, err := heldBy(t.last); err != nil || holder != "" {
+		return false, err
+	}
+	t.last = fileServer
+	return true, nil
+}
+
+// nextRecord is what is kept of the template that is applied now.
+func (o *observed) nextRecord(in desired.FileServerInput) (rollout.Record, error) {
+	digest, err := desired.TemplateDigest(in)
+	if err != nil {
+		return rollout.Record{}, err
+	}
+	var before rollout.Record
+	if o.statefulSet != nil {
+		before = recordOf(o.statefulSet)
+	}
+	return before.Next(digest, o.fileServer.Generation, o.statefulSet != nil, in.CertificatesLost != o.certificatesLost()), nil
+}
+
+// changesTemplate tells whether the pods of data servers become others by what is applied now. What is observed is about the pods before.
+func (o *observed) changesTemplate(in desired.FileServerInput) bool {
+	if o.statefulSet == nil || in.Storage.Missing {
+		return false
+	}
+	next, err := o.nextRecord(in)
+	return err == nil && next.Template != recordOf(o.statefulSet).Template
+}
+
+// replacePod stops the pod that the plan names. Its StatefulSet makes the next one. It is an eviction, so the disruption budget lets no drain
+// take another one at the same time.
+func (r *Reconciler) replacePod(ctx context.Context, o *observed, plan rollout.Plan) error {
+	pod := o.podOf(plan.Next)
+	if !plan.Now || pod == nil {
+		return nil
+	}
+	// A client tries again for minutes what a budget refuses, and a pass must not.
+	if !plan.Healing {
+		var budget policyv1.PodDisruptionBudget
+		err := r.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: naming.DataServerAccount(o.fileServer.Name)}, &budget)
+		if err != nil || budget.Status.DisruptionsAllowed < 1 || budget.Status.ObservedGeneration < budget.Generation {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
+	defer cancel()
+	key := client.ObjectKeyFromObject(o.fileServer)
+	if !plan.Healing && recordOf(o.statefulSet).Cause == rollout.Operator {
+		first, err := r.turns.take(key.String(), func(holder string) (string, error) {
+			others, err := readProgress(ctx, r.Client, key)
+			return rollout.HeldBy(others, holder), err
+		})
+		if err != nil || !first {
+			return err
+		}
+	}
+	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}}
+	err := r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
+		return nil // It is gone, or a drain has taken another one a moment ago.
+	case err != nil:
+		return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("replacing the pod of a data server", "pod", pod.Name, "uid", pod.UID, "left", len(plan.Outdated))
+	why := "the others serve"
+	if plan.Healing {
+		why = "it does not serve: " + o.waitsOf(plan.Next)
+	}
+	r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "DataServerReplaced", "Replace",
+		"the pod of data server %s is replaced by one with image %s (%s); %d still have earlier pods", plan.Next, imageOf(&o.statefulSet.Spec.Template.Spec), why, len(plan.Outdated)-1)
+	return nil
+}
+
+func imageOf(pod *corev1.PodSpec) string {
+	if len(pod.Containers) == 0 {
+		return "none"
+	}
+	return pod.Containers[0].Image
+}
+
+// rolloutAgainAfter is when to look again though nothing happens; 0 if there is nothing to replace.
+func rolloutAgainAfter(plan rollout.Plan) time.Duration {
+	if plan.State == rollout.Unknown || plan.State == rollout.UpToDate {
+		return 0
+	}
+	return rolloutAgain
+}
+
+// updatedCondition says how far a change of the data servers' pods is; nil while that is not known.
+func (o *observed) updatedCondition(d decision) *metav1.Condition {
+	const conditionType = v1alpha1.FileServerServersUpdated
+	plan := d.rollout
+	if d.templateChanged {
+		changed := conditions.False(conditionType, v1alpha1.ReasonRollingOut, "the pods of data servers are to become others; which ones is not known yet")
+		return &changed
+	}
+	left := fmt.Sprintf("%s with earlier pods: %s", number(len(plan.Outdated), "data server", "data servers"), conditions.List(plan.Outdated, maxPaths))
+	var waits []string
+	for _, s := range plan.For {
+		switch {
+		case s.InGrace && s.Serves:
+			waits = append(waits, s.Name+" (its clients reclaim their open files and locks)")
+		case s.Waits != "":
+			waits = append(waits, s.Name+" ("+s.Waits+")")
+		default:
+			waits = append(waits, s.Name)
+		}
+	}
+	var c metav1.Condition
+	switch plan.State {
+	case rollout.UpToDate:
+		c = conditions.True(conditionType, v1alpha1.ReasonReady, "the pods of all data servers are as they should be")
+	case rollout.Rolling:
+		text := "the pods of data servers are replaced one after the other"
+		if len(plan.Outdated) > 0 {
+			text += "; " + left
+		}
+		if len(waits) > 0 {
+			text += "; the next step waits for " + conditions.List(waits, maxPaths)
+		}
+		c = conditions.False(conditionType, v1alpha1.ReasonRollingOut, text)
+	case rollout.Waiting:
+		text := left + "; none is replaced before all others serve: it waits for " + conditions.List(waits, maxPaths)
+		if plan.HeldBy != "" {
+			text = left + "; a change by the operator reaches one FileServer at a time, and FileServer " + plan.HeldBy +
+				" is not done: see its condition ServersUpdated, or pause it to let others go on"
+		}
+		c = conditions.False(conditionType, v1alpha1.ReasonRolloutWaiting, text)
+	case rollout.Stopped:
+		c = conditions.False(conditionType, v1alpha1.ReasonRolloutStopped, o.stoppedText(plan))
+	default:
+		return nil
+	}
+	return &c
+}
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// stoppedText names the data server, its image and that of the others, and what to do.
+func (o *observed) stoppedText(plan rollout.Plan) string {
+	image := imageOf(&o.statefulSet.Spec.Template.Spec)
+	text := fmt.Sprintf("data server %s does not serve with its new pod (image %s): %s", plan.Stuck.Name, image, plan.Stuck.Stuck)
+	for _, name := range plan.Outdated {
+		pod := o.pods[name]
+		if before := imageOf(&pod.Spec); before != image {
+			text += fmt.Sprintf("; %s and the others not yet replaced keep image %s", name, before)
+			return text + "; set the earlier image again (serverImage of the chart, or helm rollback) or one that works: its pod is then replaced by itself"
+		}
+	}
+	if len(plan.Outdated) > 0 {
+		text += "; the others keep their earlier pods"
+	}
+	return text + "; take the change back, or correct it: its pod is then replaced by itself"
+}

@@ -1,0 +1,165 @@
+package fileserver
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/rollout"
+	"github.com/howdah/howdah/test/builders"
+)
+
+func TestWhenADataServerIsStuck(t *testing.T) {
+	aged := func(age time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-age)) }
+	}
+	container := func(status corev1.ContainerStatus) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{status} }
+	}
+	waiting := func(reason string) func(*corev1.Pod) {
+		return container(corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}})
+	}
+	ended := func(count int32, ago time.Duration) func(*corev1.Pod) {
+		return container(corev1.ContainerStatus{RestartCount: count, LastTerminationState: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(noon.Add(-ago))},
+		}})
+	}
+	reported := func(ready bool, reason string, ago time.Duration) internalv1.DataServer {
+		var server internalv1.DataServer
+		c := conditions.False(v1alpha1.ConditionReady, reason, "ganesha exited with code 2; restarting it")
+		if ready {
+			c.Status = metav1.ConditionTrue
+		}
+		conditions.Set(&server.Status.Conditions, 1, noon.Add(-ago), c)
+		return server
+	}
+	for name, tc := range map[string]struct {
+		pod    *corev1.Pod
+		server internalv1.DataServer
+		want   string
+	}{
+		"its image can't be pulled":             {pod(corev1.PodPending, false, aged(time.Second), waiting("ImagePullBackOff")), internalv1.DataServer{}, "waits"},
+		"its container is being made":           {pod(corev1.PodPending, false, aged(time.Second), waiting("ContainerCreating")), internalv1.DataServer{}, ""},
+		"for too long":                          {pod(corev1.PodPending, false, aged(time.Hour), waiting("ContainerCreating")), internalv1.DataServer{}, "waits"},
+		"it ends again and again":               {pod(corev1.PodRunning, false, aged(time.Minute), ended(2, time.Second)), internalv1.DataServer{}, "its container ends again and again"},
+		"it did long ago, and ganesha restarts": {pod(corev1.PodRunning, false, aged(24*time.Hour), ended(2, time.Hour)), reported(false, internalv1.ReasonServerDown, time.Second), ""},
+		"it ended once":                         {pod(corev1.PodRunning, false, aged(time.Minute), ended(1, time.Second)), internalv1.DataServer{}, ""},
+		"ganesha starts":                        {pod(corev1.PodRunning, false, aged(time.Minute)), reported(false, internalv1.ReasonStarting, time.Minute), ""},
+		"ganesha never serves":                  {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonServerDown, 3*time.Minute), "waits"},
+		"it reports nothing at all":             {pod(corev1.PodRunning, false, aged(time.Hour)), internalv1.DataServer{}, "waits"},
+		"its storage is refused":                {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonVolumeRefused, time.Hour), ""},
+	} {
+		if got := stuckWhy(tc.pod, &tc.server, "waits", noon); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// rollingServers are three data servers of which each pod has an image, the newest template another one.
+func rollingServers(images ...string) *observed {
+	o := &observed{
+		now: noon, fileServer: builders.FileServer("ns", "fs").Replicas(int32(len(images))).Build(),
+		pods: map[string]corev1.Pod{}, dataServers: map[string]internalv1.DataServer{}, statefulSet: &appsv1.StatefulSet{},
+	}
+	o.statefulSet.Generation, o.statefulSet.Status.ObservedGeneration = 7, 7
+	o.statefulSet.Status.CurrentRevision, o.statefulSet.Status.UpdateRevision = "of-old", "of-new"
+	o.statefulSet.Spec.Template.Spec.Containers = []corev1.Container{{Image: "new"}}
+	for i, image := range images {
+		p := pod(corev1.PodRunning, true)
+		p.Name, p.Labels = "fs-"+string(rune('0'+i)), map[string]string{appsv1.StatefulSetRevisionLabel: "of-" + image}
+		p.Spec.Containers = []corev1.Container{{Image: image}}
+		p.Status.PodIP = "10.0.0.1"
+		o.pods[p.Name] = *p
+		server := dataServer(1, 1, true, "")
+		server.Status.PodIP = "10.0.0.1"
+		o.dataServers[p.Name] = server
+	}
+	return o
+}
+
+func (o *observed) set(name string, pod func(*corev1.Pod), server func(*internalv1.DataServer)) {
+	p, s := o.pods[name], o.dataServers[name]
+	if pod != nil {
+		pod(&p)
+	}
+	if server != nil {
+		server(&s)
+	}
+	o.pods[name], o.dataServers[name] = p, s
+}
+
+func TestARolloutIsExplained(t *testing.T) {
+	pullFails := func(p *corev1.Pod) {
+		p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+		}}}
+	}
+	reclaims := func(s *internalv1.DataServer) {
+		conditions.Set(&s.Status.Conditions, 1, noon, conditions.False(internalv1.GraceEnded, internalv1.ReasonInGrace, "clients reclaim"))
+	}
+	for name, tc := range map[string]struct {
+		images []string
+		change func(*observed)
+		reason string
+		holds  bool
+		says   []string
+	}{
+		"done":            {[]string{"new", "new"}, func(o *observed) { o.statefulSet.Status.CurrentRevision = "of-new" }, v1alpha1.ReasonReady, true, nil},
+		"begins":          {[]string{"old", "old"}, nil, v1alpha1.ReasonRollingOut, false, []string{"2 data servers with earlier pods: fs-0, fs-1"}},
+		"clients reclaim": {[]string{"old", "new"}, func(o *observed) { o.set("fs-1", nil, reclaims) }, v1alpha1.ReasonRollingOut, false, []string{"1 data server with earlier pods: fs-0", "waits for fs-1 (its clients reclaim"}},
+		"the report is that of the pod before": {
+			[]string{"old", "new"}, func(o *observed) { o.set("fs-1", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, nil) },
+			v1alpha1.ReasonRollingOut, false, []string{"waits for fs-1"},
+		},
+		"another one is away": {
+			[]string{"old", "old"}, func(o *observed) { delete(o.pods, "fs-0") },
+			v1alpha1.ReasonRollingOut, false, []string{"waits for fs-0 (its pod is not made yet)"},
+		},
+		"an image that can't be pulled": {
+			[]string{"old", "new"}, func(o *observed) { o.set("fs-1", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
+			[]string{"data server fs-1 does not serve with its new pod (image new): ImagePullBackOff; fs-0 and the others not yet replaced keep image old; set the earlier image again"},
+		},
+		"of the only server": {
+			[]string{"new"}, func(o *observed) { o.set("fs-0", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
+			[]string{"data server fs-0 does not serve with its new pod (image new): ImagePullBackOff; take the change back, or correct it"},
+		},
+		"a refused pod": {
+			[]string{"old", "new"}, func(o *observed) { delete(o.pods, "fs-1"); o.refused = map[string]string{"fs-1": "exceeded quota: memory"} },
+			v1alpha1.ReasonRolloutStopped, false, []string{"its pod is refused: exceeded quota: memory"},
+		},
+		"another FileServer is first": {
+			[]string{"old", "old"}, func(o *observed) { o.rolloutHeldBy = "ns/other" },
+			v1alpha1.ReasonRolloutWaiting, false, []string{"FileServer ns/other is not done"},
+		},
+	} {
+		o := rollingServers(tc.images...)
+		if tc.change != nil {
+			tc.change(o)
+		}
+		got := o.updatedCondition(decision{rollout: rollout.Decide(o.rolloutInput(int32(len(tc.images))))})
+		if got == nil || got.Reason != tc.reason || (got.Status == metav1.ConditionTrue) != tc.holds {
+			t.Errorf("%s: got %+v, want %s", name, got, tc.reason)
+			continue
+		}
+		for _, words := range tc.says {
+			if !strings.Contains(got.Message, words) {
+				t.Errorf("%s: %q does not say %q", name, got.Message, words)
+			}
+		}
+	}
+	o := rollingServers("old")
+	if got := o.updatedCondition(decision{templateChanged: true}); got == nil || got.Reason != v1alpha1.ReasonRollingOut {
+		t.Errorf("a template that is applied now: %+v", got)
+	}
+	o.statefulSet.Status.ObservedGeneration = 6
+	if got := o.updatedCondition(decision{rollout: rollout.Decide(o.rolloutInput(1))}); got != nil {
+		t.Errorf("a template that was not observed: %+v", got)
+	}
+}

@@ -1,0 +1,130 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// server describes a data server by letters: o outdated, e ending, m its pod is missing, d it does not serve, g its clients reclaim, s it is
+// stuck, l its node is lost.
+func server(name, letters string) Server {
+	has := func(letter string) bool { return strings.Contains(letters, letter) }
+	s := Server{
+		Name: name, Made: !has("m"), Outdated: has("o"), Ending: has("e"), Serves: !has("d") && !has("s") && !has("m") && !has("e"), InGrace: has("g"), OnLostNode: has("l"),
+	}
+	if has("s") {
+		s.Stuck = "ImagePullBackOff"
+	}
+	return s
+}
+
+func TestDecide(t *testing.T) {
+	const onDelete = true
+	for name, tc := range map[string]struct {
+		servers  string // Letters of fs-0, fs-1, …, separated by spaces; "-" has none.
+		onDelete bool
+		complete bool
+		heldBy   string
+
+		state          State
+		next           string
+		now, healing   bool
+		wantOnDelete   bool
+		stuck, waitFor string
+	}{
+		"nothing has changed":                                     {servers: "- - -", complete: true, state: UpToDate},
+		"one is down, and nothing has changed":                    {servers: "- sd -", complete: true, state: UpToDate},
+		"the highest is first, once the strategy is OnDelete":     {servers: "o o o", state: Rolling, next: "fs-2", wantOnDelete: true},
+		"then its pod goes":                                       {servers: "o o o", onDelete: onDelete, state: Rolling, next: "fs-2", now: true, wantOnDelete: true},
+		"its next pod is of the new template too":                 {servers: "o o oe", onDelete: onDelete, state: Rolling, waitFor: "fs-2", wantOnDelete: true},
+		"also while there is none":                                {servers: "o o m", onDelete: onDelete, state: Rolling, waitFor: "fs-2", wantOnDelete: true},
+		"it starts, and others that are lost keep what they had":  {servers: "o o d", onDelete: onDelete, state: Rolling, waitFor: "fs-2"},
+		"its clients reclaim":                                     {servers: "o o g", state: Rolling, waitFor: "fs-2"},
+		"the next one":                                            {servers: "o o -", state: Rolling, next: "fs-1", wantOnDelete: true},
+		"the last one is being made":                              {servers: "d - -", state: Rolling, waitFor: "fs-0"},
+		"the last one's clients reclaim":                          {servers: "g - -", state: Rolling, waitFor: "fs-0"},
+		"all are new":                                             {servers: "- - -", state: UpToDate},
+		"another one is down for its own reasons":                 {servers: "od o o", state: Waiting, waitFor: "fs-0"},
+		"its node is lost, so its end is not confirmed":           {servers: "osl o o", state: Waiting, waitFor: "fs-0"},
+		"another one's clients reclaim":                           {servers: "o og o", state: Waiting, waitFor: "fs-1"},
+		"one that can't serve as it is comes first":               {servers: "os o o", state: Rolling, next: "fs-0", healing: true, wantOnDelete: true},
+		"and its pod goes at once":                                {servers: "os od o", onDelete: onDelete, state: Rolling, next: "fs-0", healing: true, now: true, wantOnDelete: true},
+		"a bad image stops at the first":                          {servers: "o o s", state: Stopped, stuck: "fs-2"},
+		"and at a server that had its own reasons to be down":     {servers: "os o s", state: Stopped, stuck: "fs-2"},
+		"a bad image of the only server":                          {servers: "s", state: Stopped, stuck: "fs-0"},
+		"the pod of the first is refused":                         {servers: "o o ms", onDelete: onDelete, state: Stopped, stuck: "fs-2", wantOnDelete: true},
+		"back at the earlier image, the broken one is made again": {servers: "- - os", state: Rolling, next: "fs-2", healing: true, wantOnDelete: true},
+		"another FileServer is first":                             {servers: "o o o", heldBy: "ns/other", state: Waiting},
+		"but not where it would heal":                             {servers: "o o os", heldBy: "ns/other", state: Rolling, next: "fs-2", healing: true, wantOnDelete: true},
+		"what is begun is not held":                               {servers: "o o d", heldBy: "ns/other", state: Rolling, waitFor: "fs-2"},
+		"a drained one comes back during a rollout":               {servers: "o oe -", state: Rolling, waitFor: "fs-1"},
+	} {
+		in := Input{Observed: true, OnDelete: tc.onDelete, Complete: tc.complete, HeldBy: tc.heldBy}
+		for i, letters := range strings.Fields(tc.servers) {
+			in.Servers = append(in.Servers, server("fs-"+string(rune('0'+i)), letters))
+		}
+		got := Decide(in)
+		stuck, waitFor := "", ""
+		if got.Stuck != nil {
+			stuck = got.Stuck.Name
+		}
+		for _, s := range got.For {
+			waitFor += s.Name
+		}
+		if got.State != tc.state || got.Next != tc.next || got.Now != tc.now || got.Healing != tc.healing || got.OnDelete != tc.wantOnDelete || stuck != tc.stuck || waitFor != tc.waitFor {
+			t.Errorf("%s: got %+v, stuck at %q, waiting for %q", name, got, stuck, waitFor)
+		}
+		in.Observed = false
+		if got := Decide(in); got.State != Unknown || got.Next != "" || got.OnDelete != tc.onDelete {
+			t.Errorf("%s, not observed yet: got %+v", name, got)
+		}
+	}
+}
+
+// A rollout never has two data servers of a FileServer down at once, whatever order things happen in, and it ends.
+func TestARolloutTakesOneAtATimeAndEnds(t *testing.T) {
+	in := Input{Observed: true}
+	for _, name := range []string{"fs-0", "fs-1", "fs-2", "fs-3"} {
+		in.Servers = append(in.Servers, server(name, "o"))
+	}
+	var order []string
+	for step := range 200 {
+		// What was applied is seen a step later.
+		in.Observed = step%2 == 1
+		plan := Decide(in)
+		if plan.State == UpToDate {
+			if want := []string{"fs-3", "fs-2", "fs-1", "fs-0"}; !slices.Equal(order, want) {
+				t.Errorf("the order was %v, want %v", order, want)
+			}
+			return
+		}
+		down := 0
+		for i := range in.Servers {
+			s := &in.Servers[i]
+			if !s.Serves || s.InGrace {
+				down++
+			}
+			switch { // One step of Kubernetes and of the data server.
+			case s.Ending:
+				s.Made, s.Ending = false, false
+			case !s.Made:
+				if !in.OnDelete {
+					t.Fatalf("the pod of %s is made from the earlier template", s.Name)
+				}
+				s.Made, s.Outdated = true, false
+			case !s.Serves:
+				s.Serves, s.InGrace = true, true
+			case s.InGrace:
+				s.InGrace = false
+			case plan.Now && plan.Next == s.Name:
+				s.Ending, s.Serves, order = true, false, append(order, s.Name)
+			}
+		}
+		if down > 1 {
+			t.Fatalf("%d data servers are down: %+v", down, in.Servers)
+		}
+		in.OnDelete = plan.OnDelete
+	}
+	t.Errorf("it does not end: %+v", in.Servers)
+}
