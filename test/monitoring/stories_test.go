@@ -102,6 +102,10 @@ var stories = map[string]story{
 		// Changes and restarts: Ready is Unknown, or not true for a moment.
 		silent: []series{condition("FileServer", "storage", "training", "Ready", "false", 4), condition("FileServer", "storage", "training", "Ready", "unknown", 20)},
 	},
+	"HowdahFileServerNotUpdated": {
+		fires: []series{condition("FileServer", "storage", "training", "ServersUpdated", "false", 90)}, at: "65m", labels: ofCondition("FileServer", "storage", "training", "ServersUpdated", "false"),
+		silent: []series{condition("FileServer", "storage", "training", "ServersUpdated", "false", 50)},
+	},
 	"HowdahFileShareNotReady": {
 		fires: []series{condition("FileShare", "team-a", "data", "Ready", "false", 20)}, at: "6m", labels: ofCondition("FileShare", "team-a", "data", "Ready", "false"),
 		silent: []series{condition("FileShare", "team-a", "data", "Ready", "false", 4), condition("FileServer", "storage", "training", "Ready", "false", 20)},
