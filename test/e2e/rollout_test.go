@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,8 +83,9 @@ func serversUpdated(ctx context.Context, name string) {
 	}).WithTimeout(bound(8 * time.Minute)).Should(Succeed())
 }
 
-// rollWatch looks at the pods of the data servers all the time: it marks in the load each that begins to end, and notes how many are not
-// ready at the same time.
+// rollWatch looks at the pods of the data servers all the time: it marks in the load each that begins to end, and notes how many are being
+// replaced at the same time: from the end of a pod until the next one is ready. A pod that was ready and is not for a moment, because a busy
+// machine answers its probe late, is not one of them.
 type rollWatch struct {
 	load *cluster.Load
 
@@ -95,7 +97,7 @@ type rollWatch struct {
 }
 
 func (w *rollWatch) run(ctx context.Context) {
-	began, states := time.Now(), map[string]string{}
+	began, states, served := time.Now(), map[string]string{}, map[types.UID]bool{}
 	for ; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
 		pods, err := dataPods(ctx)
 		if err != nil {
@@ -115,9 +117,9 @@ func (w *rollWatch) run(ctx context.Context) {
 					}
 				}
 			case isReady(pod):
-				state = "ready"
+				state, served[pod.UID] = "ready", true
 			}
-			if state != "ready" {
+			if pod.DeletionTimestamp != nil || !served[pod.UID] {
 				down++
 			}
 			if known := states[name]; known != state {
@@ -184,6 +186,15 @@ func setServerImage(ctx context.Context, image string) (before string) {
 	return strings.TrimSpace(before)
 }
 
+func changeFileServer(ctx context.Context, mutate func(*v1alpha1.FileServer)) {
+	GinkgoHelper()
+	object := &v1alpha1.FileServer{}
+	Expect(c.Get(ctx, fileServer, object)).To(Succeed())
+	after := object.DeepCopy()
+	mutate(after)
+	Expect(c.Patch(ctx, after, client.MergeFrom(object))).To(Succeed())
+}
+
 var _ = Describe("Data servers that are replaced under load", Label("rollout"), Ordered, Serial, func() {
 	var directories []string
 
@@ -213,21 +224,14 @@ var _ = Describe("Data servers that are replaced under load", Label("rollout"), 
 	It("by a setting, are so one after the other, and no setting that ganesha reads itself replaces one", func(ctx SpecContext) {
 		before, err := dataPods(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		change := func(mutate func(*v1alpha1.FileServer)) {
-			object := &v1alpha1.FileServer{}
-			Expect(c.Get(ctx, fileServer, object)).To(Succeed())
-			after := object.DeepCopy()
-			mutate(after)
-			Expect(c.Patch(ctx, after, client.MergeFrom(object))).To(Succeed())
-		}
-		change(func(fs *v1alpha1.FileServer) { fs.Spec.AdditionalNodeNetworks = []string{"10.200.0.0/24"} })
+		changeFileServer(ctx, func(fs *v1alpha1.FileServer) { fs.Spec.AdditionalNodeNetworks = []string{"10.200.0.0/24"} })
 		underRandomLoad(ctx, "a setting", directories, func() {
 			now, err := dataPods(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			for name, pod := range now {
 				Expect(pod.UID).To(Equal(before[name].UID), "a reload is enough")
 			}
-			change(func(fs *v1alpha1.FileServer) {
+			changeFileServer(ctx, func(fs *v1alpha1.FileServer) {
 				fs.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("11m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 				}}
@@ -241,30 +245,97 @@ var _ = Describe("Data servers that are replaced under load", Label("rollout"), 
 		})
 	}, SpecTimeout(bound(12*time.Minute)))
 
-	It("by an image that can't be pulled, are so at the first only, and come back with the earlier image by themselves", func(ctx SpecContext) {
-		var earlier string
-		DeferCleanup(func(ctx SpecContext) {
-			if earlier != "" {
+	DescribeTable("by an image with which none serves, are so at the first only, and come back with the earlier image by themselves",
+		func(ctx SpecContext, what string, image func(ctx context.Context) string) {
+			var earlier string
+			DeferCleanup(func(ctx SpecContext) {
+				if earlier != "" {
+					setServerImage(ctx, earlier)
+				}
+			}, NodeTimeout(bound(4*time.Minute)))
+			underRandomLoad(ctx, what, directories, func() {
+				bad := image(ctx)
+				earlier = setServerImage(ctx, bad)
+				var condition metav1.Condition
+				Eventually(ctx, func(ctx context.Context) (reason string, err error) {
+					condition, err = updated(ctx, fileServer)
+					return condition.Reason, err
+				}).WithTimeout(bound(4 * time.Minute)).Should(Equal(v1alpha1.ReasonRolloutStopped))
+				AddReportEntry("the condition", condition.Message, ReportEntryVisibilityAlways)
+				Expect(condition.Message).To(And(ContainSubstring("data server "+fileServer+"-2"), ContainSubstring(bad), ContainSubstring(earlier)))
+				time.Sleep(calm)
+				pods, err := dataPods(ctx)
+				Expect(err).NotTo(HaveOccurred())
+				var given []string
+				for name, pod := range pods {
+					if pod.Spec.Containers[0].Image == bad {
+						given = append(given, name)
+					}
+				}
+				Expect(given).To(Equal([]string{fileServer + "-2"}), "the others keep their image")
 				setServerImage(ctx, earlier)
-			}
-		}, NodeTimeout(bound(4*time.Minute)))
-		underRandomLoad(ctx, "a bad image", directories, func() {
-			earlier = setServerImage(ctx, badImage)
+				earlier = ""
+				serversUpdated(ctx, fileServer)
+			})
+		},
+		Entry("it can't be pulled", SpecTimeout(bound(12*time.Minute)), "a bad image", func(context.Context) string { return badImage }),
+		// The operator's has the supervisor, and no ganesha.
+		Entry("it has no ganesha", SpecTimeout(bound(15*time.Minute)), "an image without ganesha", func(ctx context.Context) string {
+			image, err := c.Kubectl(ctx, "get", "deployment", "howdah", "-n", operator, "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+			Expect(err).NotTo(HaveOccurred())
+			return strings.TrimSpace(image)
+		}))
+
+	It("by a setting, stay on a cordoned node that has their volume, and a killed operator goes on where it was", Label(volumesHaveOwner), func(ctx SpecContext) {
+		last := fileServer + "-2"
+		before, err := dataPods(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		node := before[last].Spec.NodeName
+		claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
+		Expect(c.Get(ctx, naming.VolumeClaim(fileServer, 2, 0), claim)).To(Succeed())
+		Expect(c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume)).To(Succeed())
+		if volume.Spec.NodeAffinity == nil {
+			Skip("the volumes of this cluster can be used on every node")
+		}
+		DeferCleanup(func(ctx SpecContext) {
+			_, err := c.Kubectl(ctx, "uncordon", node)
+			Expect(err).NotTo(HaveOccurred())
+		}, NodeTimeout(bound(time.Minute)))
+		underRandomLoad(ctx, "a cordoned node", directories, func() {
+			_, err := c.Kubectl(ctx, "cordon", node)
+			Expect(err).NotTo(HaveOccurred())
+			changeFileServer(ctx, func(fs *v1alpha1.FileServer) {
+				fs.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("12m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
+				}}
+			})
+			Eventually(ctx, func(ctx context.Context) error {
+				pods, err := dataPods(ctx)
+				if err == nil && pods[fileServer+"-1"].DeletionTimestamp == nil {
+					err = errors.New("no pod is being replaced")
+				}
+				return err
+			}).WithTimeout(bound(time.Minute)).WithPolling(100 * time.Millisecond).Should(Succeed())
+			_, err = c.Kubectl(ctx, "delete", "pods", "-n", operator, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force")
+			Expect(err).NotTo(HaveOccurred())
 			var condition metav1.Condition
 			Eventually(ctx, func(ctx context.Context) (reason string, err error) {
 				condition, err = updated(ctx, fileServer)
 				return condition.Reason, err
-			}).WithTimeout(bound(3 * time.Minute)).Should(Equal(v1alpha1.ReasonRolloutStopped))
+			}).WithTimeout(bound(4 * time.Minute)).Should(Equal(v1alpha1.ReasonRolloutWaiting))
 			AddReportEntry("the condition", condition.Message, ReportEntryVisibilityAlways)
-			Expect(condition.Message).To(And(ContainSubstring("data server "+fileServer+"-2"), ContainSubstring(badImage), ContainSubstring(earlier)))
-			time.Sleep(calm)
+			Expect(condition.Message).To(ContainSubstring(last + " (its volume is on node " + node + " only"))
 			pods, err := dataPods(ctx)
 			Expect(err).NotTo(HaveOccurred())
+			var kept []string
 			for name, pod := range pods {
-				Expect(pod.Spec.Containers[0].Image == badImage).To(Equal(name == fileServer+"-2"), "pod %s has image %s", name, pod.Spec.Containers[0].Image)
+				if pod.UID == before[name].UID {
+					kept = append(kept, name)
+				}
 			}
-			setServerImage(ctx, earlier)
-			earlier = ""
+			Expect(kept).To(Equal([]string{last}), "the others were replaced")
+			_, err = c.Kubectl(ctx, "uncordon", node)
+			Expect(err).NotTo(HaveOccurred())
 			serversUpdated(ctx, fileServer)
 		})
 	}, SpecTimeout(bound(12*time.Minute)))
