@@ -43,6 +43,8 @@ type decision struct {
 	// rollout is how a change of the data servers' pods reaches them; templateChanged: there is a change that this pass applies.
 	rollout         rollout.Plan
 	templateChanged bool
+	// replaceWaits is what keeps this pass from replacing a pod that is to be replaced now.
+	replaceWaits string
 	// deletedLost: the pods of lost data servers were deleted in this pass.
 	deletedLost bool
 	// nodeAddresses is how many addresses the nodes have.
@@ -165,29 +167,28 @@ func (o *observed) describeOwners(from int32) string {
 	return conditions.List(described, maxPaths)
 }
 
-// countEligible counts the nodes that the scheduler would consider for a data server, by selectors, affinity, taints
-// and cordons.
+// countEligible counts the nodes that the scheduler would consider for a data server.
 func countEligible(nodes []corev1.Node, placement *v1alpha1.Placement) int32 {
+	return int32(len(nodes) - len(closedNodes(nodes, placement)))
+}
+
+// closedNodes are the nodes that the scheduler would not consider for a data server, by selectors, affinity, taints and cordons.
+func closedNodes(nodes []corev1.Node, placement *v1alpha1.Placement) map[string]bool {
 	if placement == nil {
 		placement = &v1alpha1.Placement{}
 	}
 	wanted := nodeaffinity.NewRequiredNodeAffinity(placement.NodeSelector, &corev1.Affinity{NodeAffinity: placement.NodeAffinity})
-	count := int32(0)
+	closed := map[string]bool{}
 	for i := range nodes {
 		node := &nodes[i]
-		if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
-			continue
-		}
 		// An affinity that can't be read matches no node here, and the API server refuses it in the StatefulSet.
-		if matches, err := wanted.Match(node); err != nil || !matches {
-			continue
-		}
+		matches, err := wanted.Match(node)
 		_, untolerated := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, placement.Tolerations, keepsPodsOff, false)
-		if !untolerated {
-			count++
+		if node.Spec.Unschedulable || node.DeletionTimestamp != nil || err != nil || !matches || untolerated {
+			closed[node.Name] = true
 		}
 	}
-	return count
+	return closed
 }
 
 func keepsPodsOff(taint *corev1.Taint) bool {

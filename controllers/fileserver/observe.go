@@ -30,6 +30,8 @@ type observed struct {
 	// shares are those of the FileServer, sorted by key, those being deleted included. A share of another namespace is among them once it is attached.
 	shares []fleet.Share
 	nodes  []corev1.Node
+	// closedNodes are the nodes that take no pod of a data server now.
+	closedNodes map[string]bool
 	// statefulSet is nil if there is none.
 	statefulSet *appsv1.StatefulSet
 	services    map[string]corev1.Service
@@ -82,7 +84,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Nodes", func() error {
 			var list corev1.NodeList
 			err := r.List(ctx, &list, client.UnsafeDisableDeepCopy)
-			o.nodes = list.Items
+			o.nodes, o.closedNodes = list.Items, closedNodes(list.Items, fs.Spec.Placement)
 			return err
 		}},
 		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
@@ -97,7 +99,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Leases of nodes", func() error { return o.readLeases(ctx, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, backendapi.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
-				backendapi.Observation{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal})
+				backendapi.Observation{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal, ClosedNodes: o.closedNodes})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},

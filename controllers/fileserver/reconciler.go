@@ -42,6 +42,7 @@ const FieldManager = "howdah-fileserver"
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=stewards,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
@@ -120,7 +121,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
 			// After the DataServers say which of them take nothing new.
 			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
-			applied = errors.Join(applied, r.replacePod(ctx, o, d.rollout))
+			var replaced error
+			d.replaceWaits, replaced = r.replacePod(ctx, o, d)
+			applied = errors.Join(applied, replaced)
 		}
 	}
 	if !paused && o.identityFault() == nil {

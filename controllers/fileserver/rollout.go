@@ -80,6 +80,9 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 	s.Serves = !s.Ending && o.stateOf(name) == fleet.Serving && (dataServer.Status.PodIP == "" || dataServer.Status.PodIP == pod.Status.PodIP)
 	s.InGrace = conditions.IsFalse(dataServer.Status.Conditions, internalv1.GraceEnded)
 	s.OnLostNode = pod.Spec.NodeName != "" && !o.isNodeReady(pod.Spec.NodeName)
+	if node := pod.Spec.NodeName; o.closedNodes[node] && o.storage.IsPinned(name) {
+		s.Held = fmt.Sprintf("its volume is on node %s only, which takes no pod now: the node is cordoned, or has a taint or labels that spec.placement does not allow", node)
+	}
 	if !s.Serves && dataServer.Status.Unreachable.SeenBy == "" {
 		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
 	}
@@ -130,12 +133,23 @@ var hopeless = []string{
 // readRollouts finds out which other FileServer's change must be done before this one's may begin. It looks only if this one's is the
 // operator's, and is not done.
 func (o *observed) readRollouts(ctx context.Context, c client.Reader, turns *turns) error {
-	if o.statefulSet == nil || isComplete(o.statefulSet) || recordOf(o.statefulSet).Cause != rollout.Operator {
+	self := o.progress()
+	if o.statefulSet == nil || isComplete(o.statefulSet) || self.Cause != rollout.Operator {
+		turns.leave(self.FileServer)
 		return nil
 	}
 	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer))
-	o.rolloutHeldBy = rollout.HeldBy(others, turns.holder())
+	o.rolloutHeldBy = rollout.HeldBy(self, others, turns.holder())
 	return err
+}
+
+// progress is how far the change of this FileServer's pods is.
+func (o *observed) progress() rollout.Progress {
+	p := rollout.Progress{FileServer: client.ObjectKeyFromObject(o.fileServer).String()}
+	if o.statefulSet != nil {
+		p.Cause, p.Updated = recordOf(o.statefulSet).Cause, o.statefulSet.Status.UpdatedReplicas
+	}
+	return p
 }
 
 func recordOf(set *appsv1.StatefulSet) rollout.Record {
@@ -181,6 +195,15 @@ func (t *turns) holder() string {
 	return t.last
 }
 
+// leave is called for a FileServer that has nothing to do.
+func (t *turns) leave(fileServer string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.last == fileServer {
+		t.last = ""
+	}
+}
+
 // take tells whether a FileServer may begin: heldBy, which is asked under a lock, has none that must be done first.
 func (t *turns) take(fileServer string, heldBy func(holder string) (string, error)) (bool, error) {
 	t.mutex.Lock()
@@ -214,40 +237,48 @@ func (o *observed) changesTemplate(in desired.FileServerInput) bool {
 	return err == nil && next.Template != recordOf(o.statefulSet).Template
 }
 
-// replacePod stops the pod that the plan names. Its StatefulSet makes the next one. It is an eviction, so the disruption budget lets no drain
-// take another one at the same time.
-func (r *Reconciler) replacePod(ctx context.Context, o *observed, plan rollout.Plan) error {
+// replacePod stops the pod that the plan names, and returns what keeps it from that, if anything does. Its StatefulSet makes the next one. It is
+// an eviction, so the disruption budget lets no drain take another one at the same time.
+func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (waits string, err error) {
+	plan := d.rollout
 	pod := o.podOf(plan.Next)
-	if !plan.Now || pod == nil {
-		return nil
+	// Of a template that is applied in this pass it is not known which pods are of it.
+	if !plan.Now || pod == nil || d.templateChanged {
+		return "", nil
 	}
+	name := naming.DataServerAccount(o.fileServer.Name)
+	refused := fmt.Sprintf("PodDisruptionBudget %s lets no pod of a data server go now", name)
 	// A client tries again for minutes what a budget refuses, and a pass must not.
 	if !plan.Healing {
 		var budget policyv1.PodDisruptionBudget
-		err := r.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: naming.DataServerAccount(o.fileServer.Name)}, &budget)
-		if err != nil || budget.Status.DisruptionsAllowed < 1 || budget.Status.ObservedGeneration < budget.Generation {
-			return client.IgnoreNotFound(err)
+		if err := r.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, &budget); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+		if budget.Status.DisruptionsAllowed < 1 || budget.Status.ObservedGeneration < budget.Generation {
+			return refused, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
-	key := client.ObjectKeyFromObject(o.fileServer)
 	if !plan.Healing && recordOf(o.statefulSet).Cause == rollout.Operator {
-		first, err := r.turns.take(key.String(), func(holder string) (string, error) {
-			others, err := readProgress(ctx, r.Client, key)
-			return rollout.HeldBy(others, holder), err
+		self := o.progress()
+		first, err := r.turns.take(self.FileServer, func(holder string) (string, error) {
+			others, err := readProgress(ctx, r.Client, client.ObjectKeyFromObject(o.fileServer))
+			return rollout.HeldBy(self, others, holder), err
 		})
 		if err != nil || !first {
-			return err
+			return "", err
 		}
 	}
 	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}}
-	err := r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
+	err = r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
-		return nil // It is gone, or a drain has taken another one a moment ago.
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return "", nil // It is gone.
+	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
+		return refused, nil // A drain has taken another one a moment ago.
 	case err != nil:
-		return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
+		return "", fmt.Errorf("replacing pod %s: %w", pod.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("replacing the pod of a data server", "pod", pod.Name, "uid", pod.UID, "left", len(plan.Outdated))
 	why := "the others serve"
@@ -256,7 +287,7 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, plan rollout.P
 	}
 	r.Events.Eventf(o.fileServer, nil, corev1.EventTypeNormal, "DataServerReplaced", "Replace",
 		"the pod of data server %s is replaced by one with image %s (%s); %d still have earlier pods", plan.Next, imageOf(&o.statefulSet.Spec.Template.Spec), why, len(plan.Outdated)-1)
-	return nil
+	return "", nil
 }
 
 func imageOf(pod *corev1.PodSpec) string {
@@ -272,76 +303,4 @@ func rolloutAgainAfter(plan rollout.Plan) time.Duration {
 		return 0
 	}
 	return rolloutAgain
-}
-
-// updatedCondition says how far a change of the data servers' pods is; nil while that is not known.
-func (o *observed) updatedCondition(d decision) *metav1.Condition {
-	const conditionType = v1alpha1.FileServerServersUpdated
-	plan := d.rollout
-	if d.templateChanged {
-		changed := conditions.False(conditionType, v1alpha1.ReasonRollingOut, "the pods of data servers are to become others; which ones is not known yet")
-		return &changed
-	}
-	left := fmt.Sprintf("%s with earlier pods: %s", number(len(plan.Outdated), "data server", "data servers"), conditions.List(plan.Outdated, maxPaths))
-	var waits []string
-	for _, s := range plan.For {
-		switch {
-		case s.InGrace && s.Serves:
-			waits = append(waits, s.Name+" (its clients reclaim their open files and locks)")
-		case s.Waits != "":
-			waits = append(waits, s.Name+" ("+s.Waits+")")
-		default:
-			waits = append(waits, s.Name)
-		}
-	}
-	var c metav1.Condition
-	switch plan.State {
-	case rollout.UpToDate:
-		c = conditions.True(conditionType, v1alpha1.ReasonReady, "the pods of all data servers are as they should be")
-	case rollout.Rolling:
-		text := "the pods of data servers are replaced one after the other"
-		if len(plan.Outdated) > 0 {
-			text += "; " + left
-		}
-		if len(waits) > 0 {
-			text += "; the next step waits for " + conditions.List(waits, maxPaths)
-		}
-		c = conditions.False(conditionType, v1alpha1.ReasonRollingOut, text)
-	case rollout.Waiting:
-		text := left + "; none is replaced before all others serve: it waits for " + conditions.List(waits, maxPaths)
-		if plan.HeldBy != "" {
-			text = left + "; a change by the operator reaches one FileServer at a time, and FileServer " + plan.HeldBy +
-				" is not done: see its condition ServersUpdated, or pause it to let others go on"
-		}
-		c = conditions.False(conditionType, v1alpha1.ReasonRolloutWaiting, text)
-	case rollout.Stopped:
-		c = conditions.False(conditionType, v1alpha1.ReasonRolloutStopped, o.stoppedText(plan))
-	default:
-		return nil
-	}
-	return &c
-}
-
-func number(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// stoppedText names the data server, its image and that of the others, and what to do.
-func (o *observed) stoppedText(plan rollout.Plan) string {
-	image := imageOf(&o.statefulSet.Spec.Template.Spec)
-	text := fmt.Sprintf("data server %s does not serve with its new pod (image %s): %s", plan.Stuck.Name, image, plan.Stuck.Stuck)
-	for _, name := range plan.Outdated {
-		pod := o.pods[name]
-		if before := imageOf(&pod.Spec); before != image {
-			text += fmt.Sprintf("; %s and the others not yet replaced keep image %s", name, before)
-			return text + "; set the earlier image again (serverImage of the chart, or helm rollback) or one that works: its pod is then replaced by itself"
-		}
-	}
-	if len(plan.Outdated) > 0 {
-		text += "; the others keep their earlier pods"
-	}
-	return text + "; take the change back, or correct it: its pod is then replaced by itself"
 }

@@ -11,6 +11,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/rollout"
 	"github.com/howdah/howdah/test/builders"
@@ -67,6 +68,8 @@ func rollingServers(images ...string) *observed {
 	o := &observed{
 		now: noon, fileServer: builders.FileServer("ns", "fs").Replicas(int32(len(images))).Build(),
 		pods: map[string]corev1.Pod{}, dataServers: map[string]internalv1.DataServer{}, statefulSet: &appsv1.StatefulSet{},
+		storage: &volumes.Storage{},
+		nodes:   []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}},
 	}
 	o.statefulSet.Generation, o.statefulSet.Status.ObservedGeneration = 7, 7
 	o.statefulSet.Status.CurrentRevision, o.statefulSet.Status.UpdateRevision = "of-old", "of-new"
@@ -74,7 +77,7 @@ func rollingServers(images ...string) *observed {
 	for i, image := range images {
 		p := pod(corev1.PodRunning, true)
 		p.Name, p.Labels = "fs-"+string(rune('0'+i)), map[string]string{appsv1.StatefulSetRevisionLabel: "of-" + image}
-		p.Spec.Containers = []corev1.Container{{Image: image}}
+		p.Spec.Containers, p.Spec.NodeName = []corev1.Container{{Image: image}}, "n1"
 		p.Status.PodIP = "10.0.0.1"
 		o.pods[p.Name] = *p
 		server := dataServer(1, 1, true, "")
@@ -104,6 +107,9 @@ func TestARolloutIsExplained(t *testing.T) {
 	reclaims := func(s *internalv1.DataServer) {
 		conditions.Set(&s.Status.Conditions, 1, noon, conditions.False(internalv1.GraceEnded, internalv1.ReasonInGrace, "clients reclaim"))
 	}
+	closed := func(o *observed) {
+		o.closedNodes, o.storage = map[string]bool{"n1": true}, &volumes.Storage{Pinned: map[string]bool{"fs-1": true}}
+	}
 	for name, tc := range map[string]struct {
 		images []string
 		change func(*observed)
@@ -115,35 +121,77 @@ func TestARolloutIsExplained(t *testing.T) {
 		"begins":          {[]string{"old", "old"}, nil, v1alpha1.ReasonRollingOut, false, []string{"2 data servers with earlier pods: fs-0, fs-1"}},
 		"clients reclaim": {[]string{"old", "new"}, func(o *observed) { o.set("fs-1", nil, reclaims) }, v1alpha1.ReasonRollingOut, false, []string{"1 data server with earlier pods: fs-0", "waits for fs-1 (its clients reclaim"}},
 		"the report is that of the pod before": {
-			[]string{"old", "new"}, func(o *observed) { o.set("fs-1", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, nil) },
-			v1alpha1.ReasonRollingOut, false, []string{"waits for fs-1"},
+			[]string{"old", "new"},
+			func(o *observed) { o.set("fs-1", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, nil) },
+			v1alpha1.ReasonRollingOut, false,
+			[]string{"waits for fs-1"},
 		},
 		"another one is away": {
-			[]string{"old", "old"}, func(o *observed) { delete(o.pods, "fs-0") },
-			v1alpha1.ReasonRollingOut, false, []string{"waits for fs-0 (its pod is not made yet)"},
+			[]string{"old", "old"},
+			func(o *observed) { delete(o.pods, "fs-0") },
+			v1alpha1.ReasonRollingOut, false,
+			[]string{"waits for fs-0 (its pod is not made yet)"},
 		},
 		"an image that can't be pulled": {
-			[]string{"old", "new"}, func(o *observed) { o.set("fs-1", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
+			[]string{"old", "new"},
+			func(o *observed) { o.set("fs-1", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
 			[]string{"data server fs-1 does not serve with its new pod (image new): ImagePullBackOff; fs-0 and the others not yet replaced keep image old; set the earlier image again"},
 		},
 		"of the only server": {
-			[]string{"new"}, func(o *observed) { o.set("fs-0", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
+			[]string{"new"},
+			func(o *observed) { o.set("fs-0", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
 			[]string{"data server fs-0 does not serve with its new pod (image new): ImagePullBackOff; take the change back, or correct it"},
 		},
 		"a refused pod": {
-			[]string{"old", "new"}, func(o *observed) { delete(o.pods, "fs-1"); o.refused = map[string]string{"fs-1": "exceeded quota: memory"} },
-			v1alpha1.ReasonRolloutStopped, false, []string{"its pod is refused: exceeded quota: memory"},
+			[]string{"old", "new"},
+			func(o *observed) {
+				delete(o.pods, "fs-1")
+				o.refused = map[string]string{"fs-1": "exceeded quota: memory"}
+			},
+			v1alpha1.ReasonRolloutStopped, false,
+			[]string{"its pod is refused: exceeded quota: memory"},
+		},
+		"no node takes its new pod": {
+			[]string{"old", "new"}, func(o *observed) {
+				o.set("fs-1", func(p *corev1.Pod) {
+					p.CreationTimestamp, p.Spec.NodeName = metav1.NewTime(noon.Add(-time.Hour)), ""
+					p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+						Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available: 1 node(s) were unschedulable",
+					}}}
+				}, nil)
+			}, v1alpha1.ReasonRolloutStopped, false, []string{"not scheduled: 0/3 nodes are available", "it goes on by itself when a node takes the pod"},
+		},
+		"one is on a cordoned node with its volume": {[]string{"old", "old"}, closed, v1alpha1.ReasonRollingOut, false, []string{"2 data servers with earlier pods"}},
+		"only that one is left": {
+			[]string{"new", "old"},
+			closed, v1alpha1.ReasonRolloutWaiting, false,
+			[]string{"1 data server with earlier pods: fs-1; they serve, and stay: fs-1 (its volume is on node n1 only, which takes no pod now"},
+		},
+		"the new pod is on a lost node": {
+			[]string{"old", "new"}, func(o *observed) {
+				o.nodes[0].Status.Conditions[0].Status = corev1.ConditionUnknown
+				o.set("fs-1", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour)) }, func(s *internalv1.DataServer) { *s = dataServer(1, 1, false, "") })
+			}, v1alpha1.ReasonRollingOut, false, []string{"the next step waits for fs-1 (ganesha does not answer yet)"},
+		},
+		"the budget lets no pod go": {
+			[]string{"old", "old"}, nil, v1alpha1.ReasonRollingOut, false, []string{"it waits: PodDisruptionBudget fs-data lets no pod of a data server go now"},
 		},
 		"another FileServer is first": {
-			[]string{"old", "old"}, func(o *observed) { o.rolloutHeldBy = "ns/other" },
-			v1alpha1.ReasonRolloutWaiting, false, []string{"FileServer ns/other is not done"},
+			[]string{"old", "old"},
+			func(o *observed) { o.rolloutHeldBy = "ns/other" },
+			v1alpha1.ReasonRolloutWaiting, false,
+			[]string{"FileServer ns/other is not done"},
 		},
 	} {
 		o := rollingServers(tc.images...)
 		if tc.change != nil {
 			tc.change(o)
 		}
-		got := o.updatedCondition(decision{rollout: rollout.Decide(o.rolloutInput(int32(len(tc.images))))})
+		d := decision{rollout: rollout.Decide(o.rolloutInput(int32(len(tc.images))))}
+		if name == "the budget lets no pod go" {
+			d.replaceWaits = "PodDisruptionBudget fs-data lets no pod of a data server go now"
+		}
+		got := o.updatedCondition(d)
 		if got == nil || got.Reason != tc.reason || (got.Status == metav1.ConditionTrue) != tc.holds {
 			t.Errorf("%s: got %+v, want %s", name, got, tc.reason)
 			continue

@@ -15,6 +15,8 @@ type Server struct {
 	Stuck string
 	// Waits is why it does not serve, whether or not it is stuck.
 	Waits string
+	// Held is why its pod must stay although it serves: the next one could not start; "" if it need not.
+	Held string
 }
 
 // Input is all that a decision needs.
@@ -60,9 +62,10 @@ type Plan struct {
 	Outdated []string
 	// Stuck is the data server at which a rollout is stopped.
 	Stuck *Server
-	// For are the data servers that a waiting rollout waits for, with what each waits for. HeldBy is the FileServer that it waits for.
-	For    []Server
-	HeldBy string
+	// For are the data servers that a waiting rollout waits for, with what each waits for. Held are those that serve with pods that must stay.
+	// HeldBy is the FileServer that it waits for.
+	For, Held []Server
+	HeldBy    string
 }
 
 // Decide decides what to do next.
@@ -82,10 +85,13 @@ func Decide(in Input) Plan {
 			switch {
 			case !s.Serves && s.Stuck != "" && !s.Ending && !s.OnLostNode:
 				broken = i
+			case s.Serves && !s.Ending && s.Held != "":
+				plan.Held = append(plan.Held, s)
 			case s.Serves && !s.Ending:
 				healthy = i
 			}
-		case s.Stuck != "" && !s.Serves:
+		// On a lost node the new pod is not to blame, and the earlier one would not serve either.
+		case s.Stuck != "" && !s.Serves && !s.OnLostNode:
 			stuck = i
 		}
 		if !s.Made || s.Ending || !s.Serves || s.InGrace {
@@ -95,7 +101,7 @@ func Decide(in Input) Plan {
 	switch {
 	case stuck >= 0 && (len(plan.Outdated) > 0 || !in.Complete):
 		plan.State, plan.Stuck = Stopped, &in.Servers[stuck]
-	case broken >= 0:
+	case broken >= 0 && !isTried(in.Servers):
 		return plan.replace(in, in.Servers[broken].Name, true)
 	case len(plan.Outdated) == 0:
 		plan.State = UpToDate
@@ -109,10 +115,21 @@ func Decide(in Input) Plan {
 		}
 	case in.HeldBy != "":
 		plan.State, plan.HeldBy = Waiting, in.HeldBy
+	case healthy < 0:
+		plan.State = Waiting
 	default:
 		return plan.replace(in, in.Servers[healthy].Name, false)
 	}
 	return plan
+}
+
+// isTried tells whether the newest template is being tried by one data server, and none serves with it yet. If all are down, for example with
+// their storage, they don't all get a template that may be bad.
+func isTried(servers []Server) bool {
+	serves := slices.ContainsFunc(servers, func(s Server) bool { return s.Made && !s.Outdated && s.Serves })
+	return !serves && slices.ContainsFunc(servers, func(s Server) bool {
+		return (!s.Made || s.Ending || !s.Outdated && !s.Serves) && !s.OnLostNode
+	})
 }
 
 // replace is the plan that replaces the pod of a data server. The StatefulSet must have the strategy OnDelete before the pod goes.

@@ -7,7 +7,7 @@ import (
 )
 
 // server describes a data server by letters: o outdated, e ending, m its pod is missing, d it does not serve, g its clients reclaim, s it is
-// stuck, l its node is lost.
+// stuck, l its node is lost, h its pod must stay.
 func server(name, letters string) Server {
 	has := func(letter string) bool { return strings.Contains(letters, letter) }
 	s := Server{
@@ -15,6 +15,9 @@ func server(name, letters string) Server {
 	}
 	if has("s") {
 		s.Stuck = "ImagePullBackOff"
+	}
+	if has("h") {
+		s.Held = "its node is cordoned"
 	}
 	return s
 }
@@ -32,6 +35,7 @@ func TestDecide(t *testing.T) {
 		now, healing   bool
 		wantOnDelete   bool
 		stuck, waitFor string
+		held           string
 	}{
 		"nothing has changed":                                     {servers: "- - -", complete: true, state: UpToDate},
 		"one is down, and nothing has changed":                    {servers: "- sd -", complete: true, state: UpToDate},
@@ -47,9 +51,18 @@ func TestDecide(t *testing.T) {
 		"all are new":                                             {servers: "- - -", state: UpToDate},
 		"another one is down for its own reasons":                 {servers: "od o o", state: Waiting, waitFor: "fs-0"},
 		"its node is lost, so its end is not confirmed":           {servers: "osl o o", state: Waiting, waitFor: "fs-0"},
+		"a new pod on a lost node is not to blame":                {servers: "o o sl", state: Rolling, waitFor: "fs-2"},
+		"one that must stay is left out":                          {servers: "o o oh", state: Rolling, next: "fs-1", wantOnDelete: true, held: "fs-2"},
+		"only such are left":                                      {servers: "oh - oh", state: Waiting, held: "fs-0fs-2"},
+		"one that must stay, and does not serve":                  {servers: "osh - -", state: Rolling, next: "fs-0", healing: true, wantOnDelete: true},
 		"another one's clients reclaim":                           {servers: "o og o", state: Waiting, waitFor: "fs-1"},
 		"one that can't serve as it is comes first":               {servers: "os o o", state: Rolling, next: "fs-0", healing: true, wantOnDelete: true},
 		"and its pod goes at once":                                {servers: "os od o", onDelete: onDelete, state: Rolling, next: "fs-0", healing: true, now: true, wantOnDelete: true},
+		"if all are down, one tries the new template":             {servers: "os os os", onDelete: onDelete, state: Rolling, next: "fs-2", healing: true, now: true, wantOnDelete: true},
+		"the others wait for its end":                             {servers: "os os ose", onDelete: onDelete, state: Rolling, waitFor: "fs-0fs-1fs-2", wantOnDelete: true},
+		"and for its start":                                       {servers: "os os d", state: Rolling, waitFor: "fs-0fs-1fs-2"},
+		"it serves: the others need not wait for each other":      {servers: "os os g", state: Rolling, next: "fs-1", healing: true, wantOnDelete: true},
+		"its node is lost: another one tries":                     {servers: "os os sl", state: Rolling, next: "fs-1", healing: true, wantOnDelete: true},
 		"a bad image stops at the first":                          {servers: "o o s", state: Stopped, stuck: "fs-2"},
 		"and at a server that had its own reasons to be down":     {servers: "os o s", state: Stopped, stuck: "fs-2"},
 		"a bad image of the only server":                          {servers: "s", state: Stopped, stuck: "fs-0"},
@@ -72,7 +85,11 @@ func TestDecide(t *testing.T) {
 		for _, s := range got.For {
 			waitFor += s.Name
 		}
-		if got.State != tc.state || got.Next != tc.next || got.Now != tc.now || got.Healing != tc.healing || got.OnDelete != tc.wantOnDelete || stuck != tc.stuck || waitFor != tc.waitFor {
+		held := ""
+		for _, s := range got.Held {
+			held += s.Name
+		}
+		if got.State != tc.state || got.Next != tc.next || got.Now != tc.now || got.Healing != tc.healing || got.OnDelete != tc.wantOnDelete || stuck != tc.stuck || waitFor != tc.waitFor || held != tc.held {
 			t.Errorf("%s: got %+v, stuck at %q, waiting for %q", name, got, stuck, waitFor)
 		}
 		in.Observed = false

@@ -71,17 +71,29 @@ type Progress struct {
 	Updated  int32
 }
 
-// HeldBy is the FileServer whose change has to be done before another one may begin with a change by the operator; "" if there is none.
-// holder is the one that began last.
-func HeldBy(others []Progress, holder string) string {
+// HeldBy is the FileServer whose change by the operator has to be done before that of self goes on; "" if there is none. holder is the one that
+// began last.
+func HeldBy(self Progress, others []Progress, holder string) string {
 	for _, other := range others {
 		// A change of its own that does not succeed must not keep others from upgrades.
-		if other.Complete || other.Paused || other.Cause != Operator {
+		if other.Complete || other.Paused || other.Cause != Operator || !other.hasBegun(holder) {
 			continue
 		}
-		if other.Updated > 0 || other.FileServer == holder {
+		// Two have begun where a data server that could not serve got its new pod out of turn, and where an operator was restarted. They must
+		// not wait for each other.
+		if !self.hasBegun(holder) || other.isBefore(self, holder) {
 			return other.FileServer
 		}
 	}
 	return ""
+}
+
+func (p Progress) hasBegun(holder string) bool { return p.Updated > 0 || p.FileServer == holder }
+
+// isBefore is the order among those that have begun.
+func (p Progress) isBefore(other Progress, holder string) bool {
+	if (p.FileServer == holder) != (other.FileServer == holder) {
+		return p.FileServer == holder
+	}
+	return p.FileServer < other.FileServer
 }

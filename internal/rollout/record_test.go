@@ -1,6 +1,9 @@
 package rollout
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestTheCauseOfAChange(t *testing.T) {
 	known := Record{Template: "a", Generation: 5, Cause: Specification}
@@ -39,27 +42,58 @@ func TestTheCauseOfAChange(t *testing.T) {
 }
 
 func TestWhichFileServerHoldsOthersUp(t *testing.T) {
-	begun := Progress{FileServer: "ns/a", Cause: Operator, Updated: 1}
+	begun := Progress{FileServer: "ns/b", Cause: Operator, Updated: 1}
 	with := func(change func(*Progress)) Progress {
 		p := begun
 		change(&p)
 		return p
 	}
+	before, after, waits := begun, with(func(p *Progress) { p.FileServer = "ns/c" }), with(func(p *Progress) { p.Updated = 0 })
+	before.FileServer = "ns/a"
 	for name, tc := range map[string]struct {
+		self   Progress
 		other  Progress
 		holder string
 		want   string
 	}{
-		"it has begun":                    {begun, "", "ns/a"},
-		"it is done":                      {with(func(p *Progress) { p.Complete = true }), "ns/a", ""},
-		"it waits itself":                 {with(func(p *Progress) { p.Updated = 0 }), "", ""},
-		"its first pod is not made yet":   {with(func(p *Progress) { p.Updated = 0 }), "ns/a", "ns/a"},
-		"it is paused":                    {with(func(p *Progress) { p.Paused = true }), "", ""},
-		"its user has changed it":         {with(func(p *Progress) { p.Cause = Specification }), "ns/a", ""},
-		"it is not recorded why it rolls": {with(func(p *Progress) { p.Cause = "" }), "", ""},
+		"it has begun":                           {waits, before, "", "ns/a"},
+		"it has begun, and comes after this":     {waits, after, "", "ns/c"},
+		"it is done":                             {waits, with(func(p *Progress) { p.FileServer, p.Complete = "ns/a", true }), "ns/a", ""},
+		"it waits itself":                        {waits, with(func(p *Progress) { p.FileServer, p.Updated = "ns/a", 0 }), "", ""},
+		"its first pod is not made yet":          {waits, with(func(p *Progress) { p.FileServer, p.Updated = "ns/a", 0 }), "ns/a", "ns/a"},
+		"it is paused":                           {waits, with(func(p *Progress) { p.FileServer, p.Paused = "ns/a", true }), "", ""},
+		"its user has changed it":                {waits, with(func(p *Progress) { p.FileServer, p.Cause = "ns/a", Specification }), "", ""},
+		"it is not recorded why it rolls":        {waits, with(func(p *Progress) { p.FileServer, p.Cause = "ns/a", "" }), "", ""},
+		"both have begun: the first in order":    {begun, before, "", "ns/a"},
+		"both have begun: this is the first":     {begun, after, "", ""},
+		"both have begun, this one last":         {begun, before, "ns/b", ""},
+		"both have begun, the other one last":    {begun, after, "ns/c", "ns/c"},
+		"both have begun, another one has since": {begun, after, "ns/d", ""},
 	} {
-		if got := HeldBy([]Progress{{FileServer: "ns/b"}, tc.other}, tc.holder); got != tc.want {
+		if got := HeldBy(tc.self, []Progress{{FileServer: "ns/x"}, tc.other}, tc.holder); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// Whatever is known of FileServers, one of those that the operator changes may go on: they never wait for each other.
+func TestFileServersNeverWaitForEachOther(t *testing.T) {
+	names := []string{"ns/a", "ns/b", "ns/c"}
+	for _, holder := range append(names, "", "ns/gone") {
+		for begun := range 1 << len(names) {
+			var all []Progress
+			for i, name := range names {
+				all = append(all, Progress{FileServer: name, Cause: Operator, Updated: int32(begun >> i & 1)})
+			}
+			free := 0
+			for i := range all {
+				if HeldBy(all[i], slices.Delete(slices.Clone(all), i, i+1), holder) == "" {
+					free++
+				}
+			}
+			if anyBegun := begun > 0 || slices.Contains(names, holder); free == 0 || anyBegun && free > 1 {
+				t.Errorf("begun %03b, holder %q: %d may go on", begun, holder, free)
+			}
 		}
 	}
 }

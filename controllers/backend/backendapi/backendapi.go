@@ -73,6 +73,8 @@ type Observation struct {
 	Steward *internalv1.Steward
 	// StewardRefusal is why the API server refuses the steward's pod; "" if it does not.
 	StewardRefusal string
+	// ClosedNodes are the nodes that take no pod of a data server now.
+	ClosedNodes map[string]bool
 }
 
 // Storage is the observed storage of one FileServer. It decides and reports; it neither reads nor writes.
@@ -87,7 +89,8 @@ type Storage interface {
 	VolumeSize() *resource.Quantity
 	// Remedy is what can be done about storage that fills up.
 	Remedy() string
-	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another.
+	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another. It is known of data
+	// servers that do not answer, and of those on closed nodes.
 	IsPinned(server string) bool
 	// Claims returns the claims with the data of each data server, sorted, including removed data servers. It is empty
 	// if data servers share their storage.

@@ -152,7 +152,7 @@ func grownClaim(fs *v1alpha1.FileServer, name string) *corev1ac.PersistentVolume
 				WithRequests(corev1.ResourceList{corev1.ResourceStorage: volumeSize(fs)})))
 }
 
-// IsPinned tells it of a data server that does not answer.
+// IsPinned tells it of a data server that does not answer, or is on a closed node.
 func (s *Storage) IsPinned(server string) bool { return s.Pinned[server] }
 
 // Claims are those of the data servers, by server.

@@ -43,14 +43,14 @@ func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation
 	return s, nil
 }
 
-// readPinned finds out which data servers, of those that do not answer, have a volume that only one node can use. Volumes
-// of claims are not in the cache, and this is rare.
+// readPinned finds out which data servers, of those that do not answer or are on closed nodes, have a volume that only one node can use.
+// Volumes of claims are not in the cache, and this is rare.
 func (s *Storage) readPinned(ctx context.Context, live client.Reader) error {
 	s.Pinned = map[string]bool{}
 	for name := range s.DataServers {
 		dataServer := s.DataServers[name]
 		ordinal, ok := naming.DataServerOrdinal(s.FileServer.Name, name)
-		if !ok || dataServer.Status.Unreachable.SeenBy == "" {
+		if !ok || dataServer.Status.Unreachable.SeenBy == "" && !s.ClosedNodes[dataServer.Status.NodeName] {
 			continue
 		}
 		for volume := range dataServer.Spec.Volumes {

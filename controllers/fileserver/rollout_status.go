@@ -1,0 +1,102 @@
+package fileserver
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/rollout"
+)
+
+// updatedCondition says how far a change of the data servers' pods is; nil while that is not known.
+func (o *observed) updatedCondition(d decision) *metav1.Condition {
+	const conditionType = v1alpha1.FileServerServersUpdated
+	plan := d.rollout
+	if d.templateChanged {
+		changed := conditions.False(conditionType, v1alpha1.ReasonRollingOut, "the pods of data servers are to become others; which ones is not known yet")
+		return &changed
+	}
+	left := fmt.Sprintf("%s with earlier pods: %s", number(len(plan.Outdated), "data server", "data servers"), conditions.List(plan.Outdated, maxPaths))
+	var waits []string
+	for _, s := range plan.For {
+		switch {
+		case s.InGrace && s.Serves:
+			waits = append(waits, s.Name+" (its clients reclaim their open files and locks)")
+		case s.Waits != "":
+			waits = append(waits, s.Name+" ("+s.Waits+")")
+		default:
+			waits = append(waits, s.Name)
+		}
+	}
+	var c metav1.Condition
+	switch plan.State {
+	case rollout.UpToDate:
+		c = conditions.True(conditionType, v1alpha1.ReasonReady, "the pods of all data servers are as they should be")
+	case rollout.Rolling:
+		text := "the pods of data servers are replaced one after the other"
+		if len(plan.Outdated) > 0 {
+			text += "; " + left
+		}
+		if len(waits) > 0 {
+			text += "; the next step waits for " + conditions.List(waits, maxPaths)
+		}
+		if d.replaceWaits != "" {
+			text += "; it waits: " + d.replaceWaits
+		}
+		c = conditions.False(conditionType, v1alpha1.ReasonRollingOut, text)
+	case rollout.Waiting:
+		var text string
+		switch {
+		case plan.HeldBy != "":
+			text = "; a change by the operator reaches one FileServer at a time, and FileServer " + plan.HeldBy +
+				" is not done: see its condition ServersUpdated, or pause it to let others go on"
+		case len(waits) > 0:
+			text = "; none is replaced before all others serve: it waits for " + conditions.List(waits, maxPaths)
+		default:
+			text = "; they serve, and stay: " + conditions.List(held(plan.Held), maxPaths)
+		}
+		c = conditions.False(conditionType, v1alpha1.ReasonRolloutWaiting, left+text)
+	case rollout.Stopped:
+		c = conditions.False(conditionType, v1alpha1.ReasonRolloutStopped, o.stoppedText(plan))
+	default:
+		return nil
+	}
+	return &c
+}
+
+func held(servers []rollout.Server) (texts []string) {
+	for _, s := range servers {
+		texts = append(texts, s.Name+" ("+s.Held+")")
+	}
+	return texts
+}
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// stoppedText names the data server, its image and that of the others, and what to do.
+func (o *observed) stoppedText(plan rollout.Plan) string {
+	image := imageOf(&o.statefulSet.Spec.Template.Spec)
+	text := fmt.Sprintf("data server %s does not serve with its new pod (image %s): %s", plan.Stuck.Name, image, plan.Stuck.Stuck)
+	if pod := o.podOf(plan.Stuck.Name); pod != nil && pod.Spec.NodeName == "" {
+		// The change may be right: a node is drained, or full.
+		return text + "; the others keep their earlier pods; it goes on by itself when a node takes the pod: see to the nodes (cordons, room), or correct spec.resources or spec.placement"
+	}
+	for _, name := range plan.Outdated {
+		pod := o.pods[name]
+		if before := imageOf(&pod.Spec); before != image {
+			text += fmt.Sprintf("; %s and the others not yet replaced keep image %s", name, before)
+			return text + "; set the earlier image again (serverImage of the chart, or helm rollback) or one that works: its pod is then replaced by itself"
+		}
+	}
+	if len(plan.Outdated) > 0 {
+		text += "; the others keep their earlier pods"
+	}
+	return text + "; take the change back, or correct it: its pod is then replaced by itself"
+}
