@@ -130,8 +130,11 @@ var _ = Describe("A node that is lost, with failover", func() {
 		for key, value := range required[0].LabelSelector.MatchLabels {
 			Expect(marker.Labels).To(HaveKeyWithValue(key, value))
 		}
-		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message).
-			To(ContainSubstring("failover: waiting for Ceph to refuse the clients of its pod on node node-c"))
+		// The status is written after what the pass applies.
+		Eventually(func() string {
+			return fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message
+		}, timeout).
+			Should(ContainSubstring("failover: waiting for Ceph to refuse the clients of its pod on node node-c"))
 
 		By("not deleting the pod before the answer")
 		Consistently(func() types.UID { return exists(&corev1.Pod{}, namespace, "training-2").UID }, "2s", "200ms").Should(Equal(lost.UID))
