@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/howdah/howdah/internal/rewound"
 )
 
 // appliedCache remembers what was applied to which object, so that an unchanged object is not written again.
@@ -47,6 +49,9 @@ type entry struct {
 	// fields is of the sorted set of fields that were applied, seen of that set in the order in which the informer had it;
 	// zero: not known.
 	fields, seen digest
+	// last is the object as it was seen last, by UID and version alone. If it is older then, the API's database was restored from a backup, and
+	// its values may be others with the same fields.
+	last metav1.PartialObjectMetadata
 }
 
 func newAppliedCache() *appliedCache { return &appliedCache{entries: map[string]map[identity]entry{}} }
@@ -82,6 +87,11 @@ func (c *appliedCache) unchanged(owner string, id identity, desired digest, pres
 	if !ok || last.desired != desired || last.uid != present.GetUID() || last.fields == (digest{}) {
 		return false
 	}
+	if rewound.IsEarlier(present, &last.last) {
+		return false
+	}
+	last.last.UID, last.last.ResourceVersion = present.GetUID(), present.GetResourceVersion()
+	c.entries[owner][id] = last
 	raw := rawFieldsOf(present, fieldManager)
 	seen := sha256.Sum256(raw)
 	if seen == last.seen {

@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/internal/namespace/directories"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/rewound"
 )
 
 // watcher feeds the tree, and reports changes to the leader.
@@ -89,7 +90,7 @@ func (w *watcher) run(ctx context.Context) error {
 		{&internalv1.ShareAttachment{}, handler(
 			func(o *internalv1.ShareAttachment) { w.setShare(fleet.ShareOfAttachment(o)) },
 			func(o *internalv1.ShareAttachment) { w.deleteShare(fleet.ShareOfAttachment(o)) })},
-		{&internalv1.ShareDirectory{}, handler(w.setDirectory, w.deleteDirectory)},
+		{&internalv1.ShareDirectory{}, rewound.Watch(handler(w.setDirectory, w.deleteDirectory), w.restoreDirectory)},
 	} {
 		// Not blocking: the cache is started below.
 		informer, err := w.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
@@ -127,7 +128,7 @@ func (w *watcher) check() error {
 }
 
 // handler turns informer events of one kind into calls.
-func handler[T client.Object](set, gone func(T)) toolscache.ResourceEventHandler {
+func handler[T client.Object](set, gone func(T)) toolscache.ResourceEventHandlerFuncs {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if typed, ok := o.(T); ok {
@@ -201,6 +202,13 @@ func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 	w.tree.SetDirectory(o)
 	w.leader.Confirm(o)
 	w.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+}
+
+// restoreDirectory takes what the API has again after its database was restored. The tree would ignore it as older than what it knows.
+func (w *watcher) restoreDirectory(o client.Object) {
+	if directory, ok := o.(*internalv1.ShareDirectory); ok {
+		w.tree.RestoreDirectory(directory)
+	}
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {

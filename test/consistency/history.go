@@ -208,9 +208,11 @@ func (h History) RepeatedDuring(windows ...Window) History {
 // TwiceDuring marks changes that were in flight in one of the windows, in which answers to their steps may have been lost. Then a change is
 // put off after it was made, and begins again: it makes again what another client removed meanwhile, or is refused because of what it did.
 func (h History) TwiceDuring(windows ...Window) History {
-	out := slices.Clone(h)
-	for i, marked := range h.RepeatedDuring(windows...) {
-		out[i].Twice = out[i].Twice || marked.Repeated && !h[i].Repeated && h[i].Kind.Changes()
+	out := h.RepeatedDuring(windows...)
+	for i, before := range h {
+		o := &out[i]
+		o.Twice = o.Twice || o.Repeated && !before.Repeated && o.Kind.Changes()
+		o.Repeated = before.Repeated
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,6 +26,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/rewound"
 )
 
 // writeTimeout bounds a write of the status; it is tried again.
@@ -56,6 +58,7 @@ type Source struct {
 	newest  *internalv1.DataServer             // As far as is known; nil until the first is seen.
 	deleted bool                               // The newest is gone.
 	exports map[string]*internalv1.ShareExport // By name, as far as is known.
+	rewound map[types.UID]bool                 // Known objects whose next state is earlier, and counts.
 	synced  bool                               // Everything that was there at the start is known.
 	pending *time.Timer                        // Runs while a change waits for more.
 	// writing is true while the DataServer's status is written. early is the newest DataServer that was seen meanwhile: it may be the echo of
@@ -93,7 +96,7 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 
 // NewDetachedSource is a source without a watch: ObjectChanged, ExportSeen, ExportGone and SetSynced pass it objects.
 func NewDetachedSource(writer client.Client) *Source {
-	return &Source{client: writer, turn: make(chan struct{}, 1), wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}}
+	return &Source{client: writer, turn: make(chan struct{}, 1), wanted: make(chan Desired, 1), exports: map[string]*internalv1.ShareExport{}, rewound: map[types.UID]bool{}}
 }
 
 // Desired has the newest state that the API asks for. It replaces a state that was not taken.
@@ -116,16 +119,16 @@ func (a *Source) Run(ctx context.Context) error {
 		handler toolscache.ResourceEventHandlerFuncs
 	}{
 		// The deletion of the DataServer changes nothing: ganesha keeps its configuration until the pod ends.
-		{&internalv1.DataServer{}, toolscache.ResourceEventHandlerFuncs{
+		{&internalv1.DataServer{}, rewound.Watch(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.ObjectChanged,
 			UpdateFunc: func(_, object any) { a.ObjectChanged(object) },
 			DeleteFunc: a.gone,
-		}},
-		{&internalv1.ShareExport{}, toolscache.ResourceEventHandlerFuncs{
+		}, a.Rewound)},
+		{&internalv1.ShareExport{}, rewound.Watch(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    a.ExportSeen,
 			UpdateFunc: func(_, object any) { a.ExportSeen(object) },
 			DeleteFunc: a.ExportGone,
-		}},
+		}, a.Rewound)},
 	} {
 		informer, err := a.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -143,6 +146,24 @@ func (a *Source) Run(ctx context.Context) error {
 		}
 	}()
 	return a.cache.Start(ctx)
+}
+
+// Rewound has the next state of an object taken although it is earlier than the known one: the API's database was restored from a backup.
+func (a *Source) Rewound(object client.Object) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if known := a.exports[object.GetName()]; known != nil && known.UID == object.GetUID() || a.newest != nil && a.newest.UID == object.GetUID() {
+		a.rewound[object.GetUID()] = true
+	}
+}
+
+// isOlder tells whether a state of an object is older than the known one, or an echo of it. a.mutex is held.
+func (a *Source) isOlder(object, known client.Object) bool {
+	if a.rewound[object.GetUID()] {
+		delete(a.rewound, object.GetUID())
+		return false
+	}
+	return known.GetUID() == object.GetUID() && !newer(object, known)
 }
 
 // ObjectChanged takes a DataServer from the watch.
@@ -163,7 +184,7 @@ func (a *Source) ObjectChanged(object any) {
 // take stores a DataServer if it is newer, and offers it if its specification differs. a.mutex is held.
 func (a *Source) take(dataServer *internalv1.DataServer) {
 	known := a.newest
-	if known != nil && known.UID == dataServer.UID && !newer(dataServer, known) {
+	if known != nil && a.isOlder(dataServer, known) {
 		return // An echo of an own write, or older than its answer.
 	}
 	a.newest, a.deleted = dataServer.DeepCopy(), false
@@ -200,7 +221,7 @@ func (a *Source) ExportSeen(object any) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	known := a.exports[export.Name]
-	if known != nil && known.UID == export.UID && !newer(export, known) {
+	if known != nil && a.isOlder(export, known) {
 		return
 	}
 	a.exports[export.Name] = export

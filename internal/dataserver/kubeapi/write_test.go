@@ -128,3 +128,39 @@ func TestTheEchoOfAWriteIsNoChange(t *testing.T) {
 	case <-time.After(3 * settle):
 	}
 }
+
+// After the API's database was restored, the DataServer and its exports have earlier versions, and count.
+func TestARestoredSpecificationIsTaken(t *testing.T) {
+	source := NewDetachedSource(nil)
+	state := func(version string, index int32) (*internalv1.DataServer, *internalv1.ShareExport) {
+		server, export := dataservertest.DataServer(index), dataservertest.NewExport(dataservertest.ShareSpec("data"))
+		server.UID, server.ResourceVersion, server.Generation = "server", version, int64(index)
+		export.UID, export.ResourceVersion, export.Generation = "export", version, int64(index)
+		return server, export
+	}
+	take := func(version string, index int32) {
+		server, export := state(version, index)
+		source.ObjectChanged(server)
+		source.ExportSeen(export)
+	}
+	expect := func(what string, index int64) {
+		t.Helper()
+		source.Offer()
+		got := <-source.Desired()
+		if len(got.Exports) != 1 || got.Server.Generation != index || got.Exports[0].Generation != index {
+			t.Errorf("%s: generation %d, exports %v", what, got.Server.Generation, got.Exports)
+		}
+	}
+	take("9", 2)
+	source.SetSynced()
+	expect("at first", 2)
+	take("5", 1)
+	expect("an echo that is late", 2)
+	server, export := state("5", 1)
+	source.Rewound(server)
+	source.Rewound(export)
+	take("5", 1)
+	expect("restored", 1)
+	take("4", 3)
+	expect("late again", 1)
+}

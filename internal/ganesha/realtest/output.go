@@ -22,7 +22,7 @@ type lines struct {
 	rest    []byte
 	passed  bool
 	speaker string
-	wrote    map[string][]string
+	wrote   map[string][]string
 	failed  []string
 }
 

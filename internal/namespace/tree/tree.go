@@ -141,13 +141,21 @@ func (t *Tree) unmount(s *Share) {
 
 // SetDirectory takes a state of a ShareDirectory. States older than the known one
 // are ignored: a replica shows its own changes at once, before its watch has them.
-func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
+func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) { t.setDirectory(o, false) }
+
+// RestoreDirectory takes an earlier state of a ShareDirectory than the known one, or one of what was deleted: the API has it again.
+func (t *Tree) RestoreDirectory(o *internalv1.ShareDirectory) { t.setDirectory(o, true) }
+
+func (t *Tree) setDirectory(o *internalv1.ShareDirectory, earlier bool) {
 	if o.Spec.FileServerRef.Name != t.fileServer {
 		return
 	}
 	r := NewDirectory(o)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if earlier {
+		t.gone.remove(r.UID)
+	}
 	if t.gone.has(r.UID) {
 		return
 	}
@@ -158,7 +166,7 @@ func (t *Tree) SetDirectory(o *internalv1.ShareDirectory) {
 	}
 	before := paths[r.Path]
 	if before != nil {
-		if before.Version > r.Version || (before.Version == r.Version && before.UID == r.UID && r.Version != 0) {
+		if !earlier && before.Version > r.Version || (before.Version == r.Version && before.UID == r.UID && r.Version != 0) {
 			return
 		}
 		t.count(before, -1)
@@ -380,6 +388,9 @@ type tombstones struct {
 }
 
 func (g *tombstones) has(uid string) bool { return g.uids[uid] }
+
+// remove leaves the place in the order, which does no harm.
+func (g *tombstones) remove(uid string) { delete(g.uids, uid) }
 
 func (g *tombstones) add(uid string) {
 	if uid == "" || g.uids[uid] {

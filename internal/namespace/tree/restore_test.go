@@ -1,0 +1,42 @@
+package tree
+
+import (
+	"testing"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+)
+
+// After the API's database was restored, a ShareDirectory has an earlier version, and one that was deleted is there again.
+func TestWhatTheAPIHasAgainIsTaken(t *testing.T) {
+	tree := New("fs")
+	state := func(path string) internalv1.DirectoryState {
+		r, ok := tree.Directory("s", path)
+		if !ok {
+			return "none"
+		}
+		return r.State
+	}
+	earlier, later := newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 5), newDirectory("s", "a", "fs-0", internalv1.DirectoryRemoving, 9)
+	tree.SetDirectory(later)
+	if tree.SetDirectory(earlier); state("a") != internalv1.DirectoryRemoving {
+		t.Error("a watch that is late puts an earlier state in place of the own change")
+	}
+	if tree.RestoreDirectory(earlier); state("a") != internalv1.DirectoryReady {
+		t.Error("the restored state is not taken")
+	}
+	deleted := newDirectory("s", "b", "fs-0", internalv1.DirectoryReady, 6)
+	tree.SetDirectory(deleted)
+	tree.DeleteDirectory("s", "b", string(deleted.UID))
+	if tree.SetDirectory(deleted); state("b") != "none" {
+		t.Error("a watch that is late brings back what was deleted")
+	}
+	if tree.RestoreDirectory(deleted); state("b") != internalv1.DirectoryReady {
+		t.Error("the restored directory is not taken")
+	}
+	if tree.DeleteDirectory("s", "b", string(deleted.UID)); state("b") != "none" {
+		t.Error("it can't be deleted again")
+	}
+	if tree.SetDirectory(deleted); state("b") != "none" {
+		t.Error("a watch that is late brings back what was deleted twice")
+	}
+}
