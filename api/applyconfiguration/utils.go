@@ -96,6 +96,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MLPerfStorageJobSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJobStatus"):
 		return &apiv1alpha1.MLPerfStorageJobStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Moves"):
+		return &apiv1alpha1.MovesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServers"):
 		return &apiv1alpha1.NamespaceServersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServersStatus"):

@@ -64,8 +64,7 @@ type FileServerStatus struct {
 	// +optional
 	Servers []FileServerServerStatus `json:"servers,omitempty"`
 
-	// moves counts directories that move to other data servers. Only storage that all data servers share (storage.ceph)
-	// has moves.
+	// moves counts directories that move to other data servers.
 	// +optional
 	Moves DirectoryMoves `json:"moves,omitempty,omitzero"`
 

@@ -43,8 +43,9 @@ type FileServer struct {
 type FileServerSpec struct {
 	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one
 	// too. A data server that owns directories is never removed. With storage.volumes, reducing replicas is refused
-	// while a server to be removed owns directories, because their data is on its volumes. With storage.ceph, its
-	// directories first move to other servers, and the server waits until clients unmount (drain).
+	// while a server to be removed owns directories, because their data is on its volumes, unless moves.copying is
+	// Allow. Then, and with storage.ceph, its directories first move to other servers, and the server waits until clients
+	// unmount (drain).
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
@@ -69,6 +70,10 @@ type FileServerSpec struct {
 	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	// +optional
 	Drain *Drain `json:"drain,omitempty"`
+
+	// moves sets how directories of storage.volumes are copied to other data servers.
+	// +optional
+	Moves Moves `json:"moves,omitempty,omitzero"`
 
 	// failover sets what the operator may do when the node of a data server is lost.
 	// +optional
@@ -186,9 +191,9 @@ type DataHandover struct {
 // Drain configures data servers that are to be idle: those in maintenance, and those to be removed because
 // spec.replicas was reduced.
 type Drain struct {
-	// servers are the names of data servers in maintenance. They keep running and get no new directories. With
-	// storage.ceph their directories move to other servers; status.servers shows when a server is idle. With
-	// storage.volumes the directories stay, because their data is on the server's volumes.
+	// servers are the names of data servers in maintenance. They keep running and get no new directories. Their
+	// directories move to other servers; with storage.volumes only if moves.copying is Allow, and never the roots of
+	// Single shares. status.servers shows when a server is idle.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=63
@@ -205,6 +210,65 @@ type Drain struct {
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
+
+// Moves sets how directories of storage.volumes are copied to other data servers. With storage.ceph nothing is copied.
+// +kubebuilder:validation:MinProperties=1
+type Moves struct {
+	// copying allows moves of directories between volumes. Forbid, the default: a directory stays on its volume, and a
+	// data server that has one is not removed. Allow: the directory is copied while clients use it, then they wait for
+	// some seconds. API clients must tolerate new values.
+	// +kubebuilder:default=Forbid
+	// +optional
+	Copying MoveCopying `json:"copying,omitempty"`
+
+	// openFiles says what happens to files that clients have open in a directory when its copy is done. Wait, the
+	// default: the directory moves when none is open. Interrupt: it moves, and what is open fails with ESTALE; locks on
+	// it are lost. API clients must tolerate new values.
+	// +kubebuilder:default=Wait
+	// +optional
+	OpenFiles MoveOpenFiles `json:"openFiles,omitempty"`
+
+	// megabytesPerSecond bounds what one move copies, in 10^6 bytes a second; unset: no bound.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	MegabytesPerSecond int32 `json:"megabytesPerSecond,omitempty"`
+
+	// execution is Active or Suspended; unset means Active. While it is Suspended nothing is copied; a directory whose
+	// clients wait is moved to the end.
+	// +optional
+	Execution Execution `json:"execution,omitempty"`
+
+	// trashSeconds is how long a moved directory stays in the trash of the data server that had it; unset means 86400.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	// +optional
+	TrashSeconds *int64 `json:"trashSeconds,omitempty"`
+}
+
+// MoveCopying says whether directories are copied between volumes.
+// +kubebuilder:validation:Enum=Forbid;Allow
+type MoveCopying string
+
+// Values of moves.copying.
+const (
+	// MoveCopyingForbid keeps directories on their volumes.
+	MoveCopyingForbid MoveCopying = "Forbid"
+	// MoveCopyingAllow copies them.
+	MoveCopyingAllow MoveCopying = "Allow"
+)
+
+// MoveOpenFiles says what becomes of open files.
+// +kubebuilder:validation:Enum=Wait;Interrupt
+type MoveOpenFiles string
+
+// Values of moves.openFiles.
+const (
+	// MoveOpenFilesWait waits until they are closed.
+	MoveOpenFilesWait MoveOpenFiles = "Wait"
+	// MoveOpenFilesInterrupt makes them stale.
+	MoveOpenFilesInterrupt MoveOpenFiles = "Interrupt"
+)
 
 // AllowedNamespaces selects the Kubernetes namespaces that may have FileShares on a FileServer, as
 // allowedRoutes.namespaces of a Gateway does for routes. The FileServer's own namespace is always allowed.

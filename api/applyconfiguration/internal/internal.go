@@ -407,6 +407,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: limits
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerLimits
+    - name: moves
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Moves
     - name: namespaceServers
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
@@ -844,6 +847,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.howdah.howdah.api.v1alpha1.MoveCopying
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.MoveOpenFiles
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.Moves
+  map:
+    fields:
+    - name: copying
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.MoveCopying
+      default: Forbid
+    - name: execution
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Execution
+    - name: megabytesPerSecond
+      type:
+        scalar: numeric
+    - name: openFiles
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.MoveOpenFiles
+      default: Wait
+    - name: trashSeconds
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.NFSOptions
   map:
     fields:

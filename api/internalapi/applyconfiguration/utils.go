@@ -34,6 +34,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.DataServerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryLimits"):
 		return &internalapiv1alpha1.DirectoryLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryMove"):
+		return &internalapiv1alpha1.DirectoryMoveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryPlace"):
+		return &internalapiv1alpha1.DirectoryPlaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceAnswer"):
 		return &internalapiv1alpha1.FenceAnswerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceRequest"):
@@ -44,6 +48,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MisplacedDirectory"):
 		return &internalapiv1alpha1.MisplacedDirectoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MoveReport"):
+		return &internalapiv1alpha1.MoveReportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MoveTask"):
+		return &internalapiv1alpha1.MoveTaskApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodFence"):
 		return &internalapiv1alpha1.PodFenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodFenceAnswer"):

@@ -107,6 +107,14 @@ type DataServerSpec struct {
 	// +optional
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 
+	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
+	// the ShareDirectories, which data servers may not read.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	Moves []MoveTask `json:"moves,omitempty"`
+
 	// directoryLimits is the maximum number of directories of the FileServer's shares. Namespace servers read it here.
 	// +optional
 	DirectoryLimits DirectoryLimits `json:"directoryLimits,omitempty,omitzero"`
@@ -277,6 +285,13 @@ type DataServerStatus struct {
 	// +kubebuilder:validation:Maximum=4294967295
 	// +optional
 	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
+
+	// moves is how far the moves of spec.moves are.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	Moves []MoveReport `json:"moves,omitempty"`
 
 	// connections are the TCP connections of NFS clients.
 	// +optional

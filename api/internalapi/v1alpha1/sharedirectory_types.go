@@ -32,7 +32,7 @@ type ShareDirectory struct {
 // ShareDirectorySpec is one directory of a share.
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.fileShareRef == oldSelf.fileShareRef && self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef, fileShareRef and path can't be changed: the object's name is made from them"
 // +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) == has(self.volume)",message="dataServerRef and volume go together"
-// +kubebuilder:validation:XValidation:rule="has(self.identity) == has(oldSelf.identity) && (!has(self.identity) || self.identity == oldSelf.identity)",message="identity can't be changed: clients' file handles are made from it"
+// +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) && has(oldSelf.dataServerRef) && self.dataServerRef != oldSelf.dataServerRef || has(self.identity) == has(oldSelf.identity) && (!has(self.identity) || self.identity == oldSelf.identity)",message="identity changes with the owner only: clients' file handles are made from it"
 type ShareDirectorySpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -63,7 +63,7 @@ type ShareDirectorySpec struct {
 	Volume *int32 `json:"volume,omitempty"`
 
 	// identity is the ID from which the directory's file handle is made, if the directory is older than this object
-	// because it was renamed. Unset: the object's UID.
+	// because it was renamed, or if it was moved between volumes. Unset: the object's UID.
 	// +kubebuilder:validation:MinLength=16
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -102,11 +102,86 @@ type ShareDirectorySpec struct {
 	// +optional
 	ShareAttributes ShareAttributes `json:"shareAttributes,omitempty,omitzero"`
 
+	// move is set while the directory is copied to the volume of another data server. Only the operator writes it.
+	// +optional
+	Move DirectoryMove `json:"move,omitempty,omitzero"`
+
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
 	// share's spec.directories.
 	// +optional
 	Removal DirectoryRemoval `json:"removal,omitempty"`
 }
+
+// DirectoryMove is the move of a directory from the volume of one data server to that of another.
+type DirectoryMove struct {
+	// id is different for each move. Data servers keep the copy under this name.
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+$`
+	// +required
+	ID string `json:"id,omitempty"`
+
+	// source is where the directory is before the move.
+	// +required
+	Source DirectoryPlace `json:"source,omitzero"`
+
+	// target is where the directory is after the move.
+	// +required
+	Target DirectoryPlace `json:"target,omitzero"`
+
+	// step is what the two data servers are to do.
+	// +required
+	Step MoveStep `json:"step,omitempty"`
+
+	// stepTime is since when.
+	// +required
+	StepTime *metav1.Time `json:"stepTime,omitempty"`
+
+	// attempt counts how often the directory was frozen. What data servers report of an earlier attempt counts for
+	// nothing.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+
+	// sequence counts the steps. Data servers do not go back to an earlier one.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	Sequence int64 `json:"sequence,omitempty"`
+}
+
+// DirectoryPlace is a volume of a data server.
+type DirectoryPlace struct {
+	// dataServerRef names the data server.
+	// +required
+	DataServerRef DataServerReference `json:"dataServerRef,omitzero"`
+
+	// volume is the number of the volume.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	// +required
+	Volume *int32 `json:"volume,omitempty"`
+}
+
+// MoveStep is what the data servers of a move are to do.
+// +kubebuilder:validation:Enum=Copying;Freezing;Thawing;Placing;Leaving
+type MoveStep string
+
+// Steps of a move.
+const (
+	// MoveCopying: the target copies the directory again and again while clients use it on the source.
+	MoveCopying MoveStep = "Copying"
+	// MoveFreezing: the source makes clients of the directory wait; the target copies the rest, and compares.
+	MoveFreezing MoveStep = "Freezing"
+	// MoveThawing: the source lets clients go on. Copying or the end of the move follows.
+	MoveThawing MoveStep = "Thawing"
+	// MovePlacing: the target puts the copy into the share. There is no way back.
+	MovePlacing MoveStep = "Placing"
+	// MoveLeaving: the target owns the directory; the source puts its own into the trash.
+	MoveLeaving MoveStep = "Leaving"
+)
+
+// IsFrozen reports whether clients of the directory wait, or are about to: no other program may change it.
+func (m *DirectoryMove) IsFrozen() bool { return m.ID != "" && m.Step != MoveCopying }
 
 // ShareAttributes are the attributes that a FileShare gives its root.
 type ShareAttributes struct {
@@ -216,11 +291,16 @@ const (
 	DirectoryRemoving DirectoryState = "Removing"
 	// DirectoryRenaming: the new path of a directory whose rename has started; spec.renamedFrom is the old path.
 	DirectoryRenaming DirectoryState = "Renaming"
+	// DirectoryMoving is Ready while spec.move says that clients wait. It is never in a status: State answers it, so
+	// that no other program changes the directory.
+	DirectoryMoving DirectoryState = "Moving"
 )
 
 // State returns the state of the directory: that of the status, or what an unset status means.
 func (d *ShareDirectory) State() DirectoryState {
 	switch {
+	case d.Status.State == DirectoryReady && d.Spec.Move.IsFrozen():
+		return DirectoryMoving
 	case d.Status.State != "":
 		return d.Status.State
 	case d.Spec.RenamedFrom != "":

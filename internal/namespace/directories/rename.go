@@ -105,6 +105,7 @@ func inTheWay(status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
 func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 	spec := old.Spec
 	spec.RenamedFrom, spec.Removal = old.Spec.Path, ""
+	spec.Move = internalv1.DirectoryMove{} // It is asked for again, under the new name.
 	if spec.Identity == "" {
 		spec.Identity = string(old.UID)
 	}

@@ -251,7 +251,7 @@ func once(do func() error) func() error {
 // adoptEntry writes the ShareDirectory of a directory that was found, unless there is one.
 func (k *Leader) adoptEntry(ctx context.Context, share *tree.Share, slot tree.Slot, path string, e nfs.DirEntry, above func() error, result *scanResult) error {
 	if r, ok := k.Tree.Directory(share.Name, path); ok {
-		if result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+		if result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) && r.State != internalv1.DirectoryMoving {
 			result.misplace(slot.Volume, path)
 		}
 		return above() // It may have lost its own.
@@ -312,7 +312,7 @@ func (k *Leader) seeOther(ctx context.Context, share *tree.Share, slot tree.Slot
 	if err != nil {
 		return err // deleted again, or unreadable: the scan is repeated
 	}
-	if r := tree.NewDirectory(other); result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) {
+	if r := tree.NewDirectory(other); result != nil && (r.Server != slot.Server || r.Volume != slot.Volume) && r.State != internalv1.DirectoryMoving {
 		result.misplace(slot.Volume, path)
 	}
 	return nil

@@ -112,11 +112,14 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 
 // Shown reports whether the directory is in listings: it exists (an unfinished removal may still fail), or is missing.
 func (r *Directory) Shown() bool {
-	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving || r.State == internalv1.DirectoryMissing
+	return r.State == internalv1.DirectoryReady || r.State == internalv1.DirectoryRemoving || r.State == internalv1.DirectoryMissing || r.State == internalv1.DirectoryMoving
 }
 
 // Unfinished reports whether a change of the directory is unfinished.
 func (r *Directory) Unfinished() bool {
+	if r.State == internalv1.DirectoryMoving {
+		return false // The operator finishes it.
+	}
 	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.CopiesCurrent
 }
 

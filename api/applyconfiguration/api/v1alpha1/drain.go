@@ -10,9 +10,9 @@ package v1alpha1
 // Drain configures data servers that are to be idle: those in maintenance, and those to be removed because
 // spec.replicas was reduced.
 type DrainApplyConfiguration struct {
-	// servers are the names of data servers in maintenance. They keep running and get no new directories. With
-	// storage.ceph their directories move to other servers; status.servers shows when a server is idle. With
-	// storage.volumes the directories stay, because their data is on the server's volumes.
+	// servers are the names of data servers in maintenance. They keep running and get no new directories. Their
+	// directories move to other servers; with storage.volumes only if moves.copying is Allow, and never the roots of
+	// Single shares. status.servers shows when a server is idle.
 	Servers []string `json:"servers,omitempty"`
 	// timeoutSeconds is how long a drained data server waits for clients to unmount after its last directory has moved,
 	// in seconds; unset means 3600. After that time a server to be removed is removed, and clients that still have a

@@ -15,8 +15,9 @@ import (
 type FileServerSpecApplyConfiguration struct {
 	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one
 	// too. A data server that owns directories is never removed. With storage.volumes, reducing replicas is refused
-	// while a server to be removed owns directories, because their data is on its volumes. With storage.ceph, its
-	// directories first move to other servers, and the server waits until clients unmount (drain).
+	// while a server to be removed owns directories, because their data is on its volumes, unless moves.copying is
+	// Allow. Then, and with storage.ceph, its directories first move to other servers, and the server waits until clients
+	// unmount (drain).
 	Replicas *int32 `json:"replicas,omitempty"`
 	// storage says where the data lives.
 	Storage *FileServerStorageApplyConfiguration `json:"storage,omitempty"`
@@ -27,6 +28,8 @@ type FileServerSpecApplyConfiguration struct {
 	DataHandovers []DataHandoverApplyConfiguration `json:"dataHandovers,omitempty"`
 	// drain lists the data servers in maintenance, and sets how long a drained server waits for clients to unmount.
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
+	// moves sets how directories of storage.volumes are copied to other data servers.
+	Moves *MovesApplyConfiguration `json:"moves,omitempty"`
 	// failover sets what the operator may do when the node of a data server is lost.
 	Failover *FailoverApplyConfiguration `json:"failover,omitempty"`
 	// pods has settings for the pods of data servers and namespace servers.
@@ -106,6 +109,14 @@ func (b *FileServerSpecApplyConfiguration) WithDataHandovers(values ...*DataHand
 // If called multiple times, the Drain field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithDrain(value *DrainApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.Drain = value
+	return b
+}
+
+// WithMoves sets the Moves field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Moves field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithMoves(value *MovesApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Moves = value
 	return b
 }
 

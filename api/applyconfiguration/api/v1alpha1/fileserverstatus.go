@@ -36,8 +36,7 @@ type FileServerStatusApplyConfiguration struct {
 	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
 	// servers lists the data servers.
 	Servers []FileServerServerStatusApplyConfiguration `json:"servers,omitempty"`
-	// moves counts directories that move to other data servers. Only storage that all data servers share (storage.ceph)
-	// has moves.
+	// moves counts directories that move to other data servers.
 	Moves *DirectoryMovesApplyConfiguration `json:"moves,omitempty"`
 	// namespaceServers is what the namespace servers report.
 	NamespaceServers *NamespaceServersStatusApplyConfiguration `json:"namespaceServers,omitempty"`

@@ -132,6 +132,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxConnections
       type:
         scalar: numeric
+    - name: moves
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveTask
+          elementRelationship: associative
+          keys:
+          - id
     - name: newDirectories
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.NewDirectories
@@ -176,6 +184,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastExportNumber
       type:
         scalar: numeric
+    - name: moves
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveReport
+          elementRelationship: associative
+          keys:
+          - id
     - name: nodeName
       type:
         scalar: string
@@ -220,6 +236,39 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: total
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryMove
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
+    - name: sequence
+      type:
+        scalar: numeric
+    - name: source
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryPlace
+    - name: step
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveStep
+    - name: stepTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: target
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryPlace
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryPlace
+  map:
+    fields:
+    - name: dataServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerReference
+    - name: volume
       type:
         scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryRemoval
@@ -267,6 +316,88 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
+    - name: volume
+      type:
+        scalar: numeric
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveExecution
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveOpenFiles
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveReport
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: copiedBytes
+      type:
+        scalar: numeric
+    - name: files
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: passes
+      type:
+        scalar: numeric
+    - name: state
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveState
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveRole
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveState
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveStep
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveTask
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: execution
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveExecution
+    - name: fileShareRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FileShareReference
+    - name: id
+      type:
+        scalar: string
+    - name: megabytesPerSecond
+      type:
+        scalar: numeric
+    - name: openFiles
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveOpenFiles
+    - name: path
+      type:
+        scalar: string
+    - name: peer
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerReference
+    - name: peerAddress
+      type:
+        scalar: string
+    - name: role
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveRole
+    - name: sequence
+      type:
+        scalar: numeric
+    - name: step
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveStep
+    - name: trashSeconds
+      type:
+        scalar: numeric
     - name: volume
       type:
         scalar: numeric
@@ -443,6 +574,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: mode
       type:
         scalar: string
+    - name: move
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryMove
     - name: path
       type:
         scalar: string

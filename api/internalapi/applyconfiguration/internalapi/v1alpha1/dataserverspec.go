@@ -43,6 +43,9 @@ type DataServerSpecApplyConfiguration struct {
 	// DataServer and not in every ShareExport, so that a new node costs one write for each server. Namespace servers
 	// read it here too.
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
+	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
+	// the ShareDirectories, which data servers may not read.
+	Moves []MoveTaskApplyConfiguration `json:"moves,omitempty"`
 	// directoryLimits is the maximum number of directories of the FileServer's shares. Namespace servers read it here.
 	DirectoryLimits *DirectoryLimitsApplyConfiguration `json:"directoryLimits,omitempty"`
 }
@@ -152,6 +155,19 @@ func (b *DataServerSpecApplyConfiguration) WithNewDirectories(value internalapiv
 func (b *DataServerSpecApplyConfiguration) WithNodeNetworks(values ...string) *DataServerSpecApplyConfiguration {
 	for i := range values {
 		b.NodeNetworks = append(b.NodeNetworks, values[i])
+	}
+	return b
+}
+
+// WithMoves adds the given value to the Moves field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Moves field.
+func (b *DataServerSpecApplyConfiguration) WithMoves(values ...*MoveTaskApplyConfiguration) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMoves")
+		}
+		b.Moves = append(b.Moves, *values[i])
 	}
 	return b
 }

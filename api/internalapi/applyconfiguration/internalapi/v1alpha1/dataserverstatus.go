@@ -47,6 +47,8 @@ type DataServerStatusApplyConfiguration struct {
 	// lastExportNumber is the highest number that an export ever had; the Export_Id is its lower 16 bits. It is written
 	// before the export is served, so a number is not used again after volumes were restored from an older copy.
 	LastExportNumber *int64 `json:"lastExportNumber,omitempty"`
+	// moves is how far the moves of spec.moves are.
+	Moves []MoveReportApplyConfiguration `json:"moves,omitempty"`
 	// connections are the TCP connections of NFS clients.
 	Connections *ConnectionsApplyConfiguration `json:"connections,omitempty"`
 	// fence requests that the FileServer's steward blocks Ceph clients that remain from the data server's previous
@@ -164,6 +166,19 @@ func (b *DataServerStatusApplyConfiguration) WithShares(value string) *DataServe
 // If called multiple times, the LastExportNumber field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithLastExportNumber(value int64) *DataServerStatusApplyConfiguration {
 	b.LastExportNumber = &value
+	return b
+}
+
+// WithMoves adds the given value to the Moves field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Moves field.
+func (b *DataServerStatusApplyConfiguration) WithMoves(values ...*MoveReportApplyConfiguration) *DataServerStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMoves")
+		}
+		b.Moves = append(b.Moves, *values[i])
+	}
 	return b
 }
 

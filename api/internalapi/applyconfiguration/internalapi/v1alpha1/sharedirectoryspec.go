@@ -27,7 +27,7 @@ type ShareDirectorySpecApplyConfiguration struct {
 	// volume is the owner's volume that has the directory.
 	Volume *int32 `json:"volume,omitempty"`
 	// identity is the ID from which the directory's file handle is made, if the directory is older than this object
-	// because it was renamed. Unset: the object's UID.
+	// because it was renamed, or if it was moved between volumes. Unset: the object's UID.
 	Identity *string `json:"identity,omitempty"`
 	// uid is the numeric user ID of the owner. For a directory that a data server owns, it is the one at creation.
 	UID *int64 `json:"uid,omitempty"`
@@ -43,6 +43,8 @@ type ShareDirectorySpecApplyConfiguration struct {
 	// changed those of the root. While the share's spec has the same values, uid, gid and mode of this object apply;
 	// after a change of the share's spec, those of the share's spec apply.
 	ShareAttributes *ShareAttributesApplyConfiguration `json:"shareAttributes,omitempty"`
+	// move is set while the directory is copied to the volume of another data server. Only the operator writes it.
+	Move *DirectoryMoveApplyConfiguration `json:"move,omitempty"`
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
 	// share's spec.directories.
 	Removal *internalapiv1alpha1.DirectoryRemoval `json:"removal,omitempty"`
@@ -139,6 +141,14 @@ func (b *ShareDirectorySpecApplyConfiguration) WithRenamedFrom(value string) *Sh
 // If called multiple times, the ShareAttributes field is set to the value of the last call.
 func (b *ShareDirectorySpecApplyConfiguration) WithShareAttributes(value *ShareAttributesApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
 	b.ShareAttributes = value
+	return b
+}
+
+// WithMove sets the Move field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Move field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithMove(value *DirectoryMoveApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
+	b.Move = value
 	return b
 }
 
