@@ -1,0 +1,144 @@
+package moving
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+)
+
+const (
+	// FreezeLimit is how long clients of a directory wait for the end of the copy. After that they go on, and the copying too.
+	FreezeLimit = 30 * time.Second
+	// ReleaseLimit is how long the source keeps a directory frozen without a new task: the operator is away. It is longer than FreezeLimit,
+	// so that the operator, if it is there, ends the freeze.
+	ReleaseLimit = 60 * time.Second
+	// pauseStep and pauseMost are the pause before a directory is frozen again: a step for each freeze that took too long.
+	pauseStep = 30 * time.Second
+	pauseMost = 10 * time.Minute
+)
+
+// Outcome is what happens to a move.
+type Outcome int
+
+// Outcomes.
+const (
+	// Stay: nothing changes.
+	Stay Outcome = iota
+	// Step: the move goes on with the next step.
+	Step
+	// Flip: as Step; in the same write the target becomes the owner, and the directory gets another identity.
+	Flip
+	// Done: the move has ended well. Cancelled: it has ended, and the source has the directory as before. Refused: so it has, because the target can't take it.
+	Done
+	Cancelled
+	Refused
+)
+
+// Input is what is known of a move.
+type Input struct {
+	// Wanted: the move is asked for.
+	Wanted bool
+	// Blocked: nothing new begins: the directory is being renamed or removed, the share is paused, or a data server of the move does not serve.
+	Blocked bool
+	// Suspended: no directory is frozen.
+	Suspended bool
+	// Source and Target are the reports of the data servers, nil if there are none.
+	Source, Target *internalv1.MoveReport
+	Now            time.Time
+}
+
+// Next is the next step of a move. Between two steps any process may end, and the next one finds what is written here.
+func Next(move internalv1.DirectoryMove, in Input) (internalv1.DirectoryMove, Outcome) {
+	target := state(in.Target, move.Attempt)
+	if move.Step != internalv1.MoveLeaving && in.Source != nil && in.Source.State == internalv1.MoveStateLeft {
+		// It is the target's since long: the object is of an older backup.
+		return step(move, internalv1.MoveLeaving, in.Now), Flip
+	}
+	switch move.Step {
+	case internalv1.MoveCopying:
+		return nextCopying(move, in, target)
+	case internalv1.MoveFreezing:
+		// The copy is whole and durable. It is looked at first: a copy that is verified is used, whatever the clock says.
+		if target == internalv1.MoveStateVerified && in.Wanted && state(in.Source, move.Attempt) == internalv1.MoveStateFrozen {
+			return step(move, internalv1.MovePlacing, in.Now), Step
+		}
+		if !in.Wanted || state(in.Source, move.Attempt) == internalv1.MoveStateInUse || in.Now.Sub(since(move)) >= FreezeLimit {
+			return step(move, internalv1.MoveThawing, in.Now), Step
+		}
+	case internalv1.MoveThawing:
+		if state(in.Source, move.Attempt) == internalv1.MoveStateServing {
+			if !in.Wanted {
+				return move, Cancelled
+			}
+			return step(move, internalv1.MoveCopying, in.Now), Step
+		}
+	case internalv1.MovePlacing:
+		// The target may have put the copy into the share, so it alone says that there is a way back.
+		switch target {
+		case internalv1.MoveStatePlaced:
+			return step(move, internalv1.MoveLeaving, in.Now), Flip
+		case internalv1.MoveStateReleased:
+			return step(move, internalv1.MoveThawing, in.Now), Step
+		}
+	case internalv1.MoveLeaving:
+		if in.Source != nil && in.Source.State == internalv1.MoveStateLeft {
+			return move, Done
+		}
+	}
+	return move, Stay
+}
+
+func nextCopying(move internalv1.DirectoryMove, in Input, target internalv1.MoveState) (internalv1.DirectoryMove, Outcome) {
+	switch {
+	case !in.Wanted:
+		return move, Cancelled
+	case target == internalv1.MoveStateRefused:
+		return move, Refused
+	case in.Blocked || in.Suspended || target != internalv1.MoveStateCaughtUp || in.Now.Sub(since(move)) < pause(move.Attempt):
+		return move, Stay
+	}
+	next := step(move, internalv1.MoveFreezing, in.Now)
+	next.Attempt++
+	return next, Step
+}
+
+// pause is how long copying goes on after that many freezes that took too long.
+func pause(attempts int32) time.Duration {
+	return min(time.Duration(attempts)*pauseStep, pauseMost)
+}
+
+// Again is when to look at a move again though nothing happens; 0: it need not be.
+func Again(move internalv1.DirectoryMove, now time.Time) time.Duration {
+	var left time.Duration
+	switch move.Step {
+	case internalv1.MoveCopying:
+		left = pause(move.Attempt) - now.Sub(since(move))
+	case internalv1.MoveFreezing:
+		left = FreezeLimit - now.Sub(since(move))
+	}
+	return max(left, 0)
+}
+
+// state is what is reported of this attempt; "" if nothing is.
+func state(report *internalv1.MoveReport, attempt int32) internalv1.MoveState {
+	if report == nil || report.Attempt != attempt {
+		return ""
+	}
+	return report.State
+}
+
+func since(move internalv1.DirectoryMove) time.Time {
+	if move.StepTime == nil {
+		return time.Time{}
+	}
+	return move.StepTime.Time
+}
+
+func step(move internalv1.DirectoryMove, to internalv1.MoveStep, now time.Time) internalv1.DirectoryMove {
+	next := *move.DeepCopy()
+	next.Step, next.StepTime = to, &metav1.Time{Time: now}
+	next.Sequence++
+	return next
+}
